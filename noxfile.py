@@ -74,10 +74,14 @@ def mutants(session: nox.Session) -> None:
 def peers(session: nox.Session) -> None:
     """Visit real servers with real clients: all pairs over stdio, some over each other link; ARGS go to pytest.
 
-    `-- full` for all pairs over every link, `-- quick` for four pairs over stdio. The environments with released SDKs
-    are made once and kept until their requirements change; peers from npm are left out where there is no npm.
+    `-- full` for all pairs over every link, `-- quick` for four pairs over stdio, `-- servers` for released servers
+    before the default clients. The environments with released SDKs are made once and kept until their requirements
+    change; peers from npm are left out where there is no npm.
     """
     install(session, "test")
+    if "servers" in session.posargs:
+        visit_released_servers(session, *(argument for argument in session.posargs if argument != "servers"))
+        return
     selections = ("quick", "full")
     arguments = [argument for argument in session.posargs if argument not in selections]
     environment = {"DRAGOMAN_PEERS": str(peer_environments(session))}
@@ -204,6 +208,17 @@ def minimums(session: nox.Session) -> None:
     session.run("pytest", *APART, *generator, *session.posargs)
 
 
+def visit_released_servers(session: nox.Session, *arguments: str) -> None:
+    """Let the default clients visit servers as people install them, directly and through the proxy."""
+    if not shutil.which("npm"):
+        session.skip("half of these servers come from npm, which is not here")
+    source = Path("tests/peers/released")
+    folder = peer_environments(session)
+    peer_environments(session, source=source / "requirements")
+    packages = npm_packages(session, source)
+    session.run("python", "-m", "tests.peers.released", str(folder), str(packages), *arguments)
+
+
 def fresh_environment(session: nox.Session, name: str, *requirements: str) -> Path:
     """Make a virtual environment below the session's temporary directory; return where its programs are."""
     directory = Path(session.create_tmp()) / name
@@ -213,10 +228,12 @@ def fresh_environment(session: nox.Session, name: str, *requirements: str) -> Pa
     return programs
 
 
-def peer_environments(session: nox.Session, revisions: str = "*") -> Path:
+def peer_environments(
+    session: nox.Session, revisions: str = "*", source: Path = Path("tests/peers/requirements")
+) -> Path:
     """Make a virtual environment for each file of peer requirements, named after the file; return their folder."""
     folder = Path(session.create_tmp()).resolve()
-    for requirements in sorted(Path("tests/peers/requirements").glob(f"{revisions}.txt")):
+    for requirements in sorted(source.glob(f"{revisions}.txt")):
         # The stamp is written last: an environment without it, or with another one, was not finished or is outdated.
         wanted = f"Python {sys.version}\n{requirements.read_text('utf-8')}"
         stamp = folder / requirements.stem / "requirements-installed.txt"
@@ -228,7 +245,7 @@ def peer_environments(session: nox.Session, revisions: str = "*") -> Path:
 
 def npm_packages(session: nox.Session, source: Path) -> Path:
     """Install what a `package.json` pins, running no script of any package; return the folder, outside the tree."""
-    folder = Path(session.create_tmp()).resolve() / "npm"
+    folder = Path(session.create_tmp()).resolve() / source.name
     wanted = (source / "package.json").read_text("utf-8")
     stamp = folder / "installed.json"
     if not stamp.exists() or stamp.read_text("utf-8") != wanted:

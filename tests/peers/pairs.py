@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.peers.matching import REVISIONS
+from tests.peers.released.page import render_section
+from tests.peers.released.visiting import DELAYS_S
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "pairs.md"
 
@@ -176,6 +178,7 @@ def render() -> str:
             lines.append(f"| {words} | " + " | ".join(cells) + " |")
         parts.append("\n".join(lines) + "\n")
     parts.append("\n".join(["## Why not", "", *(f"- **{mark}**: {sentence}" for mark, sentence, _ in REASONS)]) + "\n")
+    parts.append(render_section(DELAYS_S[-1]))
     return "\n".join(parts)
 
 

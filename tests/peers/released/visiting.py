@@ -1,0 +1,216 @@
+"""One visit of a client with its SDK's default settings to a released server, and whether the proxy made it worse.
+
+Lives here: the table of servers (`servers.toml`), the clients, joining them, and comparing two reports. A server's
+start can be delayed, as `npx -y` delays it on its first day.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tests.peers.visits import listening_proxy, proxy_command
+
+HERE: Final = Path(__file__).parent
+LIMIT_S: Final = 200
+
+PYTHON_CLIENTS: Final = {
+    "mcp-1": "2025-11-25",
+    "mcp-2": "current",
+    "fastmcp-4": "fastmcp-4",
+    "mcp-2-pinned": "current",
+}
+"""Each client and its environment."""
+
+CLIENTS: Final[Mapping[str, str]] = {
+    "mcp-1": "`mcp` 1.30",
+    "mcp-2": "`mcp` 2.3",
+    "fastmcp-4": "FastMCP 4.0",
+    "typescript-1": "TypeScript 1.32",
+    "typescript-2": "TypeScript 2.4",
+    "typescript-2-auto": "TypeScript 2.4, `auto`",
+    "mcp-2-pinned": "`mcp` 2.3, 2026-07-28",
+    "typescript-2-pinned": "TypeScript 2.4, 2026-07-28",
+}
+LINKS: Final = ("direct", "stdio", "http")
+DELAYS_S: Final = (0, 8)
+
+LATE: Final = 'echo >> "$0"; sleep "$1"; shift; exec "$@"'
+"""A shell's program that notes a start and begins later."""
+
+Report = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """Where the environments are, and the packages from npm."""
+
+    environments: Path
+    npm: Path
+
+    def python(self, environment: str) -> str:
+        """Return the interpreter of an environment."""
+        return str(self.environments / environment / "bin" / "python")
+
+    def node(self) -> str:
+        """Return the node that came with the packages, or else the one on the path."""
+        return next((str(found) for found in sorted(self.npm.glob("node_modules/node-*/bin/node"))), "node")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """An entry of the table."""
+
+    name: str
+    sdk: str
+    npm: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    small: bool = False
+    calls: Mapping[str, Any] = field(default_factory=dict)
+    prompts: Mapping[str, Any] = field(default_factory=dict)
+    reads: tuple[str, ...] = ()
+    changing: tuple[str, ...] = ()
+
+    def plan(self) -> str:
+        """Say what a client tries."""
+        return json.dumps({"calls": self.calls, "prompts": self.prompts, "reads": self.reads})
+
+    def command(self, peers: Peers) -> list[str]:
+        """Return the command that starts it."""
+        if self.npm:
+            script = self.npm[0] if self.npm[0].startswith("{") else f"{{npm}}/node_modules/{self.npm[0]}"
+            command = [peers.node(), script, *self.npm[1:]]
+        else:
+            python = peers.python(self.python[0])
+            program = self.python[1]
+            start = [python, f"{{here}}/{program}"] if program.endswith(".py") else [str(Path(python).parent / program)]
+            command = [*start, *self.python[2:]]
+        variables = [f"{name}={value}" for name, value in self.environment.items()]
+        return [*(("env", *variables) if variables else ()), *command]
+
+
+ENTRIES: Final = tomllib.loads((HERE / "servers.toml").read_text("utf-8"))["server"]
+SERVERS: Final[Mapping[str, Server]] = {entry["name"]: Server(**entry) for entry in ENTRIES}
+
+
+def client_command(client: str, peers: Peers) -> list[str]:
+    """Return the command of a client, without its plan and target."""
+    if client in PYTHON_CLIENTS:
+        return [peers.python(PYTHON_CLIENTS[client]), "-W", "ignore", str(HERE / "client.py"), client]
+    return [peers.node(), str(HERE / "client.mjs"), str(peers.npm), client]
+
+
+@contextlib.contextmanager
+def home(server: Server) -> Iterator[Path]:
+    """Make the folder that a server works in."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        (folder / "hello.txt").write_text("hello\n", "utf-8")
+        if "git" in server.name:
+            subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True, timeout=LIMIT_S)
+        yield folder
+
+
+def visit(name: str, client: str, link: str, delay_s: int, peers: Peers) -> Report:
+    """Visit once; the report has how often the server was started, and the end of the proxy's log."""
+    server = SERVERS[name]
+    with home(server) as folder, tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as stack:
+        starts, log = Path(place) / "starts", Path(place) / "log"
+        places = {"{folder}": str(folder), "{npm}": str(peers.npm), "{here}": str(HERE)}
+        late = ["/bin/sh", "-c", LATE, str(starts), str(delay_s), *server.command(peers)]
+        target = [_filled(part, places) for part in late]
+        if link == "stdio":
+            target = proxy_command("--log-level", "info", "--", *target)
+        elif link == "http":
+            target = [stack.enter_context(listening_proxy("http", ["--", *target], log))]
+        command = [*client_command(client, peers), _filled(server.plan(), places), *target]
+        report = _report(subprocess.run, command, log)
+        if starts.exists():
+            report["starts"] = len(starts.read_text("utf-8").splitlines())
+        said: Report = json.loads(json.dumps(report).replace(str(folder), "{folder}"))
+        return said
+
+
+def _report(run: Any, command: list[str], log: Path) -> Report:
+    try:
+        done = run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=_environment())
+    except subprocess.TimeoutExpired:
+        return {"open": {"raised": f"the client did not end within {LIMIT_S} s"}}
+    lines = done.stdout.splitlines()
+    report: Report = (
+        json.loads(lines[-1]) if lines else {"open": {"raised": f"the client crashed: {done.stderr[-800:]}"}}
+    )
+    report["log"] = (done.stderr + (log.read_text("utf-8", "replace") if log.exists() else ""))[-3000:]
+    return report
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+
+def _filled(text: str, places: Mapping[str, str]) -> str:
+    for name, value in places.items():
+        text = text.replace(name, value)
+    return text
+
+
+OPERATIONS_ASIDE: Final = ("starts", "log")
+SAME_AS_ABSENT: Final[tuple[Any, ...]] = (None, {}, [], "", {"taskSupport": "forbidden"})
+COSMETIC: Final = ("/revision", "/capabilities/experimental", "/capabilities/tasks", "/_meta")
+"""What a client may miss: a default that is written out, and what its revision does not have."""
+
+
+def operations(report: Report) -> dict[str, Any]:
+    """Return the outcome of each operation."""
+    return {name: found for name, found in report.items() if name not in OPERATIONS_ASIDE}
+
+
+def worked(report: Report) -> int:
+    """Count the operations that gave a result."""
+    return sum("result" in found for found in operations(report).values())
+
+
+def worse(server: Server, direct: Report, through: Report) -> Iterator[str]:
+    """Say what a client had directly and does not have through the proxy."""
+    for name, found in operations(direct).items():
+        if "result" not in found:
+            continue
+        other = through.get(name, {"raised": "not reached"})
+        if "result" not in other:
+            yield f"{name}: {other['raised']}"
+        elif name not in server.changing:
+            yield from (f"{name}: {lost}" for lost in _lost(found["result"], other["result"], ""))
+
+
+def _lost(direct: Any, through: Any, at: str) -> Iterator[str]:
+    if direct == through or direct in SAME_AS_ABSENT or any(at.endswith(end) for end in COSMETIC):
+        return
+    if isinstance(direct, dict) and isinstance(through, dict):
+        for name, value in direct.items():
+            yield from _lost(value, through.get(name), f"{at}/{name}")
+    elif isinstance(direct, list) and isinstance(through, list) and _names(direct) != _names(through):
+        missing, added = _names(direct) - _names(through), _names(through) - _names(direct)
+        yield f"{at} lacks {sorted(missing)}, has {sorted(added)} in addition"
+    elif isinstance(direct, list) and isinstance(through, list) and len(direct) == len(through):
+        for place, (value, other) in enumerate(zip(direct, through, strict=True)):
+            yield from _lost(value, other, f"{at}/{place}")
+    else:
+        yield f"{at} was {_short(direct)}, is {_short(through)}"
+
+
+def _names(items: list[Any]) -> set[str]:
+    return {str(item.get("name", item.get("uri"))) for item in items if isinstance(item, dict)}
+
+
+def _short(value: Any) -> str:
+    said = json.dumps(value)
+    return said if len(said) <= 160 else f"{said[:157]}…"

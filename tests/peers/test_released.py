@@ -1,0 +1,45 @@
+"""A few released servers before clients with the default settings of their SDK: not worse than directly.
+
+`nox -s peers -- servers` visits all of them with all clients (`released/`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.peers.ahead import ahead, visits
+from tests.peers.modern_visits import NPM, needs_both
+from tests.peers.released.visiting import DELAYS_S, LINKS, SERVERS, Peers, Report, visit, worked, worse
+from tests.peers.visits import ENVIRONMENTS, SELECTION
+
+CLIENTS: Final = ("mcp-2", "typescript-2-auto")
+"""Those that find out the era by themselves; clients with a handshake have `test_npm.py` and `test_peers.py`."""
+
+PAIRS: Final = [
+    (server, client, delay_s)
+    for delay_s in DELAYS_S[:1]
+    for server, about in SERVERS.items()
+    for client in CLIENTS
+    if about.small and (not delay_s or "filesystem" in server) and SELECTION != "quick"
+]
+
+
+@ahead
+def released_report(server: str, client: str, link: str, delay_s: int) -> Report:
+    """Visit a released server once."""
+    return visit(server, client, link, delay_s, Peers(Path(str(ENVIRONMENTS)), Path(str(NPM))))
+
+
+@needs_both
+@pytest.mark.parametrize(("server", "client", "delay_s"), PAIRS)
+@pytest.mark.parametrize("link", LINKS[1:])
+@visits(released_report)
+@visits(released_report, link="direct")
+def test_a_default_client_has_what_it_has_directly(server: str, client: str, link: str, delay_s: int) -> None:
+    direct = released_report(server, client, "direct", delay_s)
+    assert worked(direct) > 1, direct["open"]
+    through = released_report(server, client, link, delay_s)
+    assert list(worse(SERVERS[server], direct, through)) == [], through["log"]
