@@ -26,6 +26,8 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "status": "say how a running proxy and its servers are",
         "check": "find out what a server does that its revisions forbid",
         "config": "check a configuration file, and the servers in it",
+        "wrap": "put the proxy before the servers of a desktop client",
+        "unwrap": "take the proxy out of a desktop client's configuration again",
         "convert": "convert JSON-RPC frames from one revision to another",
         "diff": "show what changed between two revisions",
         "explain": "say what works between a client and a server, what is emulated, and what is lost",

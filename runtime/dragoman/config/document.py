@@ -68,6 +68,7 @@ def parse_document(text: str) -> Node:
         NotJson: It cannot be read.
     """
     reader = _Reader(text)
+    reader.at = len(text) - len(text.removeprefix("\ufeff"))
     reader.skip()
     if reader.at == len(text):
         raise NotJson(0, "the file is empty", 'begin with {"mcpServers": {}}')
@@ -78,6 +79,14 @@ def parse_document(text: str) -> Node:
             reader.at, f"expected the end of the file, found {reader.found()}", _explain_rest(text, reader.at)
         )
     return node
+
+
+def measure(text: str, offset: int) -> int:
+    """Return where the value ends that begins at this character of a text that can be read."""
+    reader = _Reader(text)
+    reader.at = offset
+    reader.read(0)
+    return reader.at
 
 
 def place_of(text: str, offset: int) -> tuple[int, int]:

@@ -1,0 +1,82 @@
+"""Where desktop clients and editors keep the list of their servers: data, and a look at the disk."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClient:
+    """A client and its file.
+
+    Attributes:
+        name: What it is called on our command line.
+        title: What its makers call it.
+        linux: Where its file is below the home directory; `$CONFIG` is the user's configuration directory.
+        mac: The same on macOS.
+        project: Where it looks for servers of a project, below the project's folder; empty if it does not.
+    """
+
+    name: str
+    title: str
+    linux: str
+    mac: str
+    project: str = ""
+
+
+_SUPPORT: Final = "Library/Application Support"
+
+CLIENTS: Final = (
+    KnownClient(
+        "claude-desktop",
+        "Claude Desktop",
+        "$CONFIG/Claude/claude_desktop_config.json",
+        f"{_SUPPORT}/Claude/claude_desktop_config.json",
+    ),
+    KnownClient("claude-code", "Claude Code", ".claude.json", ".claude.json", ".mcp.json"),
+    KnownClient("cursor", "Cursor", ".cursor/mcp.json", ".cursor/mcp.json", ".cursor/mcp.json"),
+    KnownClient(
+        "vscode", "VS Code", "$CONFIG/Code/User/mcp.json", f"{_SUPPORT}/Code/User/mcp.json", ".vscode/mcp.json"
+    ),
+    KnownClient("windsurf", "Windsurf", ".codeium/windsurf/mcp_config.json", ".codeium/windsurf/mcp_config.json"),
+    KnownClient("zed", "Zed", "$CONFIG/zed/settings.json", ".config/zed/settings.json", ".zed/settings.json"),
+    KnownClient("gemini", "Gemini CLI", ".gemini/settings.json", ".gemini/settings.json", ".gemini/settings.json"),
+    KnownClient("lmstudio", "LM Studio", ".lmstudio/mcp.json", ".lmstudio/mcp.json"),
+)
+
+
+def find_file(client: KnownClient, environment: Mapping[str, str], folder: Path | None = None) -> Path:
+    """Say where the file of a client is, whether it exists or not.
+
+    Args:
+        client: Whose.
+        environment: Says where the user's home and configuration are.
+        folder: Of a project, for the project's own file; None for the user's.
+
+    Raises:
+        LookupError: The client has no files of projects.
+    """
+    if folder is not None:
+        if not client.project:
+            raise LookupError(f"{client.title} has one file for all projects; leave out --project")
+        return folder / client.project
+    home = Path(environment.get("HOME") or Path.home())
+    place = client.mac if sys.platform == "darwin" else client.linux
+    if place.startswith("$CONFIG/"):
+        return Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / place.removeprefix("$CONFIG/")
+    return home / place
+
+
+def find_client(name: str) -> KnownClient | None:
+    """Return the client of this name."""
+    return next((one for one in CLIENTS if one.name == name), None)
+
+
+def is_there(path: Path) -> bool:
+    """Whether a file is there and can be read."""
+    return path.is_file() and os.access(path, os.R_OK)
