@@ -194,6 +194,11 @@ class Proxy:
         return each + sum(len(calls.waiting) for calls in front.exchange.calls.values())
 
     @property
+    def not_started(self) -> str:
+        """Why the server could not be started or reached, with its command or address: for the log alone."""
+        return self._host.not_started
+
+    @property
     def is_over(self) -> bool:
         """Whether the session is past saving: what its client is told from then on are not the server's words."""
         return self._switch.front.state in _OVER

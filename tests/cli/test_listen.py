@@ -213,6 +213,9 @@ def test_clients_are_told_that_the_server_cannot_be_started_but_not_where_it_is(
     with listening("--scope", scope, server=[server, "argument"]) as proxy:
         status, _, answer = proxy.post(INITIALIZE)
         assert (status, answer["error"]["message"]) == (200, f"the server: {reason}")
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(proxy.url.replace("/mcp", "/readyz"), timeout=PATIENCE_S)
+        assert list(json.loads(caught.value.read())["problems"].values()) == [f"the server: {reason}"]
         assert f"{server}: {reason}" in proxy.end()[1]
 
 

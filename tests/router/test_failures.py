@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -59,6 +60,28 @@ def test_a_list_says_who_is_missing() -> None:
             (missing,) = result["_meta"]["dragoman/missing"]
             assert missing["server"] == "b"
             assert "closed" in missing["reason"]
+
+    run(main())
+
+
+@pytest.mark.parametrize("names_server", [True, False])
+def test_only_the_log_names_the_command_of_a_server_that_cannot_be_started(
+    names_server: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse() -> MemoryTransport:
+        raise TransportClosed("/opt/hush", "command not found")
+
+    async def main() -> None:
+        servers = three()
+        servers["b"].connect = refuse  # type: ignore[method-assign]
+        router = routing(servers, config=ProxyConfig(names_server=names_server))
+        async with session(router) as client:
+            listed = (await client.ask("tools/list"))["result"]
+            refused = (await client.ask("tools/call", {"name": "two"}))["error"]
+            told = json.dumps([listed, refused, router.status().problems])
+            assert "command not found" in told
+            assert ("/opt/hush" in told) is names_server
+        assert "/opt/hush: command not found" in " ".join(warnings(caplog, "b"))
 
     run(main())
 

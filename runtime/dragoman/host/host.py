@@ -73,7 +73,7 @@ class Host:
         self._closing: dict[asyncio.Task[None], Transport] = {}
         self._commands: deque[Command] = deque()  # that came out, and are not carried out yet
         self._stopped: dict[FrontEdge, Finish] = {}  # clients that nobody serves yet
-        self._not_started = ""  # why, for the log, where the client is told less
+        self.not_started = ""  # why, for the log, where the client is told less
         self._is_defective = False
 
     # One client, from its beginning to its end
@@ -104,7 +104,7 @@ class Host:
             self.note_started(port)
             finish = await ending
             if finish.outcome in FAILURES:
-                reason = (finish.outcome is Outcome.SERVER_NOT_STARTED and self._not_started) or finish.reason
+                reason = (finish.outcome is Outcome.SERVER_NOT_STARTED and self.not_started) or finish.reason
                 level = logging.ERROR if self._settings.says_why else logging.DEBUG
                 logger.log(level, "the session failed: %s%s", reason, WHAT_NEXT.get(finish.outcome, ""))
             is_stopped = finish.outcome is Outcome.STOPPED
@@ -362,10 +362,10 @@ class Host:
             self.note_started(port)
         except TransportClosed as error:
             self._close(upstream)
-            self._not_started = str(error)
+            self.not_started = str(error)
+            reason = self.not_started if self._settings.names_server else error.unnamed
             if self._settings.board is not None:
-                self._settings.board.note_problem(self._settings.server_name, str(error))
-            reason = self._not_started if self._settings.names_server else error.unnamed
+                self._settings.board.note_problem(self._settings.server_name, reason)
             self.perform(upstream.close, reason, Outcome.SERVER_NOT_STARTED)
 
     def _close(self, upstream: UpstreamEdge, then: Callable[[], None] = lambda: None) -> None:

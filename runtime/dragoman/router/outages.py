@@ -40,22 +40,24 @@ class Outages:
     def __init__(self) -> None:
         self._outages: dict[str, _Outage] = {}
 
-    def note_failure(self, member: Member, was_open: bool) -> None:
+    def note_failure(self, member: Member, was_open: bool, detail: str = "") -> None:
         """Take note that a session cannot use a server; say so, unless it was said already.
 
         Args:
             member: The server, as the session knows it.
             was_open: Whether the session could use it before.
+            detail: Why, with the server's command or address, which clients may not be told.
         """
         outage = self._outages.setdefault(member.name, _Outage())
         outage.failures += 1
         outage.members.add(member)
         outage.is_unreached |= not was_open
-        if member.reason in outage.reasons or len(outage.reasons) >= _MOST_REASONS:
+        reason = f"it could not be opened: {detail}" if detail else member.reason
+        if reason in outage.reasons or len(outage.reasons) >= _MOST_REASONS:
             return
         still = " still" if outage.reasons else ""
-        outage.reasons.add(member.reason)
-        logger.warning("%s%s cannot be used: %s; the other servers go on", member.name, still, member.reason)
+        outage.reasons.add(reason)
+        logger.warning("%s%s cannot be used: %s; the other servers go on", member.name, still, reason)
 
     def note_open(self, member: Member) -> None:
         """Take note that a session can use a server; say so, if it could not be used."""

@@ -173,6 +173,5 @@ def behind_router(config: ProxyConfig) -> ProxyConfig:
         middleware=(),
         notice_middleware=(),
         header_middleware=(),
-        names_server=True,
         says_why=False,
     )

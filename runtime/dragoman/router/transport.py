@@ -182,7 +182,8 @@ class RouterTransport:
             self._opened_s.setdefault(member, asyncio.get_running_loop().time())
         elif member.state is MemberState.FAILED and self.catalogue.members.get(member.name) is member:
             was_there = member in self._opened_s
-            self._outages.note_failure(member, was_there)
+            proxy = self.proxies.get(member)
+            self._outages.note_failure(member, was_there, "" if proxy is None else proxy.not_started)
             (self._board.note_loss if was_there else self._board.note_problem)(member.name, member.reason)
             if not was_there:
                 self.close_member(member)  # it will not be asked again; it may be tried again
