@@ -55,6 +55,7 @@ class RouterTransport:
         proxies: Those that are open before a server.
         label: What the log calls the session.
         is_over: Whether it is closed, or is being closed.
+        is_paused: Whether the client does not keep up.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class RouterTransport:
         self._tasks: dict[asyncio.Task[Finish], Member] = {}
         self._timers: set[asyncio.TimerHandle] = set()
         self._outgoing: list[Frame] = []
-        self._is_free = self._is_paused = self.is_over = False
+        self._is_free = self.is_paused = self.is_over = False
 
     # What the client's proxy calls
 
@@ -101,17 +102,17 @@ class RouterTransport:
             for frame in frames:
                 self.catalogue.take(frame)
         finally:
-            self._is_free = not (self._is_paused or self._outgoing)
+            self._is_free = not (self.is_paused or self._outgoing)
 
     def pause_reading(self) -> None:
         """Let the servers wait: the client does not keep up."""
-        self._is_paused, self._is_free = True, False
+        self.is_paused, self._is_free = True, False
         for link in self._links.values():
             link.hold(True)
 
     def resume_reading(self) -> None:
         """Go on."""
-        self._is_paused = False
+        self.is_paused = False
         for link in list(self._links.values()):
             link.hold(False)
         self._is_free = not self._outgoing
@@ -240,11 +241,11 @@ class RouterTransport:
             self._timers.add(timer)
 
     def _schedule(self) -> None:
-        if self._outgoing and not self._is_paused:
+        if self._outgoing and not self.is_paused:
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
-        if self._outgoing and not self._is_paused and not self.is_over and self._receiver is not None:
+        if self._outgoing and not self.is_paused and not self.is_over and self._receiver is not None:
             outgoing, self._outgoing = self._outgoing, []
             self._is_free = True
             self._receiver.received(outgoing)

@@ -42,6 +42,7 @@ class Stage:
     """
 
     def __init__(self, *servers: str, is_per_request: bool = False, capabilities: Body | None = None) -> None:
+        self.is_paused = False
         self.client: list[Body] = []
         self.servers: dict[str, list[Body]] = {name: [] for name in servers}
         self.reminders: list[tuple[float, object]] = []
@@ -867,14 +868,14 @@ def test_a_stream_without_servers_is_acknowledged_at_once_and_gets_those_that_co
 
 
 @pytest.mark.parametrize("method", ["resources/updated", "tools/list_changed"])
-def test_a_notice_whose_uri_is_not_one_is_kept_until_the_stream_is_acknowledged(method: str) -> None:
+def test_notices_of_a_kind_are_kept_as_one_until_the_stream_is_acknowledged(method: str) -> None:
     stage = Stage("a", "b", is_per_request=True)
     key, asked = listening(stage, toolsListChanged=True, resourceSubscriptions=["x:1"])
-    for uri in ({"no": "uri"}, "x:1"):
+    for uri in ({"no": "uri"}, "x:1", "x:1"):
         params = {"uri": uri, "_meta": {ID: asked["a"]["id"]}}
         stage.says("a", {"method": f"notifications/{method}", "params": params})
     stage.expire()
-    assert [frame["method"] for frame in stage.client[1:]] == [f"notifications/{method}"] * 2
+    assert [frame["method"] for frame in stage.client[1:]] == [f"notifications/{method}"]
     assert all(frame["params"]["_meta"] == {ID: key} for frame in stage.client)
 
 
@@ -885,7 +886,7 @@ def test_a_stream_names_resources_as_the_client_does() -> None:
     assert (told["ttlMs"], told["cacheScope"], told["resultType"]) == (3, "public", "complete")
     key, asked = listening(stage, resourceSubscriptions=["a+x:1", "odd:1", 5])
     wanted = {name: one["params"]["notifications"] for name, one in asked.items()}
-    assert wanted == {"a": {"resourceSubscriptions": ["x:1", "odd:1"]}, "b": {"resourceSubscriptions": ["odd:1"]}}
+    assert wanted == {"a": {"resourceSubscriptions": ["odd:1", "x:1"]}, "b": {"resourceSubscriptions": ["odd:1"]}}
     acknowledge(stage, "a", asked["a"], {"resourceSubscriptions": ["x:1"], "other": 5})
     acknowledge(stage, "b", asked["b"], 5)  # type: ignore[arg-type]
     assert stage.client.pop()["params"]["notifications"] == {"resourceSubscriptions": ["a+x:1"]}
@@ -908,6 +909,65 @@ def test_a_stream_outlives_those_of_its_servers_and_ends_with_the_clients_wish()
     stage.client.clear()
     stage.says("a", {"method": "notifications/tools/list_changed"})
     assert stage.client == []
+
+
+def test_there_is_one_request_at_a_server_however_many_listen() -> None:
+    stage = Stage("a", is_per_request=True)
+    first, asked = listening(stage, toolsListChanged=True)
+    acknowledge(stage, "a", asked["a"], {"toolsListChanged": True})
+    keys = [first, *(listening(stage, toolsListChanged=True)[0] for _ in range(50))]
+    assert stage.servers["a"] == []
+    assert [frame["params"]["_meta"][ID] for frame in stage.client] == keys
+    stage.client.clear()
+    stage.says("a", {"method": "notifications/tools/list_changed", "params": {"_meta": {ID: asked["a"]["id"]}}})
+    assert [frame["params"]["_meta"][ID] for frame in stage.client] == keys
+    for key in keys[:-1]:
+        stage.tell("notifications/cancelled", requestId=key)
+    assert stage.servers["a"] == []
+    stage.tell("notifications/cancelled", requestId=keys[-1])
+    assert stage.heard("a")["params"]["requestId"] == asked["a"]["id"]
+
+
+def test_a_wider_filter_takes_over_when_it_is_acknowledged() -> None:
+    stage = Stage("a", is_per_request=True)
+    _, one = listening(stage, toolsListChanged=True)
+    acknowledge(stage, "a", one["a"], {"toolsListChanged": True})
+    key, two = listening(stage, resourceSubscriptions=["x:1"])
+    assert two["a"]["params"]["notifications"] == {"toolsListChanged": True, "resourceSubscriptions": ["x:1"]}
+    third, none = listening(stage, resourceSubscriptions=["x:2"])
+    assert none == {}  # until the server has acknowledged
+    stage.client.clear()
+    acknowledge(stage, "a", two["a"], {"toolsListChanged": True, "resourceSubscriptions": ["x:1"]})
+    assert stage.heard("a")["params"]["requestId"] == one["a"]["id"]
+    three = stage.heard("a")
+    assert three["params"]["notifications"]["resourceSubscriptions"] == ["x:1", "x:2"]
+    assert stage.client == []
+    acknowledge(stage, "a", three, {"resourceSubscriptions": ["x:1"]})
+    assert [frame["params"]["notifications"] for frame in stage.client] == [{"resourceSubscriptions": ["x:1"]}, {}]
+    assert [frame["params"]["_meta"][ID] for frame in stage.client] == [key, third]
+
+
+def test_notices_of_a_kind_are_told_twice_a_second() -> None:
+    stage = Stage("a", is_per_request=True)
+    _, asked = listening(stage, toolsListChanged=True, resourceSubscriptions=["x:1"])
+    acknowledge(stage, "a", asked["a"], {"toolsListChanged": True, "resourceSubscriptions": ["x:1"]})
+    stage.client.clear()
+    stage.reminders.clear()
+    tag = {"_meta": {ID: asked["a"]["id"]}}
+    for number in range(20):
+        stage.says("a", {"method": "notifications/tools/list_changed", "params": tag})
+        stage.says("a", {"method": "notifications/resources/updated", "params": {"uri": "x:1", "n": number, **tag}})
+    assert len(stage.client) == 1
+    assert [after_s for after_s, _ in stage.reminders] == [0.5]
+    stage.expire()
+    assert [frame["params"].get("n") for frame in stage.client] == [None, None, 19]
+    stage.is_paused = True
+    stage.says("a", {"method": "notifications/tools/list_changed", "params": tag})
+    stage.expire()
+    assert len(stage.client) == 3
+    stage.is_paused = False
+    stage.expire()
+    assert len(stage.client) == 4
 
 
 def test_a_call_is_cancelled_where_there_are_streams_too() -> None:

@@ -2,8 +2,10 @@
 
 Lives here: `subscriptions/listen`. Must not: be loaded where the client has a handshake.
 
-One listen request of the client becomes one at each server that may have something of it. It is acknowledged when all
-of these have acknowledged theirs, or are late; notices come back on the client's stream, under its id.
+Each server has one listen request of ours, for all streams of the client together. Its filter cannot be changed: so a
+new request is made with the new filter, and the old one is taken back when the new one is acknowledged. A stream of the
+client is acknowledged when all servers have acknowledged what it wants of them, or are late. Notices go to the streams
+that want them, under their ids, each kind at most twice a second: only the latest of a kind is kept meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
-from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED
+from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, Backlog, covers
 from dragoman.core.envelope import Frame, key_of, read_params
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
@@ -22,27 +24,55 @@ if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.catalogue import Catalogue
 
 _PATIENCE_S: Final = 4.0
+_PAUSE_S: Final = 0.5
+
+Filter = frozenset[tuple[str, str]]
+"""What is listened to: names of lists, each with an empty string, and `resourceSubscriptions` with each URI."""
 
 
 class _Stream:
-    """One listen request of the client."""
+    """One listen request of the client, and what it wants of each server, in the server's words."""
 
     def __init__(self, frame: Frame, asked: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
         self.key = frame.key or b"null"
         self.id = frame.body["id"]
-        self.asked = asked
+        self.lists = {name for name, value in asked.items() if name != RESOURCE_FILTER and value is True}
+        uris = asked.get(RESOURCE_FILTER)
+        self.uris = [uri for uri in uris if isinstance(uri, str)] if isinstance(uris, list) else []
         self.meta = meta
-        self.agreed: dict[str, Any] = {}
-        self.pending: set[bytes] = set()
-        self.parts: dict[bytes, Member] = {}
+        self.agreed: dict[str, Any] = {name: True for name in FACTS.subscriptions if name in self.lists}
+        self.parts: dict[Member, Filter] = {}
+        self.pending: set[Member] = set()
         self.is_acknowledged = False
-        self.waiting: dict[tuple[str, Any], dict[str, Any]] = {}
+        self.waiting = Backlog()
+
+    def wants(self, method: str) -> bool:
+        """Whether it asked for a notice that says of no server whose it is."""
+        names = [name for name, announced in FACTS.subscriptions.items() if announced == method]
+        return bool(self.lists.intersection(names) if names else self.lists - FACTS.subscriptions.keys())
+
+    def wants_of(self, member: Member, method: str, uri: object) -> bool:
+        """Whether it asked for what a server says."""
+        if method != UPDATED:
+            return self.wants(method)
+        uris = {uri for name, uri in self.parts.get(member, ()) if name == RESOURCE_FILTER}
+        return isinstance(uri, str) and covers(uris, uri)
+
+
+class _Ear:
+    """What is listened to at one server: under `current`, and under `opening` until that is acknowledged."""
+
+    def __init__(self) -> None:
+        self.asked: Filter = frozenset()
+        self.current: bytes | None = None
+        self.opening: bytes | None = None
+        self.granted: Filter = frozenset()
 
 
 class Late:
-    """What a reminder is about."""
+    """What a reminder is about: a stream that is to be acknowledged, or None for notices that wait."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes | None) -> None:
         self.key = key
 
 
@@ -56,31 +86,31 @@ class MemberStreams:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._streams: dict[bytes, _Stream] = {}
-        self._parts: dict[bytes, _Stream] = {}
+        self._ears: dict[Member, _Ear] = {}
+        self._members: dict[bytes, Member] = {}
+        self._is_quiet = False
 
     def open(self, frame: Frame, params: Mapping[str, Any]) -> None:
         """Take a listen request."""
         asked = params.get("notifications")
-        asked = asked if isinstance(asked, dict) else {}
-        stream = _Stream(frame, asked, self._catalogue.meta_of(params) or {})
+        stream = _Stream(frame, asked if isinstance(asked, dict) else {}, self._catalogue.meta_of(params) or {})
         self._streams[stream.key] = stream
-        for name in FACTS.subscriptions:  # of the lists we know ourselves when a server comes or goes
-            if name != RESOURCE_FILTER and asked.get(name) is True:
-                stream.agreed[name] = True
-        stream.pending.add(stream.key)  # until all have been asked
-        for member in self._catalogue.members.values():
+        members = list(self._catalogue.members.values())
+        stream.pending.update(members)  # before they are asked: they may acknowledge at once
+        for member in members:
             self._listen(stream, member)
-        stream.pending.discard(stream.key)
         if stream.pending:
             self._catalogue.outside.remind(_PATIENCE_S, Late(stream.key))
         else:
             self._acknowledge(stream)
 
     def expire(self, late: object) -> None:
-        """Take note that some servers have not acknowledged in time."""
-        stream = self._streams.get(late.key) if isinstance(late, Late) else None
-        if stream is not None:
-            self._acknowledge(stream)
+        """Take note that some servers have not acknowledged in time, or that notices may be told again."""
+        if isinstance(late, Late) and late.key is None:
+            self._is_quiet = False
+            self._flush()
+        elif isinstance(late, Late) and late.key in self._streams:
+            self._acknowledge(self._streams[late.key])
 
     def join(self, member: Member) -> None:
         """Listen to a server that was not there."""
@@ -88,33 +118,38 @@ class MemberStreams:
             self._listen(stream, member)
 
     def _listen(self, stream: _Stream, member: Member) -> None:
-        if member.state is MemberState.FAILED:
-            return
-        wanted: dict[str, Any] = {
-            name: True for name, value in stream.asked.items() if name != RESOURCE_FILTER and value is True
-        }
-        uris = stream.asked.get(RESOURCE_FILTER)
-        own = [self._own_uri(member, uri) for uri in uris] if isinstance(uris, list) else []
-        own = [uri for uri in own if uri is not None]
-        if own:
-            wanted[RESOURCE_FILTER] = own
-        if not wanted:
-            return
-        key = self._catalogue.own.next_key()
-        stream.parts[key] = member  # before it is asked: it may acknowledge at once
-        stream.pending.add(key)
-        self._parts[key] = stream
-        params = {"notifications": wanted}
-        self._catalogue.own.ask(member, LISTEN, params, lambda _: self._end_part(key), stream.meta, key)
+        own = {(RESOURCE_FILTER, uri) for uri in (self._own_uri(member, uri) for uri in stream.uris) if uri is not None}
+        stream.parts[member] = frozenset({(name, "") for name in stream.lists} | own)
+        self._follow(member)
+        self._settle(stream, member)
 
-    def _own_uri(self, member: Member, uri: object) -> str | None:
-        if not isinstance(uri, str):
-            return None
+    def _own_uri(self, member: Member, uri: str) -> str | None:
         owner = self._catalogue.routes.find_resource(uri)
         if owner is None:
             return uri
         self._catalogue.routes.note_watched(owner, uri)
         return owner.name if owner.server == member.name else None
+
+    def _follow(self, member: Member) -> None:
+        """Listen to what all streams want of a server; where a request is under way, when it is acknowledged."""
+        ear = self._ears.setdefault(member, _Ear())
+        wanted = frozenset[tuple[str, str]]().union(*(one.parts.get(member, ()) for one in self._streams.values()))
+        if member.state is MemberState.FAILED or not wanted:
+            del self._ears[member]
+            for key in filter(None, (ear.current, ear.opening)):
+                self._withdraw(member, key)
+        elif wanted != ear.asked and ear.opening is None:
+            key = ear.opening = self._catalogue.own.next_key()
+            ear.asked = wanted
+            self._members[key] = member  # before it is asked: it may acknowledge at once
+            meta = next(reversed(self._streams.values())).meta
+            params = {"notifications": _write(wanted)}
+            self._catalogue.own.ask(member, LISTEN, params, lambda _: self._end(member, key), meta, key)
+
+    def _withdraw(self, member: Member, key: bytes) -> None:
+        del self._members[key]
+        if member.state is not MemberState.FAILED:  # else nobody is there to be told
+            self._catalogue.own.withdraw(key, "it is not listened to any more")
 
     def hear(self, member: Member, frame: Frame) -> bool:
         """Take a notice of a server; False where it belongs to no stream."""
@@ -122,74 +157,119 @@ class MemberStreams:
         meta = params.get("_meta")
         named = meta.get(META_SUBSCRIPTION_ID) if isinstance(meta, dict) else params.get("requestId")
         key = key_of(named) or frame.stream or b""
-        stream = self._parts.get(key)
-        if stream is None or stream.parts.get(key) is not member:
+        ear = self._ears.get(member)
+        if ear is None or self._members.get(key) is not member:
             return frame.stream is not None
         if frame.method == ACKNOWLEDGED:
-            self._note_agreed(stream, member, params.get("notifications"))
-            stream.pending.discard(key)
-            if not stream.pending:
-                self._acknowledge(stream)
-        elif frame.method != CANCELLED:
-            self._tell(stream, frame.method or "", self._show(member, frame.method, params))
+            self._take_agreed(member, ear, key, params.get("notifications"))
+        elif frame.method == CANCELLED:
+            self._withdraw(member, key)
+            self._end(member, key)
+        else:
+            self._tell(member, frame.method or "", params)
         return True
 
-    def _show(self, member: Member, method: str | None, params: dict[str, Any]) -> dict[str, Any]:
-        uri = params.get("uri")
-        if method != UPDATED or not isinstance(uri, str):
-            return params
-        return {**params, "uri": self._catalogue.routes.show_uri(member, uri)}
+    def _take_agreed(self, member: Member, ear: _Ear, key: bytes, agreed: object) -> None:
+        if key != ear.opening:
+            return
+        before, ear.current, ear.opening = ear.current, key, None
+        ear.granted = _read(agreed)
+        if before is not None:
+            self._withdraw(member, before)
+        self._follow(member)
+        for stream in list(self._streams.values()):
+            self._settle(stream, member)
 
-    def _note_agreed(self, stream: _Stream, member: Member, agreed: object) -> None:
-        for name, value in (agreed if isinstance(agreed, dict) else {}).items():
-            if name == RESOURCE_FILTER and isinstance(value, list):
-                known = stream.agreed.setdefault(name, [])
-                shown = [self._catalogue.routes.show_uri(member, uri) for uri in value if isinstance(uri, str)]
-                known += [uri for uri in dict.fromkeys(shown) if uri not in known]
-            elif value is True:
+    def _settle(self, stream: _Stream, member: Member) -> None:
+        """Take note of what a server has agreed to of a stream; acknowledge the stream, if it was the last."""
+        ear, part = self._ears.get(member), stream.parts.get(member, frozenset())
+        if member not in stream.pending or (ear is not None and ear.opening is not None):
+            return
+        for name, uri in sorted(part & ear.granted if ear is not None else ()):
+            if name == RESOURCE_FILTER:
+                known, shown = stream.agreed.setdefault(name, []), self._catalogue.routes.show_uri(member, uri)
+                known += [] if shown in known else [shown]
+            else:
                 stream.agreed[name] = True
+        stream.pending.discard(member)
+        if not stream.pending:
+            self._acknowledge(stream)
+
+    def _tell(self, member: Member, method: str, params: dict[str, Any]) -> None:
+        uri = params.get("uri")
+        shown = params
+        if method == UPDATED and isinstance(uri, str):
+            shown = {**params, "uri": self._catalogue.routes.show_uri(member, uri)}
+        for stream in self._streams.values():
+            if stream.wants_of(member, method, uri):
+                stream.waiting.put(method, shown)
+        self._flush()
 
     def tell_changed(self, method: str) -> None:
         """Say that a list has changed, to each stream that asked for it."""
         for stream in self._streams.values():
-            if any(
-                stream.asked.get(name) is True and FACTS.subscriptions[name] == method for name in FACTS.subscriptions
-            ):
-                self._tell(stream, method, {})
+            if stream.wants(method):
+                stream.waiting.put(method, {})
+        self._flush()
 
-    def _tell(self, stream: _Stream, method: str, params: dict[str, Any]) -> None:
+    def _flush(self) -> None:
+        """Tell what waits; what comes within the next half second, or while the client does not read, waits in turn."""
+        if self._is_quiet:
+            return
+        if not self._catalogue.outside.is_paused:
+            for stream in [one for one in self._streams.values() if one.is_acknowledged]:
+                for method, params in stream.waiting.take_all():
+                    self._is_quiet = True
+                    self._say(stream, method, params or {})
+        self._is_quiet |= self._catalogue.outside.is_paused
+        if self._is_quiet:
+            self._catalogue.outside.remind(_PAUSE_S, Late(None))
+
+    def _say(self, stream: _Stream, method: str, params: Mapping[str, Any]) -> None:
         meta = params.get("_meta")
         tagged = {**params, "_meta": {**(meta if isinstance(meta, dict) else {}), META_SUBSCRIPTION_ID: stream.id}}
-        if not stream.is_acknowledged and method != ACKNOWLEDGED:
-            uri = params.get("uri")
-            stream.waiting[method, uri if isinstance(uri, str) else None] = tagged
-            return
         body = {"jsonrpc": "2.0", "method": method, "params": tagged}
         self._catalogue.outside.tell_client(Frame(encode_line(body), "notification", None, method, body, stream.key))
 
     def _acknowledge(self, stream: _Stream) -> None:
-        if stream.is_acknowledged:
-            return
-        self._tell(stream, ACKNOWLEDGED, {"notifications": stream.agreed})
-        stream.is_acknowledged = True
-        waiting, stream.waiting = stream.waiting, {}
-        for (method, _), params in waiting.items():
-            self._tell(stream, method, params)
+        if not stream.is_acknowledged:
+            stream.is_acknowledged = True
+            self._say(stream, ACKNOWLEDGED, {"notifications": stream.agreed})
+            self._flush()
 
-    def _end_part(self, key: bytes) -> None:
-        """A server has ended its stream: the others go on."""
-        stream = self._parts.pop(key)
-        del stream.parts[key]
-        stream.pending.discard(key)
-        if not stream.pending:
-            self._acknowledge(stream)
+    def _end(self, member: Member, key: bytes) -> None:
+        """A server has ended its stream, or refused it: the others go on, and it is asked again for something else."""
+        self._members.pop(key, None)
+        ear = self._ears.get(member)
+        if ear is None:
+            return
+        if key == ear.opening:
+            ear.opening = None
+        elif key == ear.current:
+            ear.current, ear.granted = None, frozenset()
+        self._follow(member)
+        for stream in list(self._streams.values()):
+            self._settle(stream, member)
 
     def cancel(self, key: bytes) -> bool:
         """Take note that the client does not listen any more; False where this is not a stream."""
         stream = self._streams.pop(key, None)
         if stream is None:
             return False
-        for part in stream.parts:
-            del self._parts[part]
-            self._catalogue.own.withdraw(part, "the client has stopped listening")
+        for member in stream.parts:
+            if member in self._ears:
+                self._follow(member)
         return True
+
+
+def _write(wanted: Filter) -> dict[str, Any]:
+    uris = sorted(uri for name, uri in wanted if name == RESOURCE_FILTER)
+    lists = {name: True for name, _ in sorted(wanted) if name != RESOURCE_FILTER}
+    return {**lists, RESOURCE_FILTER: uris} if uris else lists
+
+
+def _read(agreed: object) -> Filter:
+    given = agreed if isinstance(agreed, dict) else {}
+    uris = given.get(RESOURCE_FILTER)
+    listed = {(RESOURCE_FILTER, uri) for uri in (uris if isinstance(uris, list) else ()) if isinstance(uri, str)}
+    return frozenset(listed | {(name, "") for name, value in given.items() if value is True})

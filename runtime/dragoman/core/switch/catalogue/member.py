@@ -25,6 +25,9 @@ class MemberState(Enum):
 class Outside(Protocol):
     """What carries a catalogue's frames, and knows the time."""
 
+    is_paused: bool
+    """Whether the client does not read at present: what it is told waits in memory."""
+
     def tell_client(self, frame: Frame) -> None:
         """Send this to the client."""
 

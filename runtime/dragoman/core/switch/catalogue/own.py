@@ -24,7 +24,7 @@ OWN_ID: Final = b'"dragoman/'
 """How the ids of our own requests begin; a request of the client with such an id goes under another one."""
 
 
-_CHANGE_PAUSE_S: Final = 0.1
+_CHANGE_PAUSE_S: Final = 0.5
 """How long the client is not told again that the same has changed: a server may say it without end."""
 
 
