@@ -308,8 +308,8 @@ class Derivation:
         names = {name: name for name in source.fields if name in target.fields}
         for rename in self.overlay.renames:
             old, new = (rename.old, rename.new) if self.direction == "up" else (rename.new, rename.old)
-            if rename.what == "field" and site.at == rename.at and old in source.fields and new in target.fields:
-                self.overlay.use(rename.what + rename.old, rename.at)
+            if rename.what == "field" and site.at in rename.at and old in source.fields and new in target.fields:
+                self.overlay.use(rename.what + rename.old, site.at)
                 names[old] = new
         return names
 
@@ -383,7 +383,7 @@ class Derivation:
         for rename in self.overlay.renames:
             old, new = (rename.old, rename.new) if self.direction == "up" else (rename.new, rename.old)
             if rename.what == "definition" and definition == old:
-                self.overlay.use(rename.what + rename.old, rename.at)
+                self.overlay.use(rename.what + rename.old)
                 return new
         return self.names.get(definition, definition)
 

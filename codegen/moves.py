@@ -36,8 +36,8 @@ def arranged(overlay: Overlay, direction: str, at: str, spec: Spec, source: Obje
     shape, moves = source, list[Moved]()
     for move in overlay.moves:
         old, new = (move.old, move.new) if direction == "up" else (move.new, move.old)
-        if move.at == at and (member := _field(spec, source, old)) is not None:
-            overlay.use("move" + ".".join(move.old), move.at)
+        if at in move.at and (member := _field(spec, source, old)) is not None:
+            overlay.use("move" + ".".join(move.old), at)
             prune = len(old) > 1 and not source.fields[old[0]].required
             moves.append(Moved(old, new, _may_make(spec, source, new), prune))
             shape = _with(spec, _without(spec, shape, old), new, replace(member, required=_always(spec, source, old)))

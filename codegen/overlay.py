@@ -113,14 +113,14 @@ class Rename:
     old: str
     new: str
     reason: str
-    at: str = ""
+    at: tuple[str, ...] = ("",)
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A field of an object (`at`) that stands in another object in the newer revision: the way to it in each."""
+    """A field of objects (`at`) that stands in another object in the newer revision: the way to it in each."""
 
-    at: str
+    at: tuple[str, ...]
     old: tuple[str, ...]
     new: tuple[str, ...]
     reason: str
@@ -224,8 +224,11 @@ class Overlay:
                     raise UnusedDecision(
                         self.path, decision.name, f"no {decision.change} change matches at {pattern!r}"
                     )
-        entries = [*((h.name, h.at or h.method) for h in self.hooks), *((r.what + r.old, r.at) for r in self.renames)]
-        entries += [("move" + ".".join(m.old), m.at) for m in self.moves]
+        entries = [
+            *((h.name, h.at or h.method) for h in self.hooks),
+            *((r.what + r.old, at) for r in self.renames for at in r.at),
+        ]
+        entries += [("move" + ".".join(m.old), at) for m in self.moves for at in m.at]
         entries += [(method, r.direction) for r in self.refusals for method in r.methods]
         entries += [(c.name, pattern) for c in self.cosmetics for pattern in c.at]
         for name, pattern in entries:
@@ -331,7 +334,7 @@ def _entry(path: str, kind: type[Any], row: Mapping[str, Any]) -> Any:
     """Build an entry from its table; lists become tuples, `with` becomes `arguments`, and reasons are not optional."""
     values = {("arguments" if key == "with" else key): tuple(v) if isinstance(v, list) else v for key, v in row.items()}
     name = str(row.get("name", kind.__name__.lower()))
-    if kind in (Decision, Cosmetic) and isinstance(values.get("at"), str):
+    if kind in (Decision, Cosmetic, Rename, Move) and isinstance(values.get("at"), str):
         values["at"] = (values["at"],)
     if not row.get("reason") and row.get("do") != "":
         raise UnusedDecision(path, name, "an entry needs a reason")

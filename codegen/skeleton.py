@@ -6,10 +6,13 @@ Called by `regen`. Entries are appended to the overlay's text, so that what a pe
 from __future__ import annotations
 
 import json
+import textwrap
+from collections.abc import Sequence
 
 from codegen.errors import UndecidedChange
 from codegen.model import Spec
 from codegen.overlay import Change
+from codegen.questions import Question, ask_once
 from codegen.step_plan import StepPlan
 from codegen.type_facts import accepts
 
@@ -22,6 +25,7 @@ VERBS = {
     "moved": "apart",
     "methods-gone": "gone",
 }
+LINE = 118
 SAFE_REASON = "Safe default, taken by --accept-defaults."
 
 
@@ -32,12 +36,12 @@ def undecided_error(plan: StepPlan, skeleton: str) -> UndecidedChange:
         f"Rule on each: its entry is at the end of {path}, with `do` and `reason` to fill in. Or run "
         "`nox -s regen -- --accept-defaults` to take the safe default for all of them, marked as not reviewed."
     )
-    changes = [str(change) for change in plan.undecided]
+    changes = [str(question) for question in ask_once(plan.undecided)]
     return UndecidedChange(plan.newer.revision, changes, remedy, overlay=path, skeleton=skeleton)
 
 
 def add_entries(text: str, plan: StepPlan, *, complete: bool) -> str:
-    """Append an entry for each undecided change to an overlay's text: to fill in, or *complete* with the safe default.
+    """Append an entry for each question to an overlay's text: to fill in, or *complete* with the safe default.
 
     A change that an earlier skeleton already has an entry for gets no second one; where entries are complete, it is
     replaced.
@@ -46,10 +50,19 @@ def add_entries(text: str, plan: StepPlan, *, complete: bool) -> str:
     if complete:
         text = _without_blanks(text)
     present = {(d.direction, d.change, pattern, d.arm) for d in plan.overlay.decisions if not d.do for pattern in d.at}
-    for change in plan.undecided:
-        if complete or (change.direction, change.kind, change.at, change.arm) not in present:
-            text = f"{text.rstrip()}\n\n{_entry(change, plan, complete)}"
+    changes = [c for c in plan.undecided if complete or (c.direction, c.kind, c.at, c.arm) not in present]
+    for question in ask_once(changes):
+        for part in _same_default(question, plan) if complete else [question]:
+            text = f"{text.rstrip()}\n\n{_entry(part, plan, complete)}"
     return f"{text.rstrip()}\n"
+
+
+def _same_default(question: Question, plan: StepPlan) -> list[Question]:
+    """The question in parts that have one safe default each: a text may stand in one of two places alone."""
+    parts: dict[str, list[Change]] = {}
+    for change in question.changes:
+        parts.setdefault(str(safe_default(change, plan)), []).append(change)
+    return [Question(tuple(changes)) for changes in parts.values()]
 
 
 def _heading(plan: StepPlan) -> str:
@@ -62,30 +75,40 @@ def _without_blanks(text: str) -> str:
     return "\n[[".join(part for part in parts if '\ndo = ""' not in part)
 
 
-def _entry(change: Change, plan: StepPlan, complete: bool) -> str:
+def _entry(question: Question, plan: StepPlan, complete: bool) -> str:
+    change, more = question.first, len(question.places) - 1
     arm = f"{change.arm} " if change.arm else ""
     lines = [
         "[[decision]]",
         f"# {change.detail}; {change.source_pointer} -> {change.target_pointer}",
-        f"name = {json.dumps(f'{change.kind} {arm}at {change.at}')}",
+        f"name = {json.dumps(f'{change.kind} {arm}at {change.at}' + (f' and {more} more' if more else ''))}",
         f'direction = "{change.direction}"',
         f'change = "{change.kind}"',
-        f"at = {json.dumps(change.at)}",
+        f"at = {_places(question.places)}",
     ]
     lines += [f"arm = {json.dumps(change.arm)}"] if change.arm else []
     if complete:
         lines += [*safe_default(change, plan), f"reason = {json.dumps(SAFE_REASON)}", "reviewed = false"]
     else:
-        lines += [f'do = ""  # {VERBS[change.kind]}', 'reason = ""', *_instead(change)]
+        lines += [f'do = ""  # {VERBS[change.kind]}', 'reason = ""', *_instead(question)]
     return "\n".join(lines) + "\n"
 
 
-def _instead(change: Change) -> list[str]:
+def _places(places: Sequence[str]) -> str:
+    """One path, or a list of them in lines that are not too long."""
+    if len(places) == 1:
+        return json.dumps(places[0])
+    return "[" + "\n".join(textwrap.wrap(", ".join(map(json.dumps, places)), LINE, break_long_words=False)) + "]"
+
+
+def _instead(question: Question) -> list[str]:
     """The entry that says of something new that it is the same, as comments."""
-    table, entry = change.instead
+    table, entry = question.first.instead
     if not table:
         return []
-    said = [f"# {key} = {json.dumps(value)}" for key, value in entry.items()]
+    places = [str(change.instead[1]["at"]) for change in question.changes if "at" in entry]
+    said = [f"# {key} = {json.dumps(value)}" for key, value in entry.items() if key != "at"]
+    said += [f"# at = {_places(places)}".replace("\n", "\n# ")] if places else []
     return ["# If it is the same, write in the place of this entry:", f"# [[{table}]]", *said, '# reason = ""']
 
 

@@ -282,7 +282,7 @@ def _renamed_methods(way: Derivation) -> dict[str, str]:
     for rename in way.overlay.renames:
         old, new = (rename.old, rename.new) if way.direction == "up" else (rename.new, rename.old)
         if rename.what == "method" and old in way.source.methods and new in way.target.methods:
-            way.overlay.use(rename.what + rename.old, rename.at)
+            way.overlay.use(rename.what + rename.old)
             renamed[old] = new
     return renamed
 

@@ -121,19 +121,20 @@ def test_entries_that_have_been_used_pass() -> None:
 def test_a_cosmetic_field_is_one_whose_path_an_entry_names() -> None:
     overlay = read(COSMETIC)
     paths = ("Tool.title", "Prompt.icons", "Tool.titles", "Prompt.title")
-    assert [overlay.is_cosmetic("down", path) for path in paths] == [True, True, False, False]
+    assert [overlay.find_cosmetic("down", path) is not None for path in paths] == [True, True, False, False]
     overlay.check_used()
 
 
 @pytest.mark.parametrize(("direction", "expected"), [("down", True), ("up", False)])
 def test_a_cosmetic_entry_with_a_direction_holds_for_that_one(direction: str, expected: bool) -> None:
-    assert read(COSMETIC + 'direction = "down"\n').is_cosmetic(direction, "Tool.title") is expected
+    found = read(COSMETIC + 'direction = "down"\n').find_cosmetic(direction, "Tool.title")
+    assert (found is not None) is expected
 
 
 def test_two_entries_that_call_the_same_field_cosmetic_are_refused() -> None:
     overlay = read(COSMETIC + COSMETIC.replace('"shine"', '"glitter"'))
     with pytest.raises(UnusedDecision, match=r"\[shine\]: calls Tool\.title cosmetic as 'glitter' does already"):
-        overlay.is_cosmetic("up", "Tool.title")
+        overlay.find_cosmetic("up", "Tool.title")
 
 
 def test_a_cosmetic_entry_may_name_one_field_without_a_list() -> None:

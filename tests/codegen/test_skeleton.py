@@ -141,6 +141,70 @@ def test_undecided_error_lists_each_change_and_names_the_command() -> None:
     assert "`nox -s regen -- --accept-defaults`" in said
 
 
+# --- changes that are alike are one question -------------------------------------------------------------------------
+
+RESULTS = {name: object_of(a=STRING) for name in ("A", "B", "C")}
+STAMPED = {name: object_of("kind", a=STRING, kind=STRING) for name in RESULTS}
+RENAMED = {name: object_of(b=STRING) for name in RESULTS}
+MOVED = {name: object_of(inner=object_of(a=STRING)) for name in RESULTS}
+NAMED = object_of("type", type=const("sound"), data=STRING)
+
+
+def test_a_field_that_several_objects_get_is_one_question() -> None:
+    (entry,) = entries(add_entries("", plan(RESULTS, STAMPED), complete=False))
+    assert (entry["at"], entry["name"]) == (["A.kind", "B.kind", "C.kind"], "required at A.kind and 2 more")
+
+
+def test_one_question_says_in_the_error_where_else_it_is() -> None:
+    said = str(undecided_error(plan(RESULTS, STAMPED), "skeleton"))
+    assert "has 1 undecided change(s)" in said
+    assert said.split("\n")[1].endswith("; and so in 2 more: B.kind, C.kind")
+
+
+@pytest.mark.parametrize("newer", [RENAMED, MOVED])
+def test_one_entry_says_of_several_objects_that_it_is_the_same(newer: Mapping[str, Schema]) -> None:
+    text = add_entries("", plan(RESULTS, newer), complete=False)
+    ready = text.partition("write in the place of this entry:\n")[2].partition("\n\n")[0].replace("# ", "")
+    answered = ready.replace('reason = ""', 'reason = "The same."')
+    assert tomllib.loads(answered)[ready[2:].partition("]]")[0]][0]["at"] == ["A", "B", "C"]
+    assert plan(RESULTS, newer, answered).undecided == ()
+
+
+def test_safe_defaults_of_one_question_may_differ() -> None:
+    blocks = {"Text": TEXT, "Sound": NAMED, "Other": object_of("type", type=const("other"))}
+    older = {
+        **blocks,
+        "A": object_of(x=any_of(ref("Text"), ref("Sound"))),
+        "B": object_of(x=any_of(ref("Other"), ref("Sound"))),
+    }
+    newer = {**blocks, "A": object_of(x=ref("Text")), "B": object_of(x=ref("Other"))}
+    step = plan(older, newer)
+    assert len(entries(add_entries("", step, complete=False))) == 1
+    taken = entries(add_entries("", step, complete=True))
+    assert [(entry["at"], entry["do"]) for entry in taken] == [("A.x", "text-block"), ("B.x", "refuse")]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (object_of(a=STRING, b=STRING), object_of("a", "b", a=STRING, b=STRING)),
+        (object_of(a=STRING, b=INTEGER), object_of(a=INTEGER, b={"const": 1})),
+        (object_of(a=any_of(STRING, INTEGER), b=any_of(STRING, INTEGER)), object_of(a=STRING, b=INTEGER)),
+    ],
+)
+def test_changes_that_are_not_alike_are_two_questions(older: Schema, newer: Schema) -> None:
+    found = entries(add_entries("", plan({"A": older}, {"A": newer}), complete=False))
+    assert len([entry for entry in found if entry["direction"] == "up"]) == 2
+
+
+def test_a_list_of_places_is_wrapped() -> None:
+    older = {f"Definition{number:02}": object_of(a=STRING) for number in range(20)}
+    newer = {name: object_of("kind", a=STRING, kind=STRING) for name in older}
+    text = add_entries("", plan(older, newer), complete=False)
+    assert max(map(len, text.splitlines())) <= 120
+    assert entries(text)[0]["at"] == [f"{name}.kind" for name in older]
+
+
 METHODS = {"RequestParams": object_of(_meta=object_of()), "RequestId": STRING, "EmptyResult": object_of()}
 ASK = {"AskRequest": object_of("method", method=const("ask"), params=object_of(a=STRING))}
 BEG = {"BegRequest": object_of("method", method=const("beg"), params=object_of(a=STRING))}

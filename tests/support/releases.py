@@ -22,8 +22,8 @@ from codegen.load import build_spec
 from codegen.model import Spec
 from codegen.names import module_name
 from codegen.normalise import Normalised, normalise
-from codegen.overlay import Change as OpenChange
 from codegen.overlay import parse_overlay
+from codegen.questions import Question, ask_once
 from codegen.skeleton import add_entries
 from codegen.step_plan import StepPlan, plan_step
 from codegen.steps import render_steps
@@ -75,7 +75,7 @@ class Made:
     newer: Side
     plan: StepPlan
     step: Any
-    asked: tuple[OpenChange, ...] = ()
+    asked: tuple[Question, ...] = ()
     overlay: str = ""
 
     def translate(
@@ -173,7 +173,14 @@ def release(*changes: Change, base: Schema | None = None) -> Schema:
 def asked(schema: Schema, overlay: str = "", older: Schema | None = None) -> list[str]:
     """What a person is asked about a release, each in a few words."""
     plan = _plan(schema, overlay, older)
-    return [f"{c.direction} {c.kind} {c.at}{f' {c.arm}' if c.arm else ''}" for c in plan.undecided]
+    return list(map(in_short, ask_once(plan.undecided)))
+
+
+def in_short(question: Question) -> str:
+    """A question in a few words."""
+    change, more = question.first, len(question.changes) - 1
+    words = [change.direction, change.kind, change.at, change.arm, f"and {more} more" if more else ""]
+    return " ".join(filter(None, words))
 
 
 def made(schema: Schema, overlay: str = "", older: Schema | None = None) -> Made:
@@ -184,9 +191,9 @@ def made(schema: Schema, overlay: str = "", older: Schema | None = None) -> Made
 def made_of(older: Side, newer: Side, overlay: str = "") -> Made:
     """The step between two schemas, with the safe default for what its overlay leaves undecided."""
     revision = newer.spec.revision
-    plan, asked = plan_step(older.spec, newer.spec, parse_overlay(revision, overlay)), list[OpenChange]()
+    plan, asked = plan_step(older.spec, newer.spec, parse_overlay(revision, overlay)), list[Question]()
     while plan.undecided:
-        asked += plan.undecided
+        asked += ask_once(plan.undecided)
         overlay = add_entries(overlay, plan, complete=True)
         plan = plan_step(older.spec, newer.spec, parse_overlay(revision, overlay))
     module = types.ModuleType("step_of_a_release")
