@@ -20,7 +20,7 @@ from tests.proxy.conversation import (
     time_passes,
 )
 from tests.proxy.test_per_request import OLD, asks
-from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, Client, begin, call, elicit
+from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, FORM, Client, begin, call, elicit
 from tests.proxy.validity import hold
 from tests.support.waiting import until
 from tests.transports.upstream import stage
@@ -75,7 +75,7 @@ async def test_over_http_the_retry_is_told_that_the_session_is_gone(on_stream: b
         peer.send(call(1))
         asked: dict[str, Any] = (await peer.answer(1))["result"]
         if when == "tools/list":
-            peer.send(asks(2, "tools/list"))
+            peer.send(asks(2, "tools/list", has=FORM))
             assert "result" in await peer.answer(2)
         again = {"inputResponses": {"question-1": {"action": "decline"}}, "requestState": asked["requestState"]}
         peer.send(call(3, **again))

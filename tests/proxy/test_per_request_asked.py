@@ -24,7 +24,7 @@ from tests.proxy.conversation import (
     server_closes,
     time_passes,
 )
-from tests.proxy.test_per_request import IDENTITY, asks, opening
+from tests.proxy.test_per_request import IDENTITY, asked_what_it_is, asks, opening
 from tests.proxy.validity import hold
 
 FORM = {"elicitation": {"form": {}}}
@@ -133,30 +133,25 @@ def test_what_the_server_says_while_nobody_is_there_waits() -> None:
     )
 
 
-def test_a_client_that_declared_nothing_is_not_asked() -> None:
+def test_a_server_that_asks_what_was_not_declared_gets_the_error_and_the_call_goes_on() -> None:
     hold(
         [
             *begin(has={}),
             server(elicit(7)),
             expect_to_server(an_error(7, -32601, "did not declare")),
-            expect_to_client(an_error(1, -32021, "elicitation", "requiredCapabilities")),
-            server(elicit(8)),
-            expect_to_server(an_error(8, -32603, "nobody waits")),
             server(result(1, DONE)),
-            client(asks(2, "tools/list")),
-            expect_to_server(request(2, "tools/list")),
+            expect_to_client(result(1, DONE_NEW)),
         ]
     )
 
 
-def test_a_call_that_goes_on_without_its_answer_is_cancelled() -> None:
+def test_the_server_is_told_what_its_client_declared_and_nothing_else() -> None:
+    declared = {"elicitation": {"form": {}}, "roots": {}}
     hold(
         [
-            *begin(has={}),
-            server(elicit(7)),
-            expect_to_server(an_error(7, -32601, "did not declare")),
-            expect_to_client(an_error(1, -32021, "elicitation", "requiredCapabilities")),
-            expect_to_server(lambda frame: frame["params"]["requestId"] == 1),
+            client(call(1, has=declared)),
+            *asked_what_it_is(),
+            expect_to_server(lambda frame: frame["params"]["capabilities"] == declared),
         ]
     )
 
@@ -248,7 +243,7 @@ def test_a_server_that_asks_about_a_cancelled_call_once_its_client_has_left_is_r
     hold(
         [
             *begin("a"),
-            client(asks("b", "tools/list")),
+            client(asks("b", "tools/list", has=FORM)),
             expect_to_server(request(2, "tools/list")),
             client(notification("notifications/cancelled", requestId="a", reason="enough")),
             expect_to_server(notification("notifications/cancelled", requestId=1, reason="enough")),
@@ -270,7 +265,7 @@ def test_a_cancelled_call_is_cancelled_at_the_server() -> None:
             client(notification("notifications/cancelled", requestId="a", reason="enough")),
             expect_to_server(notification("notifications/cancelled", requestId=1, reason="enough")),
             server(result(1, DONE)),
-            client(asks(2, "tools/list")),
+            client(asks(2, "tools/list", has=FORM)),
             expect_to_server(request(2, "tools/list")),
         ]
     )

@@ -69,13 +69,13 @@ def test_questions_are_taken_back() -> None:
     ("desk", "method", "params", "codes"),
     [
         (asking(), "tasks/get", {"taskId": "t"}, (-32601, None)),
-        (asking({}), "roots/list", None, (-32601, -32021)),
-        (asking(), "sampling/createMessage", {"messages": [], "maxTokens": 1, "tools": []}, (-32601, -32021)),
+        (asking({}), "roots/list", None, (-32601, None)),
+        (asking(), "sampling/createMessage", {"messages": [], "maxTokens": 1, "tools": []}, (-32601, None)),
         (asking(), "elicitation/create", None, (-32602, -32603)),
         (asking(most=0), "roots/list", None, (-32603, -32603)),
     ],
 )
-def test_what_is_not_put_is_refused_to_the_server_and_ends_the_call(
+def test_what_is_not_put_is_refused_to_the_server_and_may_end_the_call(
     desk: OpenQuestions, method: str, params: Any, codes: tuple[int, int | None]
 ) -> None:
     turned = desk.ask(b"7", method, params)

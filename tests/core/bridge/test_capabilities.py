@@ -105,22 +105,15 @@ def test_a_call_that_wants_a_task_declares_the_extension() -> None:
 
 
 @pytest.mark.parametrize("scope", ["shared", "principal", "client"])
-def test_a_session_for_many_requests_is_opened_for_everybody(scope: Any) -> None:
-    told, losses = declare_up({}, Path(E, D, scope))
-    assert told == {
-        "roots": {},
-        "sampling": {"context": {}, "tools": {}},
-        "elicitation": {"form": {}, "url": {}},
-    }
+def test_a_session_is_opened_with_what_its_client_declares(scope: Any) -> None:
+    assert declare_up({}, Path(E, D, scope)) == ({}, ())
+    told, losses = declare_up({"roots": {}, "elicitation": {}}, Path(E, D, scope))
+    assert told == {"roots": {}, "elicitation": {"form": {}}}
     assert losses == ()
 
 
-def test_an_older_server_is_told_no_more_than_it_can_ask() -> None:
-    assert declare_up(RICH, Path(E, A)).capabilities == {"roots": {}, "sampling": {}}
-
-
-def test_a_session_whose_questions_go_nowhere_is_opened_for_nobody() -> None:
-    assert declare_up(RICH, Path(E, D, can_ask=False)) == ({}, ())
+def test_a_session_whose_questions_go_nowhere_declares_none() -> None:
+    assert declare_up({"roots": {}, "sampling": {}}, Path(E, D, can_ask=False)).capabilities == {}
 
 
 @pytest.mark.parametrize("path", [Path(D, E), Path(A, E), Path(E, D), Path(E, A)])

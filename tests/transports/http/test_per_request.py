@@ -221,12 +221,13 @@ async def test_a_question_is_asked_by_a_result_and_answered_by_another_post() ->
 
 
 @on_loop
-async def test_a_client_that_cannot_be_asked_is_told_with_the_status_for_it() -> None:
+async def test_a_client_that_lacks_a_capability_is_told_with_the_status_for_it() -> None:
     async with playing() as stage:
         calling = await begin(stage)
-        await stage.server.hear()
-        stage.server.say({"jsonrpc": "2.0", "id": "q", "method": "roots/list"})
-        reply = await within(calling)
+        heard = await stage.server.hear()
+        reply = await within(posts(stage, asks(9, "tasks/get", taskId="t"), mcp_name="t"))
+        stage.server.answer(heard["id"], **content("Ada"))
+        await within(calling)
         assert (reply.status, (await reply.frame())["error"]["code"]) == (400, -32021)
 
 

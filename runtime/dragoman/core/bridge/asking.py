@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from dragoman.core.bridge.capabilities import spell_required
-from dragoman.core.bridge.names import MISSING_CLIENT_CAPABILITY
 from dragoman.core.bridge.questions import Question, Reply, embed, is_question, unembed_answer
 from dragoman.core.bridge.state import Binding, Reason, refuse
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
@@ -91,7 +89,7 @@ class OpenQuestions:
             return Turned(Refusal(error.code, str(error), error.data), turn(str(error)).error)
         missing = find_missing(method, question.params or {}, read_declared(self.caller.capabilities))
         if missing is not None:
-            return _turn_undeclared(method, missing)
+            return turn_undeclared(method, missing)
         self._asked += 1  # "each request key MUST be unique over the lifetime of a single task"
         self._open[f"question-{self._asked}"] = _Open(question_id, question)
         return question
@@ -145,10 +143,7 @@ def turn(reason: str) -> Turned:
     return Turned(refusal, refusal)
 
 
-def _turn_undeclared(method: str, missing: str) -> Turned:
+def turn_undeclared(method: str, missing: str) -> Turned:
+    """Turn away a question that its client has said it cannot answer: that is between us and the server."""
     reason = f"the client did not declare the capability {missing}"
-    required = {"requiredCapabilities": spell_required(missing)}
-    return Turned(
-        Refusal(METHOD_NOT_FOUND, reason, {"method": method}),
-        Refusal(MISSING_CLIENT_CAPABILITY, f"the server asks {method}, and {reason}", required),
-    )
+    return Turned(Refusal(METHOD_NOT_FOUND, reason, {"method": method}), None)

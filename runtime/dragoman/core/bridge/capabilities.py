@@ -78,14 +78,11 @@ def declare_up(capabilities: Mapping[str, Any], path: Path, *, wants_task: bool 
         wants_task: Whether the client asked for a task with this request.
 
     Returns:
-        For a server of the per-request era, those that this client can be asked for, in that era's form. For a server
-        with a handshake whose session serves more than one request, those of everybody who can be bridged: what a
-        caller lacks is held against each question. In the form of the newest revision with a handshake.
+        Those that this client can be asked for; in the form of the server's era, for one with a handshake that of the
+        newest such revision.
     """
     if path.cell in ("LL", "MM"):
         return Told(dict(capabilities), ())
-    if path.cell == "ML":
-        return Told(_everybody(path), ())
     source = facts(path.client)
     target = facts(NEWER if path.cell == "LM" else OLDER)
     told: dict[str, Any] = {}
@@ -145,16 +142,6 @@ def spell_required(path: str) -> dict[str, Any]:
     for name in reversed(path.split(".")):
         spelled = {name: spelled}
     return spelled
-
-
-def _everybody(path: Path) -> dict[str, Any]:
-    """Give what can be declared in the name of whoever calls, without what has no counterpart in their era."""
-    known = facts(NEWER).client_capabilities
-    return {
-        name: {part: setting for part, setting in value.items() if f"{name}.{part}" in known}
-        for name, value in facts(path.server).shared_capabilities.items()
-        if path.can_ask and name in known
-    }
 
 
 def _is_named_by_one(name: str, source: Facts, target: Facts) -> bool:

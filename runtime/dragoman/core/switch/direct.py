@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.calls import Call
-from dragoman.core.commands import Close, Outbox, Outcome, Side
+from dragoman.core.commands import Outbox, Outcome, Side
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
@@ -57,15 +57,13 @@ class Direct:
 
     def release(self) -> None:
         """Let the edges go of each other, once both peers are gone."""
-        if self._each is not None:
-            self._each.release()
+        (self.upstream if self._each is None else self._each).release()
         self.front.release()
-        self.upstream.release()
 
     @property
     def servers(self) -> Iterable[UpstreamEdge]:
-        """The one that it has."""
-        return (self.upstream,)
+        """The one that it has; several where the client's requests declare several things."""
+        return (self.upstream,) if self._each is None else self._each.servers
 
     # What the front edge says
 
@@ -96,14 +94,11 @@ class Direct:
     def serve_handshake(self, front: FrontEdge) -> None:
         """Take the server back; a fresh one, if it has been told who its client is already."""
         assert self._each is not None
-        self._each.release()
-        self._each = None
-        if self.upstream.state is UpstreamState.IDLE:
-            self.upstream.hand_to(self)
-            return
-        self.outbox.add(Close(self.upstream))
-        self.upstream = UpstreamEdge(self._wiring.settings, self.outbox, self)
-        self.upstream.open()
+        spare, self._each = self._each.give_back(), None
+        self.upstream = spare or UpstreamEdge(self._wiring.settings, self.outbox, self)
+        self.upstream.hand_to(self)
+        if spare is None:
+            self.upstream.open()
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Hand on a request."""

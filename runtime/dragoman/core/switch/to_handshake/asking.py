@@ -10,11 +10,11 @@ and from then on the calls of this server take turns (`works`). Questions that c
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dragoman.core.bridge import replay, urls
-from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned, turn
+from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned, turn, turn_undeclared
 from dragoman.core.bridge.inputs import failed_tool
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.parked import Parking
@@ -25,6 +25,7 @@ from dragoman.core.bridge.strategy import Strategy, choose_strategy
 from dragoman.core.bridge.tasks import read_relation
 from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR
+from dragoman.core.declared import find_missing, read_declared
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
@@ -64,11 +65,13 @@ class Asking:
         promoting: The calls that are tasks for their clients.
         listed: What is known of the server's tools.
         revision: Of the server.
+        declared: What the server was told of its clients: it is asked for nothing else.
     """
 
     __slots__ = (
         "_answerer",
         "_bridging",
+        "_declared",
         "_due",
         "_front",
         "_leaving",
@@ -93,7 +96,9 @@ class Asking:
         promoting: Promoting,
         listed: ListedTools,
         revision: str,
+        declared: Mapping[str, Any],
     ) -> None:
+        self._declared = read_declared(declared)
         self.parking: Parking | None = None  # made with the first question: few servers ask, and its key costs 30 ms
         self._bridging = bridging
         self._front = front
@@ -121,6 +126,8 @@ class Asking:
             return
         if method not in FACTS.asked:
             self._reply(key, Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}))
+        elif (missing := find_missing(method, params if isinstance(params, dict) else {}, self._declared)) is not None:
+            self._turn(None, key, turn_undeclared(method, missing))
         else:
             self._put(key, method, params, frame.stream)
 
@@ -242,11 +249,11 @@ class Asking:
         else:
             self._turn(work, key, turn("questions are not passed on here"))
 
-    def _turn(self, work: Work, key: bytes, turned: Turned) -> None:
+    def _turn(self, work: Work | None, key: bytes, turned: Turned) -> None:
         """Answer a question that is not put to the client, which may be the end of the call."""
         self._reply(key, turned.reply)
-        request, error = work.request, turned.error
-        if error is None or (request is None and work.way is not Strategy.TASK):
+        request, error = None if work is None else work.request, turned.error
+        if error is None or work is None or (request is None and work.way is not Strategy.TASK):
             return
         logger.warning("%s ends without an answer: %s", work.method, error.message)
         self._leaving.refuse(work, _NOT_ASKED)

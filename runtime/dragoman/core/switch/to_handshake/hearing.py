@@ -177,6 +177,11 @@ class ServerNotices:
         self._carry_out(self._listens.close(*listen))
         return True
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._requests)
+
     def end_all(self, reason: str) -> None:
         """End every stream."""
         self._carry_out(self._listens.end_all(reason))

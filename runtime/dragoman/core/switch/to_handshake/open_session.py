@@ -64,6 +64,7 @@ class OpenSession:
         path: The way between client and server.
         revision: That the server has agreed to.
         initialized: The result of its `initialize`, in the form of the newest revision with a handshake.
+        declared: What it was told of its client.
     """
 
     __slots__ = (
@@ -97,6 +98,7 @@ class OpenSession:
         path: Path,
         revision: str,
         initialized: Mapping[str, Any],
+        declared: Mapping[str, Any],
     ) -> None:
         self._bridging = bridging
         self._exchange = exchange
@@ -119,7 +121,7 @@ class OpenSession:
         checks_headers = has_headers and "tools" in capabilities
         self._headers = ArgumentHeaders(listed, checks_headers)
         self._promoting = promoting = Promoting(bridging, requests, upstream, works, leaving, answers)
-        self._asking = Asking(bridging, requests, upstream, works, leaving, self, promoting, listed, revision)
+        self._asking = Asking(bridging, requests, upstream, works, leaving, self, promoting, listed, revision, declared)
         self._tasks = ServerTasks(bridging, requests, works, leaving, promoting, listed, capabilities, revision)
         self._hearing = ServerNotices(
             requests,
@@ -140,6 +142,11 @@ class OpenSession:
         self._works.clear()
         self._leaving.clear()
         del self._asking, self._hearing, self._tasks
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way, and nobody is to come back for anything."""
+        return not (any(self._works) or self._asking.parking or self._promoting.keeps_any or self._hearing.is_heard)
 
     def interrupt(self) -> list[bytes]:
         """Take note that the server is gone; give the ids of all requests that it will not answer."""

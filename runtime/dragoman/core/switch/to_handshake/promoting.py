@@ -231,6 +231,11 @@ class Promoting:
     # Time
 
     @property
+    def keeps_any(self) -> bool:
+        """Whether there is any task."""
+        return bool(self._tasks)
+
+    @property
     def has_room(self) -> bool:
         """Whether there may be another task."""
         return self._tasks is None or self._tasks.has_room

@@ -27,9 +27,9 @@ RETRY: Final = frozenset({"inputResponses", "requestState"})
 """What params have that go on from an earlier request."""
 
 
-def write_greeting(request: Request, path: Path) -> Greeting:
+def write_greeting(request: Request, path: Path, declared: Mapping[str, Any]) -> Greeting:
     """Write the `initialize` that opens the server's session in the name of a request's client."""
-    params = to_initialize_params(request.metadata, path, IDENTITY)
+    params = to_initialize_params(request.metadata._replace(capabilities=declared), path, IDENTITY)
     frame = decoded(request_frame(_OPENING_KEY, "initialize", params))
     return Greeting(frame, _OPENING_KEY, OLDER, OLDER, params["capabilities"])
 

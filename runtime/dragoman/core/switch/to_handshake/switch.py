@@ -1,43 +1,46 @@
 """Joins clients that open no session to a server that opens one.
 
-Lives here: opening the server in the client's name, what waits for that, and the end. Must not: touch sockets or a
-clock, or serve a request, which is for the session once it is open (`open_session`). Made by `switch.direct`; called by
-the edges.
+Lives here: the sessions of the server, one for each set of capabilities that a request declares, and which of them
+serves a request. Must not: open one (`server_session`), or serve a request in it (`open_session`). Made by
+`switch.direct`.
 
-Theory of operation. The first request of the client opens the server's session, with the capabilities of everybody who
-can be bridged, for they are fixed there, and each request brings its own; requests wait until it is open. From then on
-`OpenSession` takes them. When the server is lost, so is everything.
+Theory of operation. The capabilities of a session are fixed when it opens, and each request brings its own: so a
+request goes to the session that was opened with exactly these, and its server asks nothing that the client cannot
+answer. What goes on from an earlier request goes to the session that has it. Until the first session is open, it is
+not known whether the server has a handshake: requests that need another session wait for that. A session that nothing
+has used for a while ends, as long as another one is there; when all of them are taken, a request gets the one that
+declares nothing.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import Any, Final
 
-from dragoman.core.bridge.capabilities import Path, Scope
-from dragoman.core.bridge.names import NEWER, OLDER
+from dragoman.core.bridge.capabilities import Path, Scope, declare_up
+from dragoman.core.bridge.names import DISCOVER, NEWER, OLDER, TASK_METHODS
+from dragoman.core.bridge.state import digest_params
 from dragoman.core.bridge.strategy import promotes
-from dragoman.core.bridge.verdict import Verdict
-from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR
-from dragoman.core.commands import Alarm, Outbox, Outcome, Side, Wake
+from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS
+from dragoman.core.commands import Alarm, Close, Outbox, Outcome, Wake
 from dragoman.core.edges.front import FrontEdge
-from dragoman.core.edges.greeting import INITIALIZED_FRAME
-from dragoman.core.edges.lifecycle import FrontState, UpstreamState
-from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, decoded
-from dragoman.core.negotiation import SAME
+from dragoman.core.exact_json import encode
 from dragoman.core.switch.relay import make_relay
-from dragoman.core.switch.to_handshake.open_session import OpenSession
-from dragoman.core.switch.to_handshake.reading import write_greeting
+from dragoman.core.switch.to_handshake.server_session import ServerSession
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
-from dragoman.errors import InitializationTimeout
 
 logger = logging.getLogger("dragoman.bridge")
 
-_LOST: Final = UpstreamState.LOST
+MOST_SESSIONS: Final = 8
+"""How many sessions one server has for the clients of one connection, or of one principal."""
+
+IDLE_S: Final = 300.0
+"""A session that was not used between two looks ends; that is how far they are apart."""
+
+_MOST_SPELLINGS: Final = 64
 
 
 class ToHandshake:
@@ -48,192 +51,208 @@ class ToHandshake:
         bridging: What the bridge needs.
         outbox: Where commands go.
         front: The edge that has the connection.
-        upstream: The server's, whose owner this becomes.
+        upstream: The server's, for the first session.
 
     Attributes:
         requests: The client's edge, as far as requests go.
     """
 
     def __init__(
-        self,
-        wiring: Wiring,
-        bridging: Bridging,
-        outbox: Outbox,
-        front: FrontEdge,
-        upstream: UpstreamEdge,
+        self, wiring: Wiring, bridging: Bridging, outbox: Outbox, front: FrontEdge, upstream: UpstreamEdge
     ) -> None:
         scope: Scope = "shared" if bridging.shares_server else "client"
         self.requests = PerRequestFront(front, wiring.settings, front.exchange.counters, self)
-        self.upstream = upstream
         self._wiring = wiring
         self._bridging = bridging
         self._outbox = outbox
         self._front = front
         self._path = Path(NEWER, OLDER, scope, tasks=True, promotes=promotes(bridging.questions))
-        self._waiting: list[Request] = []
-        self._opens_until_s: float | None = None
-        self._wakes_at_s: float | None = None
-        self._alarm = Alarm(front, self._expire)
-        self._session: OpenSession | None = None
-        upstream.hand_to(self)
+        self._spare: UpstreamEdge | None = upstream  # that no session has yet
+        self._has_handshake = False
+        self._sessions: dict[str, ServerSession] = {}  # by what was declared
+        self._spellings: dict[bytes, ServerSession] = {}  # the same, as clients write it
+        self._latest: ServerSession | None = None
+        self._waiting: list[Request] = []  # until it is known what the server is
+        self._alarm = Alarm(front, self._look_round)
 
     def release(self) -> None:
-        """Let go of everything, once the session is over."""
+        """Let go of everything, once the connection is over."""
         self.requests.release()
-        if self._wakes_at_s is not None:
-            self._outbox.add(Wake(self._alarm, None))
-        if self._session is not None:
-            self._session.release()
-        self._session = None
-        self._opens_until_s = self._wakes_at_s = None
+        self._outbox.add(Wake(self._alarm, None))
+        for upstream in self.servers:
+            upstream.release()
+        for session in self._sessions.values():
+            session.release()
+        self._sessions.clear()
+        self._spellings.clear()
         del self._front, self._alarm
+
+    def give_back(self) -> UpstreamEdge | None:
+        """Close what was opened so far, and give the server that has been told nothing yet, if there is one."""
+        for session in list(self._sessions.values()):
+            self._drop(session)
+        spare, self._spare = self._spare, None
+        self.release()
+        return spare
+
+    @property
+    def servers(self) -> list[UpstreamEdge]:
+        """The edges of all that are there."""
+        spare = [] if self._spare is None else [self._spare]
+        return spare + [session.upstream for session in self._sessions.values()]
 
     # What the client's edge says
 
     def carry(self, request: Request) -> None:
-        """Serve a request, once the server's session is open."""
-        session = self._session
-        if self.upstream.state is _LOST:
-            self.requests.refuse(request, CONNECTION_CLOSED, "the server has gone")
-        elif session is None:
-            self._waiting.append(request)
-            if self.upstream.state is UpstreamState.IDLE:
-                self._open(request)
-        elif not session.serve(request):  # the server's edge keeps what it cannot send now
+        """Serve a request, in the session that it needs."""
+        try:
+            session = self._find(request)
+        except ValueError as error:  # nested deeper than can be written
+            self.requests.refuse(request, INVALID_PARAMS, str(error))
             return
-        self._schedule()
+        if session is None:
+            self._waiting.append(request)
+            return
+        self._latest, session.was_used = session, True
+        session.carry(request)
 
     def cancel(self, request: Request, reason: str) -> None:
         """Tell the server that nobody waits for this any more."""
         if request in self._waiting:
             self._waiting.remove(request)
-        elif self._session is not None:
-            self._session.cancel(request, reason)
-        self._schedule()
+        for session in self._sessions.values():
+            session.cancel(request, reason)
 
     def finished(self, request: Request) -> None:
         """Let the server say less, if this was the request that wanted more."""
-        if self._session is not None:
-            self._session.finished(request)
+        for session in self._sessions.values():
+            session.finished(request)
 
     def leave(self, reason: str) -> None:
         """Give up what waits for the client to come back, and end the streams that would never end."""
-        if self._session is not None:
-            self._session.leave(reason)
+        for session in self._sessions.values():
+            session.leave(reason)
 
-    def _expire(self) -> None:
-        """Do what is due."""
-        self._wakes_at_s = None
-        if self._opens_until_s is not None and self._opens_until_s <= self._bridging.steady_s():
-            error = InitializationTimeout("the server's answer to initialize", self._wiring.settings.init_timeout_s)
-            self.lost(self.upstream, str(error), Outcome.INITIALIZATION_TIMED_OUT)
-            return
-        if self._session is not None:
-            self._session.expire()
-        self._schedule()
+    # Which session
 
-    def _schedule(self) -> None:
-        """Ask to be woken when something is due."""
-        next_s = self._opens_until_s if self._session is None else self._session.next_s
-        if next_s != self._wakes_at_s:
-            self._wakes_at_s = next_s
-            after_s = None if next_s is None else max(0.0, next_s - self._bridging.steady_s())
-            self._outbox.add(Wake(self._alarm, after_s))
+    def _find(self, request: Request) -> ServerSession | None:
+        """Give the session for a request; None where it has to wait.
 
-    # Opening the server's session
+        Raises:
+            ValueError: What it declares is nested deeper than can be written.
+        """
+        if "requestState" in request.params or request.method in TASK_METHODS:
+            name = self._bridging.keeper().name_call(request.params.get("requestState", request.params.get("taskId")))
+            for session in self._sessions.values():
+                if session.has(name):
+                    return session
+        if request.method == DISCOVER and self._latest is not None:  # what the server is, each session knows
+            return self._latest
+        spelled = encode(request.metadata.capabilities)
+        known = self._spellings.get(spelled)
+        if known is None:
+            known = self._find_declared(request)
+            if known is not None:
+                if len(self._spellings) >= _MOST_SPELLINGS:
+                    self._spellings.clear()
+                self._spellings[spelled] = known
+        return known
 
-    def _open(self, request: Request) -> None:
-        if self._wiring.settings.server_revision == SAME:
-            self.upstream.pin()
-            return
-        greeting = write_greeting(request, self._path)
-        introduce = pass_on(greeting, self._wiring, self._front.exchange.counters)
-        self._opens_until_s = self._bridging.steady_s() + self._wiring.settings.init_timeout_s
-        refusal = self.upstream.ask(greeting, introduce, greeting.key, needs_session=False)
-        if refusal is not None:
-            self._fail_waiting(refusal)
+    def _find_declared(self, request: Request) -> ServerSession | None:
+        declared = declare_up(request.metadata.capabilities, self._path).capabilities
+        session = self._sessions.get(_key_of(declared))
+        if session is not None or (self._sessions and not self._has_handshake):
+            return session
+        if len(self._sessions) >= MOST_SESSIONS and not self._make_room():
+            logger.warning(
+                "%d sessions of the server are in use: a client gets the one that declares nothing", MOST_SESSIONS
+            )
+            declared = {}
+        return self._sessions.get(_key_of(declared)) or self._open(declared)
 
-    def waits_for(self, upstream: UpstreamEdge) -> bool:
-        """Whether the client is there, or waits for answers."""
-        return self._front.state in (FrontState.PER_REQUEST, FrontState.DRAINING, FrontState.CLOSING)
-
-    def offered(self, upstream: UpstreamEdge) -> None:
-        """Nothing to do: nobody hears what a server says before it has agreed to something."""
-
-    def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None:
-        """Go on with what waits."""
-        revision, counters = accepted.revision, self._front.exchange.counters
-        adaptor = self._wiring.make_adaptor(Side.SERVER, revision, OLDER, counters)
-        adapted = adaptor.adapt(accepted.answer, "initialize")
-        if isinstance(adapted, Refusal):
-            self._fail_waiting(adapted)
-            return
-        initialized = decoded(accepted.answer if adapted is None else adapted).body["result"]
-        self._opens_until_s = None
-        session = self._session = OpenSession(
-            self._wiring,
-            self._bridging,
-            self._front.exchange,
-            self.requests,
-            upstream,
-            self._bridging.nonce().hex(),
-            self._path,
-            revision,
-            initialized,
+    def _open(self, declared: dict[str, Any]) -> ServerSession:
+        session = ServerSession(
+            self, self._wiring, self._bridging, self._outbox, self._front, self._spare, self._path, declared
         )
-        logger.info("the server speaks %s, the client %s", revision, NEWER)
-        upstream.announce(INITIALIZED_FRAME)
-        for request in self._take_waiting():
-            session.serve(request)
-        self._schedule()
+        if self._spare is None:
+            logger.info(
+                "opening another session of the server, for a client that declares %s", list(declared) or "nothing"
+            )
+            session.upstream.open()
+        self._spare = None
+        self._sessions[_key_of(declared)] = session
+        if len(self._sessions) == 2:
+            self._outbox.add(Wake(self._alarm, IDLE_S))
+        return session
 
-    def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
+    def _make_room(self) -> bool:
+        idle = [session for session in self._sessions.values() if session.is_idle and session is not self._latest]
+        if idle:
+            self._drop(min(idle, key=lambda session: session.was_used))
+        return bool(idle)
+
+    def _look_round(self) -> None:
+        """End the sessions that nothing has used since the last look."""
+        for session in list(self._sessions.values()):
+            if session.is_idle and not session.was_used and session is not self._latest:
+                logger.info("a session of the server ends: nothing has used it for %d s", IDLE_S)
+                self._drop(session)
+            session.was_used = False
+        if len(self._sessions) > 1:
+            self._outbox.add(Wake(self._alarm, IDLE_S))
+
+    def _drop(self, session: ServerSession) -> None:
+        self._forget(session)
+        self._outbox.add(Close(session.upstream))
+        session.upstream.release()
+
+    def _forget(self, session: ServerSession) -> None:
+        self._sessions = {key: other for key, other in self._sessions.items() if other is not session}
+        self._spellings = {key: other for key, other in self._spellings.items() if other is not session}
+        session.release()
+
+    # What the sessions say
+
+    def opened(self) -> None:
+        """Go on: the server has a handshake."""
+        self._has_handshake = True
+        self._go_on()
+
+    def discovered(self, session: ServerSession) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
-        self._opens_until_s = None
-        relay = make_relay(self._front, self.requests, upstream, self._bridging)
-        waiting = self._take_waiting()
+        relay = make_relay(self._front, self.requests, session.upstream, self._bridging)
         self.requests.hand_to(relay)
-        self._schedule()
-        for request in waiting:
+        for request in [*session.take_waiting(), *self._take_waiting()]:
             relay.carry(request)
 
-    def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
+    def failed(self, session: ServerSession, failure: Refusal) -> None:
         """Tell who waits; the next request tries again."""
-        self._fail_waiting(Refusal(INTERNAL_ERROR, f"the server refused initialize: {refused.words}", {}))
-
-    def failed(self, upstream: UpstreamEdge, failure: Refusal) -> None:
-        """Tell who waits; the next request tries again."""
-        self._fail_waiting(Refusal(INTERNAL_ERROR, failure.message, failure.data))
-
-    def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
-        """Answer what is with the server, parked calls too: they cannot go on in another one."""
-        for key in [] if self._session is None else self._session.interrupt():
-            self.take_server(upstream, failure.answer(key))
-
-    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
-        """End the session with that of its server."""
-        self._opens_until_s = None
-        self._front.lost(reason, outcome)
-
-    def _fail_waiting(self, failure: Refusal) -> None:
-        self._opens_until_s = None
-        for request in self._take_waiting():
+        for request in session.take_waiting():
             self.requests.refuse(request, failure.code, failure.message, failure.data)
-        self._schedule()
+        if not self._has_handshake:
+            self._spare = session.upstream
+            self._forget(session)
+            self._go_on()
+
+    def lost(self, session: ServerSession, reason: str, outcome: Outcome) -> None:
+        """End the connection with the last session of its server; before, what this one was asked fails."""
+        if len(self._sessions) <= 1:
+            self._front.lost(reason, outcome)
+            return
+        failure = Refusal(CONNECTION_CLOSED, reason, {})
+        for request in session.take_waiting():
+            self.requests.refuse(request, failure.code, failure.message)
+        session.interrupted(session.upstream, failure)
+        self._drop(session)
+
+    def _go_on(self) -> None:
+        for request in self._take_waiting():
+            self.carry(request)
 
     def _take_waiting(self) -> list[Request]:
         waiting, self._waiting = self._waiting, []
         return waiting
 
-    # What the server says
 
-    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
-        """Take what the server says."""
-        if self._session is not None:
-            if not self._session.take(frame):
-                return
-        elif isinstance(frame, Malformed):
-            self._front.exchange.reject(Side.SERVER, frame)
-        else:
-            logger.debug("%s of the server dropped: its session is not open", frame.kind)
-        self._schedule()
+def _key_of(declared: dict[str, Any]) -> str:
+    return digest_params({"declared": declared})

@@ -1,0 +1,269 @@
+"""One session of a server with a handshake, from its opening to its end.
+
+Lives here: opening it with what its clients declare, and what waits for that. Must not: choose who is served in it
+(`switch`), or serve (`open_session`). Made by `switch` when the first request needs it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final, Protocol
+
+from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.names import NEWER, OLDER
+from dragoman.core.bridge.verdict import Verdict
+from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR
+from dragoman.core.commands import Alarm, Outbox, Outcome, Side, Wake
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.greeting import INITIALIZED_FRAME
+from dragoman.core.edges.lifecycle import FrontState, UpstreamState
+from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
+from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Frame, Malformed, decoded
+from dragoman.core.negotiation import SAME
+from dragoman.core.switch.to_handshake.open_session import OpenSession
+from dragoman.core.switch.to_handshake.reading import write_greeting
+from dragoman.core.translate import Refusal
+from dragoman.core.wiring import Bridging, Wiring
+from dragoman.errors import InitializationTimeout
+
+logger = logging.getLogger("dragoman.bridge")
+
+_LOST: Final = UpstreamState.LOST
+
+
+class Sessions(Protocol):
+    """Who has the sessions of a server.
+
+    Attributes:
+        requests: The client's edge, as far as requests go.
+    """
+
+    requests: PerRequestFront
+
+    def opened(self) -> None:
+        """The server has agreed to a session."""
+
+    def discovered(self, session: ServerSession) -> None:
+        """It has no handshake."""
+
+    def failed(self, session: ServerSession, failure: Refusal) -> None:
+        """It has not agreed; it may be asked again."""
+
+    def lost(self, session: ServerSession, reason: str, outcome: Outcome) -> None:
+        """The session is gone, or could not be opened in time."""
+
+
+class ServerSession:
+    """A session of the server.
+
+    Args:
+        sessions: Who has it.
+        wiring: What the edges need.
+        bridging: What the bridge needs.
+        outbox: Where commands go.
+        front: The edge that has the connection to the client.
+        upstream: The server's, whose owner this becomes; None for a new one, which is still to be opened.
+        path: The way between the two.
+        declared: The capabilities that the server is told.
+
+    Attributes:
+        upstream: The server's edge.
+        was_used: Whether it has served anything since somebody last wanted to know.
+    """
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        wiring: Wiring,
+        bridging: Bridging,
+        outbox: Outbox,
+        front: FrontEdge,
+        upstream: UpstreamEdge | None,
+        path: Path,
+        declared: dict[str, Any],
+    ) -> None:
+        self.upstream = upstream or UpstreamEdge(wiring.settings, outbox, self)
+        self.upstream.hand_to(self)
+        self.was_used = True
+        self._sessions = sessions
+        self._label = bridging.nonce().hex()
+        self._declared = declared
+        self._wiring = wiring
+        self._bridging = bridging
+        self._outbox = outbox
+        self._front = front
+        self._path = path
+        self._waiting: list[Request] = []
+        self._opens_until_s: float | None = None
+        self._wakes_at_s: float | None = None
+        self._alarm = Alarm(front, self._expire)
+        self._session: OpenSession | None = None
+
+    def release(self) -> None:
+        """Let go of everything, once it is over."""
+        if self._wakes_at_s is not None:
+            self._outbox.add(Wake(self._alarm, None))
+        if self._session is not None:
+            self._session.release()
+        self._session = None
+        self._opens_until_s = self._wakes_at_s = None
+        del self._front, self._alarm, self._sessions
+
+    # What the client's edge says
+
+    def carry(self, request: Request) -> None:
+        """Serve a request, once the server's session is open."""
+        session = self._session
+        if self.upstream.state is _LOST:
+            self._sessions.requests.refuse(request, CONNECTION_CLOSED, "the server has gone")
+        elif session is None:
+            self._waiting.append(request)
+            if self.upstream.state is UpstreamState.IDLE:
+                self._open(request)
+        elif not session.serve(request):  # the server's edge keeps what it cannot send now
+            return
+        self._schedule()
+
+    def cancel(self, request: Request, reason: str) -> None:
+        """Tell the server that nobody waits for this any more."""
+        if request in self._waiting:
+            self._waiting.remove(request)
+        elif self._session is not None:
+            self._session.cancel(request, reason)
+        self._schedule()
+
+    def finished(self, request: Request) -> None:
+        """Let the server say less, if this was the request that wanted more."""
+        if self._session is not None:
+            self._session.finished(request)
+
+    def leave(self, reason: str) -> None:
+        """Give up what waits for the client to come back, and end the streams that would never end."""
+        if self._session is not None:
+            self._session.leave(reason)
+
+    def _expire(self) -> None:
+        """Do what is due."""
+        self._wakes_at_s = None
+        if self._opens_until_s is not None and self._opens_until_s <= self._bridging.steady_s():
+            error = InitializationTimeout("the server's answer to initialize", self._wiring.settings.init_timeout_s)
+            self.lost(self.upstream, str(error), Outcome.INITIALIZATION_TIMED_OUT)
+            return
+        if self._session is not None:
+            self._session.expire()
+        self._schedule()
+
+    def _schedule(self) -> None:
+        """Ask to be woken when something is due."""
+        next_s = self._opens_until_s if self._session is None else self._session.next_s
+        if next_s != self._wakes_at_s:
+            self._wakes_at_s = next_s
+            after_s = None if next_s is None else max(0.0, next_s - self._bridging.steady_s())
+            self._outbox.add(Wake(self._alarm, after_s))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way in it, and nobody is to come back for anything."""
+        return not self._waiting and (self._session is None or self._session.is_idle)
+
+    def has(self, call: str) -> bool:
+        """Whether it has the call of this name."""
+        return call.rpartition("-")[0] == self._label
+
+    # Opening
+
+    def _open(self, request: Request) -> None:
+        if self._wiring.settings.server_revision == SAME:
+            self.upstream.pin()
+            return
+        greeting = write_greeting(request, self._path, self._declared)
+        introduce = pass_on(greeting, self._wiring, self._front.exchange.counters)
+        self._opens_until_s = self._bridging.steady_s() + self._wiring.settings.init_timeout_s
+        refusal = self.upstream.ask(greeting, introduce, greeting.key, needs_session=False)
+        if refusal is not None:
+            self._fail(refusal)
+
+    def waits_for(self, upstream: UpstreamEdge) -> bool:
+        """Whether the client is there, or waits for answers."""
+        return self._front.state in (FrontState.PER_REQUEST, FrontState.DRAINING, FrontState.CLOSING)
+
+    def offered(self, upstream: UpstreamEdge) -> None:
+        """Nothing to do: nobody hears what a server says before it has agreed to something."""
+
+    def accepted(self, upstream: UpstreamEdge, accepted: Accepted) -> None:
+        """Go on with what waits."""
+        revision, counters = accepted.revision, self._front.exchange.counters
+        adaptor = self._wiring.make_adaptor(Side.SERVER, revision, OLDER, counters)
+        adapted = adaptor.adapt(accepted.answer, "initialize")
+        if isinstance(adapted, Refusal):
+            self._fail(adapted)
+            return
+        initialized = decoded(accepted.answer if adapted is None else adapted).body["result"]
+        self._opens_until_s = None
+        session = self._session = OpenSession(
+            self._wiring,
+            self._bridging,
+            self._front.exchange,
+            self._sessions.requests,
+            upstream,
+            self._label,
+            self._path,
+            revision,
+            initialized,
+            self._declared,
+        )
+        logger.info("the server speaks %s, the client %s", revision, NEWER)
+        upstream.announce(INITIALIZED_FRAME)
+        for request in self.take_waiting():
+            session.serve(request)
+        self._schedule()
+        self._sessions.opened()
+
+    def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
+        """Nothing is left to do here: the server has no handshake."""
+        self._opens_until_s = None
+        self._schedule()
+        self._sessions.discovered(self)
+
+    def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
+        """Tell who waits."""
+        self._fail(Refusal(INTERNAL_ERROR, f"the server refused initialize: {refused.words}", {}))
+
+    def failed(self, upstream: UpstreamEdge, failure: Refusal) -> None:
+        """Tell who waits."""
+        self._fail(Refusal(INTERNAL_ERROR, failure.message, failure.data))
+
+    def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
+        """Answer what is with the server, parked calls too: they cannot go on in another one."""
+        for key in [] if self._session is None else self._session.interrupt():
+            self.take_server(upstream, failure.answer(key))
+
+    def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
+        """End with the server."""
+        self._opens_until_s = None
+        self._sessions.lost(self, reason, outcome)
+
+    def _fail(self, failure: Refusal) -> None:
+        self._opens_until_s = None
+        self._schedule()
+        self._sessions.failed(self, failure)
+
+    def take_waiting(self) -> list[Request]:
+        """Take out the requests that wait for it to open."""
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+    # What the server says
+
+    def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
+        """Take what the server says."""
+        if self._session is not None:
+            if not self._session.take(frame):
+                return
+        elif isinstance(frame, Malformed):
+            self._front.exchange.reject(Side.SERVER, frame)
+        else:
+            logger.debug("%s of the server dropped: its session is not open", frame.kind)
+        self._schedule()

@@ -1,0 +1,163 @@
+"""Per-request clients that declare several things, at a server with a handshake: a session of the server for each."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from dragoman.core.switch.to_handshake import switch
+from dragoman.pool import Scope
+from tests.proxy.conversation import Peer, an_error, error, initialized, result
+from tests.proxy.test_per_request import OLD, asks
+from tests.proxy.test_per_request_asked import DONE, FORM, elicit
+from tests.support.waiting import run
+from tests.transports.house import Guest, House, hear, say, settle, until
+
+ROOTS: dict[str, Any] = {"roots": {}}
+
+
+async def accept(server: Peer, declared: Any) -> None:
+    """Let a server open its session, and check what it is told."""
+    offer = await hear(server)
+    if offer["method"] == "server/discover":
+        say(server, error(offer["id"], -32601))
+        offer = await hear(server)
+    assert offer["params"]["capabilities"] == declared
+    say(server, initialized(OLD, offer["id"], tools={}))
+    assert (await hear(server))["method"] == "notifications/initialized"
+
+
+async def enter() -> tuple[House, Guest]:
+    house = House(Scope.CLIENT)
+    return house, await house.enter()
+
+
+async def begin_call(house: House, guest: Guest, number: int, declared: Any) -> None:
+    """Have a call open a session of its own."""
+    guest.say(asks(number, "tools/call", name="t", has=declared))
+    await until(lambda: len(house.servers) == number + 1)
+    await accept(house.servers[number], declared)
+
+
+async def call_with(house: House, guest: Guest, key: int, declared: Any) -> None:
+    """Have a call answered by the newest server."""
+    guest.say(asks(key, "tools/call", name="t", has=declared))
+    await until(lambda: not house.servers[-1].lines.empty())
+    server = house.servers[-1]
+    frame = await hear(server)
+    assert frame["method"] == "tools/call"
+    say(server, result(frame["id"], DONE))
+    assert (await hear(guest))["id"] == key
+
+
+def test_each_declaration_has_a_session_and_the_same_one_has_the_same() -> None:
+    async def main() -> None:
+        house, guest = await enter()
+        guest.say(asks(1, "tools/list", has=FORM))
+        guest.say(asks(2, "tools/list", has=ROOTS))
+        guest.say(asks(3, "tools/list", has={"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}))
+        await settle()
+        assert len(house.servers) == 1, "it is not known yet what the server is"
+        await accept(house.servers[0], FORM)
+        assert {(await hear(house.servers[0]))["method"] for _ in range(2)} == {"tools/list"}
+        await until(lambda: len(house.servers) == 2)
+        await accept(house.servers[1], ROOTS)
+        assert (await hear(house.servers[1]))["method"] == "tools/list"
+        await house.close()
+
+    run(main())
+
+
+def test_an_answer_goes_to_the_session_that_asked_whatever_its_request_declares() -> None:
+    async def main() -> None:
+        house, guest = await enter()
+        guest.say(asks(1, "tools/call", name="t", has=FORM))
+        await until(lambda: house.servers)
+        first = house.servers[0]
+        await accept(first, FORM)
+        say(first, elicit(7))
+        asked = (await hear(guest))["result"]
+        answers = {"inputResponses": {"question-1": {"action": "decline"}}, "requestState": asked["requestState"]}
+        guest.say(asks(2, "tools/call", name="t", has=ROOTS, **answers))
+        assert (await hear(first))["method"] == "tools/call"
+        assert (await hear(first)) == result(7, {"action": "decline"})
+        assert len(house.servers) == 1
+        await house.close()
+
+    run(main())
+
+
+def test_a_session_that_is_lost_fails_its_own_calls_alone() -> None:
+    async def main() -> None:
+        house, guest = await enter()
+        guest.say(asks(1, "tools/call", name="t", has=FORM))
+        await until(lambda: house.servers)
+        await accept(house.servers[0], FORM)
+        guest.say(asks(2, "tools/call", name="t", has=ROOTS))
+        await until(lambda: len(house.servers) == 2)
+        await accept(house.servers[1], ROOTS)
+        await settle()
+        house.servers[1].transport.end()
+        assert an_error(2, -32000, "closed")(await hear(guest))
+        guest.say(asks(3, "tools/call", name="t", has=ROOTS))
+        await until(lambda: len(house.servers) == 3)
+        await accept(house.servers[2], ROOTS)
+        assert (await hear(house.servers[0]))["id"] == 1
+        say(house.servers[0], result(1, DONE))
+        assert (await hear(guest))["id"] == 1
+        await house.close()
+
+    run(main())
+
+
+def test_there_are_so_many_sessions_and_the_next_one_declares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "MOST_SESSIONS", 2)
+
+    async def main() -> None:
+        house, guest = await enter()
+        for number, declared in enumerate((FORM, ROOTS)):
+            await begin_call(house, guest, number, declared)
+        for number in (2, 3):
+            guest.say(asks(number, "tools/call", name="t", has={"vendor": {"n": number}}))
+        await until(lambda: len(house.servers) == 3)
+        await accept(house.servers[2], {})
+        assert {(await hear(house.servers[2]))["method"] for _ in range(2)} == {"tools/call"}
+        await house.close()
+
+    run(main())
+
+
+def test_a_session_that_nobody_uses_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "MOST_SESSIONS", 2)
+
+    async def main() -> None:
+        house, guest = await enter()
+        for number, declared in enumerate((FORM, ROOTS, {"vendor": {}})):
+            await begin_call(house, guest, number, declared)
+            frame = await hear(house.servers[number])
+            say(house.servers[number], result(frame["id"], DONE))
+            assert (await hear(guest))["id"] == number
+        await asyncio.wait_for(house.servers[0].closed.wait(), 30)
+        assert not house.servers[1].closed.is_set()
+        await house.close()
+
+    run(main())
+
+
+def test_a_session_that_was_not_used_for_long_ends_but_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "IDLE_S", 0.05)
+
+    async def main() -> None:
+        house, guest = await enter()
+        for number, declared in enumerate((FORM, ROOTS)):
+            await begin_call(house, guest, number, declared)
+            frame = await hear(house.servers[number])
+            say(house.servers[number], result(frame["id"], DONE))
+            assert (await hear(guest))["id"] == number
+        await asyncio.wait_for(house.servers[0].closed.wait(), 30)
+        await call_with(house, guest, 7, ROOTS)
+        await house.close()
+
+    run(main())
