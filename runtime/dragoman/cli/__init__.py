@@ -13,9 +13,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from dragoman.cli.screen import protect_terminals
 from dragoman.cli.signals import leave_on_interrupt
+
+if TYPE_CHECKING:
+    from dragoman.cli.parsing import CommandParser
 
 COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -23,8 +27,9 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "list": "list what a server offers",
         "call": "call a tool of a server",
         "read": "read a resource of a server",
-        "status": "say how a running proxy and its servers are",
-        "check": "find out what a server does that its revisions forbid",
+        "prompt": "get a prompt of a server",
+        "status": "show the status of a proxy and its servers",
+        "check": "report where a server breaks the specification",
         "config": "check a configuration file, and the servers in it",
         "wrap": "put the proxy before the servers of a desktop client",
         "unwrap": "take the proxy out of a desktop client's configuration again",
@@ -33,6 +38,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "explain": "say what works between a client and a server, what is emulated, and what is lost",
         "revisions": "list the revisions",
         "demo": "show a client and a server of different revisions talking through the proxy",
+        "completion": "write a script that completes command lines in bash, zsh or fish",
     }
 )
 
@@ -58,6 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         leave_on_interrupt()
+        protect_terminals()
     arguments = [*(sys.argv[1:] if argv is None else argv)]  # `list` is a module of this package, once it is used
     name = f"dragoman {arguments[0]}" if arguments and arguments[0] in COMMANDS else "dragoman"
     try:
@@ -99,18 +106,22 @@ def _forget_output() -> None:
 
 
 def _run(name: str, arguments: list[str], owns_process: bool) -> int:
-    module = import_module(f"dragoman.cli.{name}")
-    formatter = import_module("dragoman.cli.options").HelpFormatter
-    make_parser = import_module("dragoman.cli.parsing").CommandParser
+    options = make_parser(name).parse_args(arguments)
+    options.owns_process = owns_process
+    code: int = import_module(f"dragoman.cli.{name}").run(options)
+    return code
+
+
+def make_parser(name: str) -> CommandParser:
+    """Return the parser of a command."""
+    from dragoman.cli.options import HelpFormatter
+    from dragoman.cli.parsing import CommandParser
+
     what = COMMANDS[name]
     description = f"{what[0].upper()}{what[1:]}."
-    hint = "; options of the server's command come after `--`" if name == "proxy" and "--" not in arguments else ""
-    parser = make_parser(prog=f"dragoman {name}", description=description, formatter_class=formatter, hint=hint)
-    module.add_arguments(parser)
-    options = parser.parse_args(arguments)
-    options.owns_process = owns_process
-    code: int = module.run(options)
-    return code
+    parser = CommandParser(prog=f"dragoman {name}", description=description, formatter_class=HelpFormatter)
+    import_module(f"dragoman.cli.{name}").add_arguments(parser)
+    return parser
 
 
 def _explain(arguments: list[str]) -> int:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dragoman.cli.session import EXIT_ERROR, add_session_arguments, run_session
-from dragoman.cli.values import read_value
+from dragoman.cli.parsing import suggest
+from dragoman.cli.screen import print_json
+from dragoman.cli.session import EXIT_ERROR, OwnerOf, WrongArgument, add_session_arguments, run_session
+from dragoman.cli.values import read_value, signature
+from dragoman.core.codes import METHOD_NOT_FOUND
+from dragoman.errors import CapabilityNotSupported, McpError
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
@@ -17,12 +20,12 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `call`."""
-    parser.add_argument("tool", metavar="TOOL", help="its name")
+    parser.add_argument("tool", metavar="TOOL", help="its name, as `dragoman list tools` shows it")
     parser.add_argument(
         "pairs",
         nargs="*",
         default=[],
-        type=_pair,
+        type=pair,
         metavar="KEY=VALUE",
         help="an argument: JSON where the tool's input schema takes what that gives, text otherwise",
     )
@@ -31,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_object,
         default={},
         metavar="JSON",
-        help="the arguments as a JSON object; KEY=VALUE adds to it",
+        help="arguments as a JSON object, sent as they are; KEY=VALUE adds to it",
     )
     add_session_arguments(parser, "TOOL [KEY=VALUE ...]")
 
@@ -39,11 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Call the tool and print what it gives."""
 
-    async def call(client: Client) -> int:
-        schema = await _schema_of(client, args.tool) if args.pairs else {}
-        read = {key: read_value(text, schema.get(key)) for key, text in args.pairs}
+    async def call(client: Client, _: OwnerOf) -> int:
+        schema = await find_schema(client, args.tool)
+        properties = schema.get("properties") or {}
+        check_keys(args.tool, [key for key, _ in args.pairs], schema)
+        read = {key: read_value(text, properties.get(key)) for key, text in args.pairs}
         result = (await client.call(args.tool, {**args.arguments, **read})).model_dump()
-        print(json.dumps(result, indent=2, ensure_ascii=False) if args.json else render(result))
+        if args.json:
+            print_json(result)
+        else:
+            print(render(result))
         return EXIT_ERROR if result.get("isError") else 0
 
     return run_session(args, call)
@@ -51,16 +59,14 @@ def run(args: argparse.Namespace) -> int:
 
 def render(result: Mapping[str, Any]) -> str:
     """Lay a result out for a person; its structured content where there is nothing else."""
-    from dragoman.cli.terminal import shown
-
-    blocks = [_render_block(block) for block in result["content"]]
+    blocks = [render_block(block) for block in result["content"]]
     if not blocks and "structuredContent" in result:
         blocks = [json.dumps(result["structuredContent"], indent=2, ensure_ascii=False)]
-    text = "\n".join(blocks)
-    return shown(text) if sys.stdout.isatty() else text
+    return "\n".join(blocks)
 
 
-def _render_block(block: Mapping[str, Any]) -> str:
+def render_block(block: Mapping[str, Any]) -> str:
+    """Lay out one block of content."""
     match block:
         case {"type": "text", "text": text}:
             return str(text)
@@ -76,15 +82,51 @@ def _render_block(block: Mapping[str, Any]) -> str:
             return json.dumps(block, ensure_ascii=False)
 
 
-async def _schema_of(client: Client, name: str) -> Mapping[str, Any]:
-    async for tool in client.tools():
-        if tool.name == name:
-            properties = tool.model_dump()["inputSchema"].get("properties", {})
-            return properties if isinstance(properties, dict) else {}
-    return {}
+async def find_schema(client: Client, name: str) -> Mapping[str, Any]:
+    """Return the input schema of a tool; nothing where the server has no list of tools.
+
+    Raises:
+        WrongArgument: There is a list, and the tool is not on it.
+    """
+    names = []
+    try:
+        async for tool in client.tools():
+            if tool.name == name:
+                schema = tool.model_dump()["inputSchema"]
+                return schema if isinstance(schema.get("properties", {}), dict) else {}
+            names.append(tool.name)
+    except (CapabilityNotSupported, McpError) as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        return {}
+    raise WrongArgument(f"the server has no tool {name!r}{suggest(name, names) or _all(names)}")
 
 
-def _pair(text: str) -> tuple[str, str]:
+def check_keys(tool: str, keys: Sequence[str], schema: Mapping[str, Any]) -> None:
+    """Make sure that a tool takes the arguments that a person typed.
+
+    Raises:
+        WrongArgument: Its schema names its arguments, and one of these is not among them.
+    """
+    known = schema.get("properties")
+    if not known or schema.get("additionalProperties") or schema.get("patternProperties"):
+        return
+    for key in keys:
+        if key not in known:
+            near = suggest(key, known)
+            raise WrongArgument(f"{tool} has no argument {key!r}{near}; it is {signature(tool, schema)}")
+
+
+def _all(names: Sequence[str]) -> str:
+    return f"; it has: {', '.join(names[:20])}{', …' if len(names) > 20 else ''}" if names else "; it has none"
+
+
+def pair(text: str) -> tuple[str, str]:
+    """Read an argument, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: There is no `=` in it.
+    """
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise argparse.ArgumentTypeError(f"expected KEY=VALUE, found {text!r}")

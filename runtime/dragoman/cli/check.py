@@ -6,7 +6,6 @@ Lives here: options, and where reports go. Must not: know a rule (`dragoman.chec
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -130,7 +129,7 @@ def _transport_of(args: argparse.Namespace) -> Wires:
 
 def _tell(report: CheckReport, args: argparse.Namespace) -> int:
     from dragoman.check.report import is_bad, write_json, write_junit, write_text
-    from dragoman.cli.terminal import shown
+    from dragoman.cli.screen import print_json, shown
 
     if args.junit is not None:
         try:
@@ -139,7 +138,7 @@ def _tell(report: CheckReport, args: argparse.Namespace) -> int:
             print(f"dragoman check: {args.junit} cannot be written: {error.strerror}", file=sys.stderr)
             return EXIT_BROKEN
     if args.json:
-        print(json.dumps(write_json(report), indent=2, ensure_ascii=False))
+        print_json(write_json(report))
     else:
         print(shown(write_text(report)), end="")
     if report.outcome in ("silent", "untried"):

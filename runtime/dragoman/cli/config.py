@@ -7,13 +7,13 @@ Lives here: reading the file, asking every server in it what it is, and saying s
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.options import add_seconds
+from dragoman.cli.screen import columns, fit, print_json, shown
 from dragoman.cli.signals import raise_on_interrupt
 from dragoman.config import ConfigError, Configuration, ServerConfig, read_config
 from dragoman.errors import ConfigProblem, Error
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     found = {} if args.no_connect else _try_all(configuration, args.timeout)
     if args.json:
         problems = [problem for server in configuration.servers for problem in server.problems]
-        print(json.dumps(_report(args, problems, _describe(configuration, found)), indent=2))
+        print_json(_report(args, problems, _describe(configuration, found)))
     else:
         _print(configuration, found)
     return EXIT_SERVER if configuration.left_out or any("error" in one for one in found.values()) else 0
@@ -64,7 +64,7 @@ def _report(
 
 def _explain(args: argparse.Namespace, error: ConfigError) -> int:
     if args.json:
-        print(json.dumps(_report(args, error.problems, []), indent=2))
+        print_json(_report(args, error.problems, []))
     else:
         print(error, file=sys.stderr)
     return EXIT_FILE
@@ -83,8 +83,6 @@ def _describe(configuration: Configuration, found: dict[str, dict[str, Any]]) ->
 
 
 def _print(configuration: Configuration, found: dict[str, dict[str, Any]]) -> None:
-    from dragoman.cli.terminal import shown
-
     if not configuration.servers:
         print("no servers")
     for server in configuration.servers:
@@ -100,7 +98,7 @@ def _print(configuration: Configuration, found: dict[str, dict[str, Any]]) -> No
         else:
             counts = ", ".join(_counted(one[kind], kind) for kind in KINDS if one[kind]) or "nothing to list"
             said = f"ok: {one['server']}, revision {one['revision']}, {counts}"
-        print(shown(f"{server.name}: {said}"))
+        print(fit(shown(f"{server.name}: {said}"), 4, columns()))
 
 
 def _counted(number: int, kind: str) -> str:

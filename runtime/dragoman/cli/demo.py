@@ -11,6 +11,7 @@ import sys
 from typing import Final
 
 import dragoman_spec
+from dragoman.cli.screen import columns, fit, write_styled
 
 DEFAULT_CLIENT: Final = dragoman_spec.REVISIONS[-1]
 DEFAULT_SERVER: Final = dragoman_spec.HANDSHAKE_REVISIONS[-2]
@@ -53,7 +54,9 @@ def run(args: argparse.Namespace) -> int:
     record, directly = asyncio.run(show())
     eras = {revision in dragoman_spec.HANDSHAKE_REVISIONS for revision in (args.client, args.server)}
     tell = narrate if eras == {True} else narrate_across
-    sys.stdout.write(fit_encoding(tell(record, directly, choose_ink(sys.stdout)), sys.stdout))
+    lines = tell(record, directly, choose_ink(sys.stdout)).split("\n")
+    told = "\n".join(line if "\x1b" in line else fit(line, 2, columns()) for line in lines)
+    write_styled(fit_encoding(told, sys.stdout), sys.stdout)
     sys.stdout.flush()
     if record.problem:
         print(f"dragoman demo: {record.problem}", file=sys.stderr)

@@ -7,7 +7,6 @@ definition by name; imports no pydantic. Called by `dragoman.cli`.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -16,6 +15,7 @@ from typing import Any, Final
 
 import dragoman_spec
 from dragoman.cli.options import revision
+from dragoman.cli.screen import columns, fit, print_json
 
 INVERSES: Final = {
     "added": "removed",
@@ -43,7 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what changes from the first revision to the second."""
     difference = diff(args.source, args.target)
-    sys.stdout.write(json.dumps(difference, indent=2, ensure_ascii=False) + "\n" if args.json else text(difference))
+    if args.json:
+        print_json(difference)
+    else:
+        sys.stdout.write(text(difference, columns()))
     return 0
 
 
@@ -94,8 +97,8 @@ def _inverted(change: Mapping[str, str]) -> dict[str, str]:
     return {**change, "change": INVERSES.get(change["change"], change["change"]), "detail": detail}
 
 
-def text(difference: Mapping[str, Any]) -> str:
-    """Lay a difference out for a person."""
+def text(difference: Mapping[str, Any], width: int | None = None) -> str:
+    """Lay a difference out for a person; on a terminal, in lines that fit."""
     source, target = difference["from"], difference["to"]
     lines = [f"{source} to {target}"]
     if source > target:
@@ -109,7 +112,7 @@ def text(difference: Mapping[str, Any]) -> str:
             lines += _definition_lines(definition, list(group))
     if len(lines) == 1:
         lines.append("nothing changes")
-    return "\n".join(lines) + "\n"
+    return "\n".join(fit(line, 10, width) for line in lines) + "\n"
 
 
 def _definition_lines(definition: str, changes: list[Mapping[str, str]]) -> Iterator[str]:

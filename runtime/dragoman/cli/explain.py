@@ -6,11 +6,11 @@ Only prints what `core.bridge.explain` says. Called by `dragoman.cli`.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any, Final
 
 from dragoman.cli.options import revision
+from dragoman.cli.screen import columns, fit, print_json
 from dragoman.core.bridge.explain import Explanation, explain
 from dragoman.core.bridge.features import Status
 from dragoman_spec import era
@@ -60,9 +60,10 @@ def run(args: argparse.Namespace) -> int:
         scope=args.scope,
     )
     transports = (args.client_transport, args.server_transport)
-    sys.stdout.write(
-        json.dumps(describe(found, *transports), indent=2) + "\n" if args.json else lay_out(found, *transports)
-    )
+    if args.json:
+        print_json(describe(found, *transports))
+    else:
+        sys.stdout.write(lay_out(found, *transports, columns()))
     return 0
 
 
@@ -78,11 +79,12 @@ def describe(found: Explanation, client_transport: str, server_transport: str) -
     }
 
 
-def lay_out(found: Explanation, client_transport: str, server_transport: str) -> str:
+def lay_out(found: Explanation, client_transport: str, server_transport: str, width: int | None = None) -> str:
     """Give an explanation as text: a table, and how many features there are of each kind."""
     path = found.path
-    head = f"A client of {path.client} over {client_transport}, a server of {path.server} over {server_transport}.\n"
-    width = max(len(row.feature) for row in found.rows)
-    lines = [f"{row.status.value:<8}  {row.feature:<{width}}  {row.why}\n" for row in found.rows]
+    head = f"A client of {path.client} over {client_transport}, a server of {path.server} over {server_transport}."
+    column = max(len(row.feature) for row in found.rows)
+    hang = column + 12 if width is None or width - column >= 40 else 12
+    lines = [fit(f"{row.status.value:<8}  {row.feature:<{column}}  {row.why}", hang, width) for row in found.rows]
     counts = ", ".join(f"{status.value}: {len(found.select(status))}" for status in Status)
-    return f"{head}\n{''.join(lines)}\n{counts}\n"
+    return "\n".join([fit(head, 0, width), "", *lines, "", counts, ""])

@@ -3,44 +3,52 @@
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.cli.session import add_session_arguments, run_session
+from dragoman.cli.screen import columns, lay_out, print_json
+from dragoman.cli.session import OwnerOf, add_session_arguments, run_session
+from dragoman.cli.values import signature
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.errors import CapabilityNotSupported, McpError
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
 
-KINDS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
-"""What can be listed, and the member that a person names it by."""
+KINDS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "tools": lambda one: signature(one["name"], one.get("inputSchema")),
+    "resources": lambda one: str(one["uri"]),
+    "templates": lambda one: str(one["uriTemplate"]),
+    "prompts": lambda one: prompt_signature(one),
+}
+"""What can be listed, and how a person names it."""
+
+NAMED_BY: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `list`."""
-    parser.add_argument("kinds", nargs="*", type=_kind, metavar="KIND", help=f"{', '.join(KINDS)} (default: all)")
+    parser.add_argument("kinds", nargs="*", type=_kind, metavar="|".join(KINDS), help="what to list (default: all)")
     add_session_arguments(parser, "[KIND ...]")
 
 
 def run(args: argparse.Namespace) -> int:
     """List what the server offers."""
 
-    async def look(client: Client) -> int:
+    async def look(client: Client, owner_of: OwnerOf) -> int:
         found = {kind: await _list(client, kind, bool(args.kinds)) for kind in args.kinds or KINDS}
         server = {} if client.server_info is None else client.server_info.model_dump()
         if args.json:
-            about = {"server": server, "revision": client.server_revision}
-            print(json.dumps({**about, **found}, indent=2, ensure_ascii=False))
+            print_json({"server": server, "revision": client.server_revision, **found})
         else:
-            print(render(server, client.server_revision, found), end="")
+            print(render(server, client.server_revision, found, owner_of, columns()), end="")
         return 0
 
     return run_session(args, look)
 
 
 async def _list(client: Client, kind: str, is_asked_for: bool) -> list[dict[str, Any]]:
-    """Give all of a kind; none where the server has no such list, unless a person asked for just that."""
+    """Return all of a kind; none where the server has no such list, unless a person asked for just that."""
     try:
         return [one.model_dump() async for one in getattr(client, kind)()]
     except (CapabilityNotSupported, McpError) as error:
@@ -49,19 +57,34 @@ async def _list(client: Client, kind: str, is_asked_for: bool) -> list[dict[str,
         return []
 
 
-def render(server: dict[str, Any], revision: str, found: dict[str, list[dict[str, Any]]]) -> str:
+def render(
+    server: dict[str, Any],
+    revision: str,
+    found: dict[str, list[dict[str, Any]]],
+    owner_of: OwnerOf = lambda kind, name: None,
+    width: int | None = None,
+) -> str:
     """Lay everything out for a person."""
-    from dragoman.cli.terminal import shown
+    from dragoman.cli.screen import shown
 
     named = f"{server['name']} {server['version']}".rstrip() if server else "a server that does not say its name"
     lines = [f"{named}, revision {revision}"]
     for kind, ones in found.items():
-        width = min(40, max((len(one[KINDS[kind]]) for one in ones), default=0))
+        owners = [owner_of(kind.removesuffix("s"), one[NAMED_BY[kind]]) or "" for one in ones]
+        column = max(map(len, owners), default=0)
         lines += [f"{kind}: {len(ones) or 'none'}"]
-        for one in ones:
+        rows = []
+        for one, owner in zip(ones, owners, strict=True):
             about = (one.get("description") or one.get("title") or "").strip().partition("\n")[0]
-            lines.append(f"  {one[KINDS[kind]]:<{width}}  {about}".rstrip())
+            rows.append((f"{owner:<{column}}  {KINDS[kind](one)}" if column else KINDS[kind](one), about))
+        lines += lay_out(rows, width)
     return shown("\n".join(lines)) + "\n"
+
+
+def prompt_signature(prompt: dict[str, Any]) -> str:
+    """Show a prompt with its arguments, which are all text: `greet(who, how?)`."""
+    arguments = (f"{one['name']}{'' if one.get('required') else '?'}" for one in prompt.get("arguments") or ())
+    return f"{prompt['name']}({', '.join(arguments)})"
 
 
 def _kind(text: str) -> str:

@@ -16,6 +16,9 @@ from typing import Final
 
 from dragoman.cli.stderr import PatientWriter
 
+LOSSES: Final = "dragoman.translate"
+"""Who logs what is lost."""
+
 LINE_BYTES: Final = 2048
 """The longest line written: a pipe that has room at all has room for this much."""
 
@@ -89,6 +92,18 @@ class Flood(logging.Filter):
 def _add(record: logging.LogRecord, words: str) -> None:
     if words:
         record.msg, record.args = f"{record.getMessage()} ({words})", ()
+
+
+def demote(name: str, to: str = "INFO") -> None:
+    """Let a logger say at this level, at most, whatever it says."""
+    logger, level = logging.getLogger(name), logging.getLevelNamesMapping()[to]
+
+    def lower(record: logging.LogRecord) -> bool:
+        if record.levelno > level:
+            record.levelno, record.levelname = level, to
+        return logger.isEnabledFor(record.levelno)
+
+    logger.addFilter(lower)
 
 
 class PatientHandler(logging.Handler):

@@ -109,6 +109,16 @@ def add_seconds(parser: argparse._ActionsContainer, option: str, default_s: floa
     parser.add_argument(option, type=seconds, default=default_s, metavar="S", help=f"{says} (default: {default_s:g})")
 
 
+def add_log_level(parser: argparse._ActionsContainer) -> None:
+    """Add `--log-level`."""
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error", "critical"),
+        default="warning",
+        help="the least important lines of the log that go to stderr (default: %(default)s)",
+    )
+
+
 def count(text: str) -> int:
     """Read a number of things, for argparse.
 

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dragoman.cli.screen import columns, fit
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -19,17 +23,32 @@ class CommandParser(argparse.ArgumentParser):
     """A parser that takes no option by half its name: `--list` is not `--listen`, and may come to mean something else.
 
     Args:
-        hint: Added to what is said about arguments that nobody knows.
         about: What `argparse.ArgumentParser` takes.
     """
 
-    def __init__(self, *, hint: str = "", **about: Any) -> None:
+    def __init__(self, **about: Any) -> None:
         super().__init__(allow_abbrev=False, **about)
-        self._hint = hint
+        self._words: list[str] = []
+
+    def error(self, message: str) -> NoReturn:
+        """End with a usage error, which says what to write where a server's command stands without its `--`."""
+        names_server = "-- COMMAND" not in message and any(action.dest == "server" for action in self._actions)
+        super().error(f"{message}{self._show_command(message) if names_server else ''}")
+
+    def _show_command(self, message: str) -> str:
+        words = self._words
+        at = next((at for at, word in enumerate(words) if _is_program(word)), None)
+        if {"--", "--url", "--config"} & {word.partition("=")[0] for word in words}:
+            return ""
+        if at is None and "unrecognized" not in message:
+            return ""
+        shown = ["COMMAND ..."] if at is None else [shlex.join(words[at:])]
+        before = [] if at is None else words[:at]
+        return f"; a server's command comes after `--`: {' '.join([self.prog, *before, '--', *shown])}"
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the help; whoever called is told if it cannot be written, which argparse keeps to itself."""
-        (sys.stdout if file is None else file).write(self.format_help())
+        self._print_message(self.format_help(), file or sys.stdout)
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -39,9 +58,10 @@ class CommandParser(argparse.ArgumentParser):
         Where a default says `splits_command`, what follows the first `--` is the server's command, whatever comes
         before it: argparse would give the words before it to the command, or the other way round.
         """
+        self._words = list(sys.argv[1:] if args is None else args)
         command: Sequence[str] = []
         if self.get_default("splits_command"):
-            args = list(sys.argv[1:] if args is None else args)
+            args = self._words
             if "--" in args:
                 at = args.index("--")
                 args, command = args[:at], args[at + 1 :]
@@ -52,13 +72,19 @@ class CommandParser(argparse.ArgumentParser):
         if unknown:
             known = [name for action in self._actions for name in action.option_strings]
             near = [suggest(text.partition("=")[0], known) for text in unknown if text.startswith("-")]
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{''.join(dict.fromkeys(near))}{self._hint}")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{''.join(dict.fromkeys(near))}")
         return options
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print; that nobody reads it, or that it cannot be written, is for `dragoman.cli` to deal with."""
-        if message:
-            (file or sys.stderr).write(message)
+        out = file or sys.stderr
+        width = columns(out)
+        out.write("\n".join(fit(line, 10, width) for line in message.split("\n")))
+
+
+def _is_program(word: str) -> bool:
+    """Whether a word is likely to begin a server's command."""
+    return not word.startswith("-") and "=" not in word and shutil.which(word) is not None
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from dragoman.cli.terminal import shown
+from dragoman.cli.screen import shown, write_styled
 
 _CLEAR: Final = "\r\x1b[K"
 _KEPT_BYTES: Final = 8192
@@ -47,7 +47,8 @@ class ProgressLine:
             self._write(_CLEAR)
 
     def _write(self, text: str) -> None:
-        print(text, end="", file=sys.stderr, flush=True)
+        write_styled(text, sys.stderr)
+        sys.stderr.flush()
 
 
 class LastWords:

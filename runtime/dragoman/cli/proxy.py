@@ -19,10 +19,17 @@ from dragoman.cli.eras import add_era_arguments, chosen_bridging
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.memory import collect_seldom
 from dragoman.cli.middleware import add_middleware_arguments, find_middleware
-from dragoman.cli.options import add_seconds, add_translation_arguments, chosen_rules, seconds, whole_number
+from dragoman.cli.options import (
+    add_log_level,
+    add_seconds,
+    add_translation_arguments,
+    chosen_rules,
+    seconds,
+    whole_number,
+)
 from dragoman.cli.scope import add_scope_arguments, check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
-from dragoman.cli.stderr import free_stderr
+from dragoman.cli.stderr import ServerWords, carry_stderr, free_stderr
 from dragoman.cli.trace import open_trace
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream, ignored_proxy
 from dragoman.errors import TransportClosed
@@ -107,12 +114,7 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="make a Unix socket at PATH where `dragoman status PATH` finds out how the proxy and its servers are",
     )
-    parser.add_argument(
-        "--log-level",
-        choices=("debug", "info", "warning", "error", "critical"),
-        default="warning",
-        help="what goes to stderr (default: %(default)s)",
-    )
+    add_log_level(parser)
     parser.add_argument(
         "--trace",
         metavar="FILE",
@@ -184,6 +186,8 @@ def run(args: argparse.Namespace) -> int:
             return EXIT_CONFIG
     if args.owns_process:
         args.stderr = free_stderr()
+        if os.isatty(args.stderr):
+            args.stderr = carry_stderr(ServerWords(is_opening=False), args.stderr)
     trace = open_trace(args)
     collect_seldom()
     launcher = Launcher(args)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import base64
-import json
 import sys
 from typing import TYPE_CHECKING
 
-from dragoman.cli.session import EXIT_UNFIT, add_session_arguments, run_session
+from dragoman.cli.screen import print_json
+from dragoman.cli.session import EXIT_UNFIT, OwnerOf, add_session_arguments, run_session
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
@@ -23,10 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read the resource and write its contents one after another: text as text, anything else as its bytes."""
 
-    async def read(client: Client) -> int:
+    async def read(client: Client, _: OwnerOf) -> int:
         result = (await client.read(args.uri)).model_dump()
         if args.json:
-            print(json.dumps(result, indent=2, ensure_ascii=False))
+            print_json(result)
             return 0
         for contents in result["contents"]:
             if "text" in contents:
@@ -44,13 +44,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_text(text: str) -> None:
-    """Write text as it is; on a terminal without what would steer it, and with an end to its last line."""
-    if not sys.stdout.isatty():
-        sys.stdout.write(text)
-        return
-    from dragoman.cli.terminal import shown
-
-    print(shown(text), end="" if text.endswith("\n") else "\n")
+    """Write text as it is; on a terminal with an end to its last line."""
+    print(text, end="\n" if sys.stdout.isatty() and not text.endswith("\n") else "")
 
 
 def _write_bytes(data: bytes, uri: str) -> None:

@@ -7,6 +7,7 @@ nor how a person is asked (`terminal`). The client library, and asyncio with it,
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import dragoman_spec
 from dragoman.cli.checks import check_company, check_upstream
 from dragoman.cli.child import Launcher, add_child_arguments, check_child
-from dragoman.cli.options import add_seconds
+from dragoman.cli.options import add_log_level, add_seconds
 from dragoman.cli.signals import raise_on_interrupt
+from dragoman.cli.stderr import ServerWords, carry_stderr
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
 from dragoman.errors import (
     ConnectionClosed,
@@ -30,8 +32,14 @@ if TYPE_CHECKING:
     from dragoman.client.client import Client
     from dragoman.transports.base import Transport
 
+_PATIENCE_S: Final = 5.0
+"""After how long a person is told that a server is waited for."""
+
 EXIT_ERROR: Final = 1
 """The server answered with an error, or the tool with a result that says so."""
+
+EXIT_USAGE: Final = 2
+"""The command line is wrong, or does not fit the server."""
 
 EXIT_GONE: Final = 3
 """The server could not be started or reached, or has gone."""
@@ -60,6 +68,7 @@ def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print what the server answered as JSON")
     add_seconds(parser, "--timeout", 60, "how long an answer may take, without progress")
+    add_log_level(parser)
     add_server_arguments(parser, asked, "all of them, as one")
 
 
@@ -101,20 +110,34 @@ def check_server_arguments(args: argparse.Namespace, takes_several: bool = False
         take_from_config(args, takes_several)
 
 
-def run_session(args: argparse.Namespace, work: Callable[[Client], Awaitable[int]]) -> int:
-    """Open a session, do the work in it, and give the exit code."""
+OwnerOf = Callable[[str, str], str | None]
+"""Says which server of a configuration file has a tool, resource, template or prompt of this name."""
+
+
+class WrongArgument(Exception):
+    """What was typed does not fit what the server has: why."""
+
+
+def run_session(args: argparse.Namespace, work: Callable[[Client, OwnerOf], Awaitable[int]]) -> int:
+    """Open a session, do the work in it, and return the exit code."""
     check_server_arguments(args, takes_several=True)
     import asyncio
-    import logging
 
-    from dragoman.cli.logs import set_up_logging
+    from dragoman.cli.logs import LOSSES, demote, set_up_logging
 
-    set_up_logging("warning")  # losses, and what was discarded
-    logging.getLogger("dragoman.proxy").setLevel("CRITICAL")  # how sessions fail: we say so ourselves, once
+    set_up_logging(args.log_level)
+    demote(LOSSES)  # a person who looks at a server in its newest form misses none of them
+    demote("dragoman.proxy", to="DEBUG")  # how sessions fail: we say so ourselves, once
     raise_on_interrupt()
+    words = ServerWords()
+    if args.owns_process:
+        args.stderr = carry_stderr(words)
     try:
         with asyncio.Runner(loop_factory=choose_loop() if args.url or args.configuration else None) as runner:
-            return runner.run(_serve(args, work))
+            return runner.run(_serve(args, work, words))
+    except WrongArgument as error:
+        print(f"dragoman: {error}", file=sys.stderr)
+        return EXIT_USAGE
     except Error as error:
         print(f"dragoman: {error}", file=sys.stderr)
         return exit_code_of(error)
@@ -133,7 +156,11 @@ def exit_code_of(error: Error) -> int:
             return EXIT_UNFIT
 
 
-async def _serve(args: argparse.Namespace, work: Callable[[Client], Awaitable[int]]) -> int:
+async def _serve(
+    args: argparse.Namespace, work: Callable[[Client, OwnerOf], Awaitable[int]], words: ServerWords
+) -> int:
+    import asyncio
+
     from dragoman.cli.terminal import Questions
     from dragoman.client.connect import connect
 
@@ -141,8 +168,20 @@ async def _serve(args: argparse.Namespace, work: Callable[[Client], Awaitable[in
     can_ask = "elicitation" in dragoman_spec.facts(revision).asked.values()
     ask = Questions(revision, os.isatty(0)).answer if can_ask else None
     options: dict[str, Any] = {"timeout_s": args.timeout, "init_timeout_s": args.timeout, "elicitation": ask}
-    async with connect(args.configuration or opener_of_server(args), args.revision, **options) as client:
-        return await work(client)
+    connection = connect(args.configuration or opener_of_server(args), args.revision, **options)
+    async with contextlib.AsyncExitStack() as stack:
+        waiting = asyncio.get_running_loop().call_later(_PATIENCE_S, _say_waiting, args.timeout)
+        try:
+            client = await stack.enter_async_context(connection)
+        finally:
+            waiting.cancel()
+            words.is_opening = False
+        return await work(client, connection.owner_of)
+
+
+def _say_waiting(timeout_s: float) -> None:
+    so_far = f"the server has not answered for {_PATIENCE_S:g} s; it may still be starting"
+    print(f"dragoman: {so_far} (waiting for up to {timeout_s:g} s; --timeout changes that)", file=sys.stderr)
 
 
 def opener_of_server(args: argparse.Namespace) -> Callable[[], Transport]:

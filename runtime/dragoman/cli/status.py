@@ -17,6 +17,7 @@ import urllib.request
 from typing import Any, Final
 
 from dragoman.cli.options import add_seconds
+from dragoman.cli.screen import columns, fit
 
 EXIT_NOT_READY: Final = 1
 EXIT_NO_ANSWER: Final = 3
@@ -62,7 +63,7 @@ def show(said: dict[str, Any]) -> None:
     """Print it for a person."""
     print("ready" if said["ready"] else "not ready")
     for name, problem in said.get("problems", {}).items():
-        print(f"{name or 'the server'}: {problem}")
+        print(fit(f"{name or 'the server'}: {problem}", 4, columns()))
     servers = said.get("servers")
     if servers is None:
         print("the servers are shown to those with a token: --token")
@@ -73,7 +74,8 @@ def show(said: dict[str, Any]) -> None:
         return
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        print(fit(line, 4, columns()))
 
 
 def _row(server: dict[str, Any]) -> tuple[str, ...]:

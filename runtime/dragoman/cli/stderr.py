@@ -26,7 +26,10 @@ import select
 import stat
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
+
+from dragoman.cli.screen import shown
 
 if TYPE_CHECKING:
     import threading
@@ -41,6 +44,9 @@ _LOOKS: Final = 50
 """How often it is looked in any case: on a busy machine the time may be over before anybody could write."""
 
 _PIECE_BYTES: Final = 64 * 1024
+
+_MOST_SAID: Final = 1000
+"""How many lines of one process are remembered while the next one starts."""
 
 
 class PatientWriter(io.RawIOBase):
@@ -124,26 +130,66 @@ def _open_again(real: int) -> None:
     os.close(again)
 
 
-def _carry_by_thread(real: int) -> None:
-    import threading
+class ServerWords:
+    """What of a server's stderr a person gets: on a terminal, nothing that would steer it.
 
+    Args:
+        is_opening: Whether what one process has said is left out where the next one says it, as when a server ends
+            because of the first request and is started again for the second.
+
+    Attributes:
+        is_opening: The same; it is over when the session is open.
+    """
+
+    def __init__(self, is_opening: bool = True) -> None:
+        self.is_opening = is_opening
+        self._said: set[bytes] = set()
+
+    def filter(self, line: bytes) -> bytes:
+        """Return what is shown of a line."""
+        if self.is_opening and line in self._said:
+            return b""
+        if self.is_opening and len(self._said) < _MOST_SAID:
+            self._said.add(line)
+        return shown(line.decode(errors="replace")).encode()
+
+
+def carry_stderr(words: ServerWords, real: int = _STDERR) -> int:
+    """Return what to give a server as its stderr, so that its words go through a filter on their way to ours.
+
+    Args:
+        words: The filter.
+        real: Where they go.
+    """
+    read_fd, write_fd = os.pipe()
+    _start_carrying(read_fd, os.dup(real), words.filter)
+    return write_fd
+
+
+def _carry_by_thread(real: int) -> None:
     read_fd, write_fd = os.pipe()
     os.set_blocking(write_fd, False)
     os.dup2(write_fd, _STDERR)
     os.close(write_fd)
+    _start_carrying(read_fd, real, bytes)
+
+
+def _start_carrying(read_fd: int, real: int, change: Callable[[bytes], bytes]) -> None:
+    import threading
+
     busy = threading.Event()
-    threading.Thread(target=_carry, args=(read_fd, real, busy), name="dragoman-stderr", daemon=True).start()
+    threading.Thread(target=_carry, args=(read_fd, real, busy, change), name="dragoman-stderr", daemon=True).start()
     atexit.register(_await_last_words, read_fd, busy)
 
 
-def _carry(read_fd: int, real: int, busy: threading.Event) -> None:
+def _carry(read_fd: int, real: int, busy: threading.Event, change: Callable[[bytes], bytes]) -> None:
     """Carry what was written to the real stderr, line by line, for as long as the process lives."""
     wait = _poll(read_fd, select.POLLIN)
     while True:
         wait.poll()
         busy.set()  # before the pipe is empty: who finds it so must not believe that all is written
         for line in os.read(read_fd, _PIECE_BYTES).splitlines(keepends=True):
-            _write(real, line)
+            _write(real, change(line))
         busy.clear()
 
 

@@ -1,7 +1,6 @@
-"""A person at the terminal: text that is shown there, and questions that a server asks.
+"""A person at the terminal whom a server asks something.
 
-Lives here: showing what servers say without what would steer the terminal, and filling in a form line by line. Must
-not: know who asks (`session`).
+Lives here: filling in a form line by line. Must not: know who asks (`session`).
 """
 
 from __future__ import annotations
@@ -13,14 +12,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import dragoman_spec
+from dragoman.cli.screen import shown
 from dragoman.cli.values import read_value
 
 _LONGEST_LINE_BYTES: Final = 64 * 1024
-
-
-def shown(text: str) -> str:
-    """Give a text without control characters, which could steer the terminal or hide what is said."""
-    return "".join(one if one.isprintable() or one in "\n\t" else "�" for one in text)
 
 
 class Questions:

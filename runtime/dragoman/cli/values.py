@@ -1,6 +1,6 @@
-"""Values that a person types, read as a JSON Schema wants them.
+"""What a JSON Schema takes, for a person: how it is shown, and how what they type is read.
 
-Lives here: text to JSON value. Must not: validate; the server does. Called by `call` and `terminal`.
+Lives here: text to JSON value, and a signature of a schema. Must not: validate; the server does.
 """
 
 from __future__ import annotations
@@ -8,6 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, Final
+
+_NAMES: Final = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "array": "list",
+    "object": "dict",
+    "null": "None",
+}
+_MOST_VALUES: Final = 4
 
 _TYPES: Final = {
     "boolean": (bool,),
@@ -17,6 +28,42 @@ _TYPES: Final = {
     "array": (list,),
     "null": (type(None),),
 }
+
+
+def signature(name: str, schema: object) -> str:
+    """Show a tool with its arguments: `echo(message: str, times?: int)`."""
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(properties, Mapping):
+        return f"{name}()"
+    required = schema.get("required") if isinstance(schema, Mapping) else None
+    asked = required if isinstance(required, list) else []
+    ordered = sorted(properties, key=lambda key: key not in asked)
+    shown = (f"{key}{'' if key in asked else '?'}: {name_type(properties[key])}" for key in ordered)
+    return f"{name}({', '.join(shown)})"
+
+
+def name_type(schema: object) -> str:
+    """Name what a schema takes, as Python would."""
+    if not isinstance(schema, Mapping):
+        return "any"
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            return " | ".join(dict.fromkeys(name_type(arm) for arm in schema[keyword]))
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if isinstance(values, list) and values:
+        said = [json.dumps(value, ensure_ascii=False) for value in values[:_MOST_VALUES]]
+        return " | ".join([*said, *(["…"] if len(values) > _MOST_VALUES else [])])
+    if isinstance(schema.get("$ref"), str):
+        return str(schema["$ref"]).rpartition("/")[2]
+    found = schema.get("type")
+    kinds = found if isinstance(found, list) else [found]
+    return " | ".join(_name_kind(kind, schema) for kind in kinds)
+
+
+def _name_kind(kind: object, schema: Mapping[str, Any]) -> str:
+    if kind == "array" and isinstance(schema.get("items"), Mapping):
+        return f"list[{name_type(schema['items'])}]"
+    return _NAMES.get(kind, "any") if isinstance(kind, str) else "any"
 
 
 def read_value(text: str, schema: object) -> Any:

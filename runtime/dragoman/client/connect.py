@@ -21,6 +21,7 @@ from dragoman.client.tasks import declare_extension
 from dragoman.config.model import Configuration, ServerConfig
 from dragoman.config.opening import opener_of
 from dragoman.core.codes import INVALID_PARAMS
+from dragoman.core.commands import Outcome
 from dragoman.core.negotiation import AUTO
 from dragoman.errors import (
     ConnectionClosed,
@@ -49,12 +50,24 @@ ANY: Final = "any"
 class Connection:
     """The context of one session: opened on the way in, closed on the way out."""
 
-    def __init__(self, client: Client, proxy: Proxy, pinned: str | None, router: Router | None = None) -> None:
+    def __init__(
+        self, client: Client, proxy: Proxy, pinned: str | None, init_timeout_s: float, router: Router | None = None
+    ) -> None:
         self._client = client
         self._router = router
         self._proxy = proxy
         self._pinned = pinned
+        self._init_timeout_s = init_timeout_s
         self._running: asyncio.Task[Any] | None = None
+
+    def owner_of(self, kind: str, name: str) -> str | None:
+        """Return which server of a configuration file has something; None where there is only one server.
+
+        Args:
+            kind: `tool`, `resource`, `template` or `prompt`.
+            name: What it is listed as, or its URI.
+        """
+        return None if self._router is None else self._router.owner_of(kind, name)
 
     async def __aenter__(self) -> Client:
         """Open the session.
@@ -69,10 +82,21 @@ class Connection:
         self._running = asyncio.create_task(self._proxy.run())
         try:
             await self._open()
-        except BaseException:
+        except BaseException as error:
             await self._stop("the session could not be opened")
+            self._raise_timeout(error)
             raise
         return self._client
+
+    def _raise_timeout(self, error: BaseException) -> None:
+        """Raise what it means, in either era, that the proxy gave up the handshake."""
+        assert self._running is not None
+        if self._running.cancelled() or self._running.exception() is not None:
+            return
+        if self._running.result().outcome is Outcome.INITIALIZATION_TIMED_OUT:
+            data = getattr(error, "data", None) or {}
+            waiting_for = data.get("waitingFor", "the server's first answer")
+            raise InitializationTimeout(waiting_for, self._init_timeout_s) from error
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -95,10 +119,6 @@ class Connection:
         except McpError as error:
             if self._pinned is not None and isinstance(error.data, dict) and "supported" in error.data:
                 raise RemoteProtocolError(error.code, error.message, error.data) from error
-            _raise_timeout(error)
-            raise
-        except ConnectionClosed as error:
-            _raise_timeout(error)
             raise
         if self._router is not None:
             _check_usable(self._router.status())
@@ -124,13 +144,6 @@ def _check_usable(status: ProxyStatus) -> None:
     if not status.ready:
         told = "; ".join(f"{name}: {reason}" for name, reason in status.problems.items())
         raise ConnectionClosed(f"none of the servers can be used ({told})")
-
-
-def _raise_timeout(error: McpError | ConnectionClosed) -> None:
-    """Raise what an error means that says that the handshake took too long."""
-    data = error.data
-    if isinstance(data, dict) and data.get("error") == InitializationTimeout.__name__:
-        raise InitializationTimeout(data["waitingFor"], data["timeoutSeconds"]) from error
 
 
 def connect(
@@ -188,11 +201,12 @@ def connect(
     config = _configure(spoken, pinned, init_timeout_s, reconnects)
     if not isinstance(target, Configuration):
         opener = open_target(target, headers or {})
-        return Connection(client, Proxy(config, client.session.transport, opener), pinned)
+        return Connection(client, Proxy(config, client.session.transport, opener), pinned, init_timeout_s)
     from dragoman.router.router import Router, before_router
 
     router = Router(target, config)
-    return Connection(client, Proxy(before_router(config), client.session.transport, router.connect), None, router)
+    proxy = Proxy(before_router(config), client.session.transport, router.connect)
+    return Connection(client, proxy, None, init_timeout_s, router)
 
 
 def _configure(spoken: str, pinned: str | None, init_timeout_s: float, reconnects: int) -> ProxyConfig:

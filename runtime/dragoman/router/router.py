@@ -16,7 +16,7 @@ from dragoman.config.model import Configuration, ServerConfig
 from dragoman.config.opening import opener_of
 from dragoman.core.negotiation import AUTO, SAME
 from dragoman.core.switch.catalogue.member import Member
-from dragoman.core.switch.catalogue.names import Names
+from dragoman.core.switch.catalogue.names import NameKind, Names
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.router.link import MemberLink
 from dragoman.router.outages import Outages
@@ -102,6 +102,16 @@ class Router:
         said = (("new", new), ("changed", changed), ("removed", gone))
         shown = "; ".join(f"{what}: {', '.join(names)}" for what, names in said if names)
         logger.info("the configuration was read again: %s", shown or "the servers are the same")
+
+    def owner_of(self, kind: str, name: str) -> str | None:
+        """Return which server has what clients know by a name; None if none has.
+
+        Args:
+            kind: `tool`, `resource`, `template` or `prompt`.
+            name: The name, or the URI.
+        """
+        found = self._names.find(NameKind(kind), name)
+        return None if found is None else found.server
 
     def status(self) -> ProxyStatus:
         """Say how the servers are that sessions have open."""
