@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from dragoman.cli.parsing import suggest
-from dragoman.cli.terminal import shown
+from dragoman.cli.screen import shown
 from dragoman.config.clients import CLIENTS, find_client, find_file, is_there
 from dragoman.config.document import NotJson, place_of
 from dragoman.config.wrapping import Edit, find_entries, unwrap, wrap
