@@ -12,7 +12,8 @@ import pytest
 
 from tests.peers.ahead import ahead, visits
 from tests.peers.modern_visits import NPM, needs_both
-from tests.peers.released.visiting import DELAYS_S, LINKS, SERVERS, Peers, Report, visit, worked, worse
+from tests.peers.released.joining import PLAIN, Peers
+from tests.peers.released.visiting import DELAYS_S, SERVERS, Report, visit, worked, worse
 from tests.peers.visits import ENVIRONMENTS, SELECTION
 
 CLIENTS: Final = ("mcp-2", "typescript-2-auto")
@@ -35,7 +36,7 @@ def released_report(server: str, client: str, link: str, delay_s: int) -> Report
 
 @needs_both
 @pytest.mark.parametrize(("server", "client", "delay_s"), PAIRS)
-@pytest.mark.parametrize("link", LINKS[1:])
+@pytest.mark.parametrize("link", list(PLAIN)[1:])
 @visits(released_report)
 @visits(released_report, link="direct")
 def test_a_default_client_has_what_it_has_directly(server: str, client: str, link: str, delay_s: int) -> None:

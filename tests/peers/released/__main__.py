@@ -1,7 +1,7 @@
 """Every default client before every released server, directly and through the proxy: `nox -s peers -- servers`.
 
 Writes what came of it into `seen.json` and the page `docs/pairs.md`, and fails if a pair is worse off through the
-proxy. `--server PART`, `--client PART` and `--delay S` choose among them.
+proxy. `--server PART`, `--client PART`, `--link PART` and `--delay S` choose among them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.peers.pairs import PAGE, render
+from tests.peers.released.joining import Peers, without_proxy
 from tests.peers.released.page import keep_seen
 from tests.peers.released.visiting import (
     CLIENTS,
     DELAYS_S,
-    LINKS,
     SERVERS,
-    Peers,
     Report,
     visit,
+    ways,
     worked,
     worse,
 )
@@ -38,14 +38,21 @@ Visit = tuple[str, str, str, int]
 
 def chosen(arguments: argparse.Namespace) -> list[Visit]:
     """Return the visits, those with a delay first: they take longest."""
-    return [
-        (server, client, link, delay_s)
-        for delay_s in sorted(arguments.delay or DELAYS_S, reverse=True)
+    visits = [
+        (server, client, *way)
         for server in SERVERS
         for client in CLIENTS
-        if arguments.server in server and arguments.client in client and not (delay_s and client.endswith("pinned"))
-        for link in LINKS
+        if arguments.server in server and arguments.client in client
+        for way in ways(server, client)
     ]
+    wanted = [about for about in visits if about[3] in (arguments.delay or DELAYS_S) and arguments.link in about[2]]
+    return sorted(dict.fromkeys([*map(base, wanted), *wanted]), key=lambda about: -about[3])
+
+
+def base(about: Visit) -> Visit:
+    """Return the visit without the proxy that a visit is compared with."""
+    server, client, link, delay_s = about
+    return server, client, without_proxy(link), delay_s
 
 
 def visit_all(visits: Iterable[Visit], peers: Peers, together: int = TOGETHER) -> dict[Visit, Report]:
@@ -61,17 +68,8 @@ def visit_all(visits: Iterable[Visit], peers: Peers, together: int = TOGETHER) -
 
 def judge(visits: Iterable[Visit], reports: dict[Visit, Report]) -> dict[Visit, list[str]]:
     """Return what is worse than directly, by visit."""
-    found = {}
-    for about in visits:
-        server, client, _, delay_s = about
-        found[about] = list(worse(SERVERS[server], reports[server, client, "direct", delay_s], reports[about]))
+    found = {about: list(worse(SERVERS[about[0]], reports[base(about)], reports[about])) for about in visits}
     return {about: lost for about, lost in found.items() if lost}
-
-
-def again(bad: Iterable[Visit]) -> dict[Visit, None]:
-    """Return what to visit once more, with the direct visits that it is compared with."""
-    direct = [(server, client, "direct", delay_s) for server, client, _, delay_s in bad]
-    return dict.fromkeys([*direct, *bad])
 
 
 def main() -> int:
@@ -81,6 +79,7 @@ def main() -> int:
     parser.add_argument("npm", type=Path)
     parser.add_argument("--server", default="")
     parser.add_argument("--client", default="")
+    parser.add_argument("--link", default="")
     parser.add_argument("--delay", type=int, action="append")
     parser.add_argument("--keep", type=Path, help="write all reports into this file")
     arguments = parser.parse_args()
@@ -90,33 +89,23 @@ def main() -> int:
     bad = judge(visits, reports)
     if bad:
         # A busy machine makes clients lose patience; what is worse is worse without company, too.
-        reports |= visit_all(again(bad), peers, together=2)
+        reports |= visit_all(dict.fromkeys([*map(base, bad), *bad]), peers, together=2)
         bad = judge(bad, reports)
-    keep_seen(
-        {
-            pair: summary(*pair, reports, bad)
-            for pair in dict.fromkeys((server, client) for server, client, *_ in visits)
-        }
-    )
-    PAGE.write_text(render(), "utf-8")
     if arguments.keep:
         arguments.keep.write_text(
             json.dumps({" | ".join(map(str, k)): v for k, v in reports.items()}, indent=1), "utf-8"
         )
+    keep_seen({(*about[:2], f"{about[2]} {about[3]}"): summary(reports[about], bad.get(about)) for about in visits})
+    PAGE.write_text(render(), "utf-8")
     for about, lost in bad.items():
         print(" | ".join(map(str, about)), *lost, sep="\n    ")
     print(f"{len(visits)} visits, {len(bad)} worse than directly")
     return 1 if bad else 0
 
 
-def summary(server: str, client: str, reports: dict[Visit, Report], bad: dict[Visit, list[str]]) -> dict[str, Any]:
-    """Return for a pair how many operations worked on each way, how often the server was started, and what is worse."""
-    of_pair = {f"{about[2]} {about[3]}": report for about, report in reports.items() if about[:2] == (server, client)}
-    return {
-        "worked": {way: worked(report) for way, report in of_pair.items()},
-        "starts": {way: report.get("starts", 0) for way, report in of_pair.items()},
-        "worse": [lost for about, found in bad.items() if about[:2] == (server, client) for lost in found],
-    }
+def summary(report: Report, lost: list[str] | None) -> dict[str, Any]:
+    """Return what is kept of a visit."""
+    return {"worked": worked(report), "starts": report.get("starts", 0), "worse": lost or []}
 
 
 if __name__ == "__main__":

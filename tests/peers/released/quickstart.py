@@ -61,8 +61,17 @@ def review(code: str) -> str:
     return f"Please review this code:\n\n{code}"
 
 
+def listen(port: int) -> None:
+    """Listen; releases differ in where the port is said."""
+    try:
+        server.run(transport="streamable-http", port=port)
+    except TypeError:
+        server.settings.port = port
+        server.run(transport="streamable-http")
+
+
 if __name__ == "__main__":
     if "--listen" in sys.argv:
-        server.run(transport="streamable-http", port=int(sys.argv[-1]))
+        listen(int(sys.argv[-1]))
     else:
         server.run()

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.peers.visits import listening_proxy, proxy_command
+from tests.peers.released.joining import LINKS, PLAIN, Joint, Peers, join
 
 HERE: Final = Path(__file__).parent
 LIMIT_S: Final = 200
@@ -39,30 +39,29 @@ CLIENTS: Final[Mapping[str, str]] = {
     "typescript-2-auto": "TypeScript 2.4, `auto`",
     "mcp-2-pinned": "`mcp` 2.3, 2026-07-28",
     "typescript-2-pinned": "TypeScript 2.4, 2026-07-28",
+    "inspector-0": "Inspector 0.22",
+    "inspector-1": "Inspector 1.0",
+    "inspector-2": "Inspector 2.12",
+    "inspector-2-auto": "Inspector 2.12, `auto`",
 }
-LINKS: Final = ("direct", "stdio", "http")
+INSPECTORS: Final = {
+    "inspector-0": ("inspector-0/cli/build/cli.js", "--cli"),
+    "inspector-1": ("inspector-1/cli/build/cli.js", "--cli"),
+    "inspector-2": ("@modelcontextprotocol/inspector/clients/launcher/build/index.js", "--cli"),
+    "inspector-2-auto": (
+        *("@modelcontextprotocol/inspector/clients/launcher/build/index.js", "--cli"),
+        *("--protocol-era", "auto"),
+    ),
+}
+"""The Inspector's command line in its three lines, one start for each operation."""
+
+AT_GATEWAYS: Final = ("mcp-1", "mcp-2", "typescript-1", "typescript-2-auto")
 DELAYS_S: Final = (0, 8)
 
 LATE: Final = 'echo >> "$0"; sleep "$1"; shift; exec "$@"'
 """A shell's program that notes a start and begins later."""
 
 Report = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Peers:
-    """Where the environments are, and the packages from npm."""
-
-    environments: Path
-    npm: Path
-
-    def python(self, environment: str) -> str:
-        """Return the interpreter of an environment."""
-        return str(self.environments / environment / "bin" / "python")
-
-    def node(self) -> str:
-        """Return the node that came with the packages, or else the one on the path."""
-        return next((str(found) for found in sorted(self.npm.glob("node_modules/node-*/bin/node"))), "node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,7 @@ class Server:
     python: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     small: bool = False
+    listens: bool = False
     calls: Mapping[str, Any] = field(default_factory=dict)
     prompts: Mapping[str, Any] = field(default_factory=dict)
     reads: tuple[str, ...] = ()
@@ -90,10 +90,9 @@ class Server:
             script = self.npm[0] if self.npm[0].startswith("{") else f"{{npm}}/node_modules/{self.npm[0]}"
             command = [peers.node(), script, *self.npm[1:]]
         else:
-            python = peers.python(self.python[0])
-            program = self.python[1]
-            start = [python, f"{{here}}/{program}"] if program.endswith(".py") else [str(Path(python).parent / program)]
-            command = [*start, *self.python[2:]]
+            where, program, *arguments = self.python
+            start = [peers.program(where, "python"), f"{{here}}/{program}"]
+            command = [*(start if program.endswith(".py") else [peers.program(where, program)]), *arguments]
         variables = [f"{name}={value}" for name, value in self.environment.items()]
         return [*(("env", *variables) if variables else ()), *command]
 
@@ -102,10 +101,24 @@ ENTRIES: Final = tomllib.loads((HERE / "servers.toml").read_text("utf-8"))["serv
 SERVERS: Final[Mapping[str, Server]] = {entry["name"]: Server(**entry) for entry in ENTRIES}
 
 
+def ways(server: str, client: str) -> Iterator[tuple[str, int]]:
+    """Give the links, and by how many seconds the server is late, that a client is tried with at a server."""
+    for delay_s in () if client in INSPECTORS else DELAYS_S:
+        if not (delay_s and client.endswith("pinned")):
+            yield from ((link, delay_s) for link in PLAIN)
+    if SERVERS[server].listens and client in INSPECTORS:
+        yield from ((link, 0) for link in (*PLAIN, "HTTP", "HTTP, stdio", "HTTP, http"))
+    if SERVERS[server].listens and client in AT_GATEWAYS:
+        yield from ((link, 0) for link in LINKS if link not in PLAIN)
+
+
 def client_command(client: str, peers: Peers) -> list[str]:
     """Return the command of a client, without its plan and target."""
+    if client in INSPECTORS:
+        script, *options = INSPECTORS[client]
+        return [peers.node(), str(HERE / "inspector.mjs"), *peers.script(script), *options, "--"]
     if client in PYTHON_CLIENTS:
-        return [peers.python(PYTHON_CLIENTS[client]), "-W", "ignore", str(HERE / "client.py"), client]
+        return [peers.program(PYTHON_CLIENTS[client], "python"), "-W", "ignore", str(HERE / "client.py"), client]
     return [peers.node(), str(HERE / "client.mjs"), str(peers.npm), client]
 
 
@@ -127,22 +140,18 @@ def visit(name: str, client: str, link: str, delay_s: int, peers: Peers) -> Repo
         starts, log = Path(place) / "starts", Path(place) / "log"
         places = {"{folder}": str(folder), "{npm}": str(peers.npm), "{here}": str(HERE)}
         late = ["/bin/sh", "-c", LATE, str(starts), str(delay_s), *server.command(peers)]
-        target = [_filled(part, places) for part in late]
-        if link == "stdio":
-            target = proxy_command("--log-level", "info", "--", *target)
-        elif link == "http":
-            target = [stack.enter_context(listening_proxy("http", ["--", *target], log))]
+        target = join(Joint(peers, stack, log), link, [_filled(part, places) for part in late])
         command = [*client_command(client, peers), _filled(server.plan(), places), *target]
-        report = _report(subprocess.run, command, log)
+        report = _report(command, log, {**os.environ, "HOME": place})
         if starts.exists():
             report["starts"] = len(starts.read_text("utf-8").splitlines())
         said: Report = json.loads(json.dumps(report).replace(str(folder), "{folder}"))
         return said
 
 
-def _report(run: Any, command: list[str], log: Path) -> Report:
+def _report(command: list[str], log: Path, environment: Mapping[str, str]) -> Report:
     try:
-        done = run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=_environment())
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=environment)
     except subprocess.TimeoutExpired:
         return {"open": {"raised": f"the client did not end within {LIMIT_S} s"}}
     lines = done.stdout.splitlines()
@@ -151,10 +160,6 @@ def _report(run: Any, command: list[str], log: Path) -> Report:
     )
     report["log"] = (done.stderr + (log.read_text("utf-8", "replace") if log.exists() else ""))[-3000:]
     return report
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
 
 def _filled(text: str, places: Mapping[str, str]) -> str:
@@ -187,6 +192,8 @@ def worse(server: Server, direct: Report, through: Report) -> Iterator[str]:
         other = through.get(name, {"raised": "not reached"})
         if "result" not in other:
             yield f"{name}: {other['raised']}"
+            if name == "open":
+                return
         elif name not in server.changing:
             yield from (f"{name}: {lost}" for lost in _lost(found["result"], other["result"], ""))
 
