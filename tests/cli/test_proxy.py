@@ -122,7 +122,7 @@ PAGE = b"Content-Type: text/html\r\nContent-Length: 9\r\nConnection: close\r\n\r
         (
             "http",
             b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-            r"401 Unauthorized: it wants credentials, or others than it got \(--header sends them\)",
+            r"401 Unauthorized: it wants credentials, or others than it got \(--header sends them, or `headers` of its",
         ),
         ("ws", b"HTTP/1.1 404 Not Found\r\n" + PAGE, "no WebSocket: it answered 404"),
     ],
@@ -137,7 +137,8 @@ def test_a_line_of_the_server_that_is_not_a_frame_is_shown_shortened_and_escaped
     text = "input(); print('Starting \\x1b[31m\\u2028 ' + 'x' * 500, flush=True); exit(3)"
     first, _ = said_about(*program(text))
     shown = r"'Starting \\x1b\[31m\\u2028 x{60,120}'\.\.\."
-    assert re.fullmatch(rf"WARNING dragoman\.exchange: malformed line from the server: not JSON: [^:]+: {shown}", first)
+    said = "the server printed a line that is not JSON-RPC, which is left out; its log belongs on stderr"
+    assert re.fullmatch(rf"WARNING dragoman\.exchange: {said}: {shown}", first)
 
 
 @contextmanager
@@ -228,9 +229,9 @@ def test_behind_a_shared_server_each_line_is_about_the_session_that_it_concerns(
             post(url, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, mcp_session_id=session)
         process.terminate()
         _, said = process.communicate(timeout=PATIENCE_S)
-    found = re.findall(r"WARNING (dragoman\.\w+) \[(.*?)\]: (malformed|tools/list)", said)
+    found = re.findall(r"WARNING (dragoman\.\w+) \[(.*?)\]: (the shared server printed|tools/list)", said)
     assert found == [
-        ("dragoman.sharing", "shared server", "malformed"),
+        ("dragoman.sharing", "shared server", "the shared server printed"),
         ("dragoman.translate", "session 2", "tools/list"),
         ("dragoman.translate", "session 1", "tools/list"),
     ]

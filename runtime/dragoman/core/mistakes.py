@@ -20,6 +20,15 @@ from dragoman.core.translate import Counters
 logger = logging.getLogger("dragoman.exchange")
 
 
+def explain_malformed(malformed: Malformed, server: str = "server") -> str:
+    """Say what is wrong with a line of a server; what does not look like JSON is most likely its log."""
+    line = malformed.line
+    if isinstance(line, bytes) and line.strip() and line.lstrip()[:1] not in b"{[":
+        remedy = "which is left out; its log belongs on stderr"
+        return f"the {server} printed a line that is not JSON-RPC, {remedy}: {show(line)}"
+    return f"malformed line from the {server}: {malformed.reason}{f': {show(line)}' if line else ''}"
+
+
 class Mistakes:
     """Knows what to say of each mistake, and counts them.
 
@@ -40,8 +49,10 @@ class Mistakes:
         The line of a server is shown in the log, shortened: it often says what is wrong there.
         """
         self._counters.malformed += 1
-        shown = f": {show(malformed.line)}" if malformed.line and side is Side.SERVER else ""
-        logger.warning("malformed line from the %s: %s%s", side.value, malformed.reason, shown)
+        if side is Side.SERVER:
+            logger.warning("%s", explain_malformed(malformed))
+        else:
+            logger.warning("malformed line from the client: %s", malformed.reason)
 
     def refuse_unfit(self, side: Side, call: Call, unfit: Unfit, limit: int) -> Frame:
         """Give the answer to a request that cannot be kept; so many may wait at a time."""

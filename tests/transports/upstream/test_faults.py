@@ -31,7 +31,7 @@ from tests.transports.upstream.stage import (
     ("status", "named"),
     [
         ("401 Unauthorized", "401 Unauthorized: it wants credentials"),
-        ("403 Forbidden", "403 Forbidden: it does not let us in"),
+        ("403 Forbidden", "or it serves clients under another name or address only; it says 'boom'"),
         ("429 Too Many Requests", "429 Too Many Requests"),
         ("500 Internal Server Error", "500 Internal Server Error: boom"),
         ("502 Bad Gateway", "502 Bad Gateway: boom"),
@@ -230,7 +230,7 @@ async def test_a_redirect_to_another_origin_gets_no_headers_of_ours() -> None:
             headers=(("Authorization", "Bearer secret"),),
         )
     assert "another origin" in error["message"]
-    assert elsewhere in error["message"]
+    assert f"say --url {elsewhere}" in error["message"]
     assert not stolen
 
 

@@ -87,7 +87,10 @@ async def test_what_is_asked_is_what_a_handshake_needs() -> None:
         (b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", "no WebSocket: it answered 403"),
         (b"HTTP/1.1 401 No\r\n\r\nwithout end", "no WebSocket: it answered 401"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "no WebSocket: it answered 200"),
-        (b"HTTP/1.1 308 X\r\nLocation: ws://127.0.0.1:1/\r\n\r\n", "it redirects, which is not followed"),
+        (
+            b"HTTP/1.1 308 X\r\nLocation: ws://127.0.0.1:1/\r\n\r\n",
+            "it redirects, which is not followed: say --url ws://127.0.0.1:1/",
+        ),
         (YES + b"Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n", "uses extensions that were not offered"),
         (YES.replace(b"%s", b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=") + b"\r\n", "its answer is not to our request"),
         (YES.replace(b"websocket", b"h2c") + b"\r\n", "it switches to another protocol"),

@@ -26,8 +26,8 @@ from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_of, new_frame, twin_of
 from dragoman.core.exact_json import encode_line
-from dragoman.core.lines import show
 from dragoman.core.methods import CANCELLED, LOG, PROGRESS
+from dragoman.core.mistakes import explain_malformed
 
 logger = logging.getLogger("dragoman.session")
 
@@ -158,8 +158,7 @@ class PerRequestEdge:
                 logger.warning("an array of the server dropped: its revision has no arrays")
 
     def _take_malformed(self, frame: Malformed) -> None:
-        shown = f": {show(frame.line)}" if frame.line else ""
-        logger.warning("malformed line from the server: %s%s", frame.reason, shown)
+        logger.warning("%s", explain_malformed(frame))
         lent = self._lent.pop(frame.key, None) if frame.is_response and frame.key is not None else None
         if lent is not None:
             lent.asker.take_garbled(frame.reason)

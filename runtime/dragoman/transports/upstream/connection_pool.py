@@ -237,5 +237,5 @@ class ConnectionPool:
         if answer.status in (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT) and same:
             return location
         reason = f"it answered {answer.named_status}, to {where}"
-        rule = "to another method" if same else "to another origin, which must not get our headers: give that URL"
-        raise TransportError(self.peer, f"{reason}; a redirect {rule} is not followed")
+        rule = "to another method" if same else "to another origin, which must not get our headers,"
+        raise TransportError(self.peer, f"{reason}; a redirect {rule} is not followed: say --url {where}")

@@ -20,8 +20,10 @@ WEB_PAGE: Final = "text/html"
 WEB_PAGE_HINT: Final = " (a web page: is the path of the URL right?)"
 
 _HINTS: Final = {
-    HTTPStatus.UNAUTHORIZED: "it wants credentials, or others than it got (--header sends them)",
-    HTTPStatus.FORBIDDEN: "it does not let us in",
+    HTTPStatus.UNAUTHORIZED: "it wants credentials, or others than it got (--header sends them, or `headers` of its "
+    "entry in a configuration file)",
+    HTTPStatus.FORBIDDEN: "it does not let us in: the credentials that it got are not enough, or it serves clients "
+    "under another name or address only",
     HTTPStatus.PROXY_AUTHENTICATION_REQUIRED: "a proxy on the way wants credentials",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "the message is too large for it",
     HTTPStatus.TOO_MANY_REQUESTS: "it wants fewer requests",
@@ -71,7 +73,8 @@ async def read_refusal(answer: HttpResponse) -> StatusRefused:
         answer.close()
     error = _read_error(body)
     hint = _HINTS.get(HTTPStatus(answer.status)) if answer.status in set(HTTPStatus) else None
-    said = error["message"] if error else hint or _shorten(body)
+    words = "" if answer.media_type == WEB_PAGE else _shorten(body)
+    said = error["message"] if error else f"{hint}; it says {words!r}" if hint and words else hint or words
     if error is None and hint is None and answer.media_type == WEB_PAGE:
         said = f"{WEB_PAGE}{WEB_PAGE_HINT}"
     reason = f"it answered {answer.named_status}" + (f": {said}" if said else "")

@@ -14,7 +14,7 @@ from websockets.utils import accept_key, generate_key
 
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
-from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.config import UpstreamConfig, describe_url
 from dragoman.transports.upstream.connection import SWITCHING_PROTOCOLS, HttpConnection
 from dragoman.transports.upstream.connector import Dialler
 from dragoman.transports.upstream.heads import Heads
@@ -81,7 +81,7 @@ def _find_refusal(answer: HttpResponse, key: str) -> str:
     """Say why an answer is not a yes; nothing if it is."""
     if 300 <= answer.status < 400 and answer.header("Location"):
         # Our headers would be sent there; they are for the configured origin alone.
-        return "it redirects, which is not followed: give the URL where it leads"
+        return f"it redirects, which is not followed: say --url {_name_target(answer.header('Location'))}"
     if answer.status != SWITCHING_PROTOCOLS:
         return f"no WebSocket: it answered {answer.status}"
     if answer.header("Upgrade").lower() != "websocket" or "upgrade" not in _tokens(answer.header("Connection")):
@@ -91,6 +91,13 @@ def _find_refusal(answer: HttpResponse, key: str) -> str:
     if _header(answer, "Extensions"):
         return "no WebSocket: it uses extensions that were not offered"
     return ""
+
+
+def _name_target(location: str) -> str:
+    try:
+        return describe_url(location)
+    except ValueError:
+        return "with the URL where it leads"
 
 
 def _header(answer: HttpResponse, name: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any, Final
 from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, decoded, error_frame, key_of, result_frame, rewrite
 from dragoman.core.exact_json import encode_line
-from dragoman.core.lines import show
 from dragoman.core.methods import UPDATED
+from dragoman.core.mistakes import explain_malformed
 from dragoman.core.peek import with_id
 from dragoman.core.streams import ANNOUNCED
 from dragoman.core.switch.shared.allowed import find_fault
@@ -71,7 +71,7 @@ class FromServer:
     def _take_malformed(self, malformed: Malformed) -> None:
         desk = self._desk
         desk.counters.malformed += 1
-        logger.warning("malformed line from the shared server: %s: %s", malformed.reason, show(malformed.line))
+        logger.warning("%s", explain_malformed(malformed, "shared server"))
         loan = desk.loans.find(malformed.key) if malformed.is_response else None
         if loan is None:
             if malformed.is_response and malformed.key is not None:
