@@ -23,8 +23,8 @@ URL of a command: `mcp-remote`, `supergateway` and `mcp-proxy`, before the proxy
 
 Each client opens, lists tools, prompts, resources and templates, calls tools, gets prompts and reads resources. A
 number says how many of these gave a result: `7` both without the proxy and through it, `0 → 7` none without and seven
-with it, on each way. What a client gets without the proxy it gets through it, too, word for word, on {fine} of {ways}
-ways; {only} of {pairs} pairs work only through the proxy.
+with it, on each way. What a client gets without the proxy it gets through it, too, but for fields that its revision
+does not have, on {fine} of {ways} ways; {only} of {pairs} pairs work only through the proxy.
 """
 
 Way = Mapping[str, Any]

@@ -170,7 +170,7 @@ def _filled(text: str, places: Mapping[str, str]) -> str:
 
 OPERATIONS_ASIDE: Final = ("starts", "log")
 SAME_AS_ABSENT: Final[tuple[Any, ...]] = (None, {}, [], "", {"taskSupport": "forbidden"})
-COSMETIC: Final = ("/revision", "/capabilities/experimental", "/capabilities/tasks", "/_meta")
+COSMETIC: Final = ("/revision", "/execution", "/capabilities/experimental", "/capabilities/tasks", "/_meta")
 """What a client may miss: a default that is written out, and what its revision does not have."""
 
 
