@@ -18,6 +18,8 @@ from typing import Protocol
 
 from dragoman.core.envelope import Frame, new_frame, notification_frame
 from dragoman.core.exact_json import decode
+from dragoman.core.methods import LISTEN
+from dragoman.core.tally import deserves_a_line
 from dragoman.transports.http.call_timer import CallTimer
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.flow import FlowingTransport
@@ -32,6 +34,7 @@ class Post:
     Attributes:
         key: What it is known as.
         takes_stream: Whether anything but the answer can be sent.
+        listens: Whether it is answered with a stream that does not end.
         events: What is to be sent on its stream, written as events.
         answer: The answer, once it is there.
         is_over: Whether nothing more comes.
@@ -41,11 +44,12 @@ class Post:
         wake: Set when there is something new.
     """
 
-    __slots__ = ("answer", "due_at", "events", "is_over", "key", "sender", "takes_stream", "waiter", "wake")
+    __slots__ = ("answer", "due_at", "events", "is_over", "key", "listens", "sender", "takes_stream", "waiter", "wake")
 
-    def __init__(self, key: bytes, sender: str, takes_stream: bool) -> None:
+    def __init__(self, key: bytes, sender: str, takes_stream: bool, listens: bool) -> None:
         self.key = key
         self.sender = sender
+        self.listens = listens
         self.takes_stream = takes_stream
         self.events: deque[bytes] = deque()
         self.answer: Frame | None = None
@@ -80,7 +84,9 @@ class RequestsTransport(FlowingTransport):
         super().__init__(config.limits.high_water_bytes)
         self.principal = principal
         self._posts: dict[bytes, Post] = {}
+        self._most_bytes = config.limits.high_water_bytes
         self._waiting_bytes = 0
+        self._cut = 0
         self._last = 0
         self._timer = CallTimer(config.patience.stream_after_s, lambda: self._posts.values(), _go_on)
 
@@ -129,7 +135,7 @@ class RequestsTransport(FlowingTransport):
             waiter: Who waits for the answer without a task.
         """
         self._last += 1
-        post = Post(b"%d" % self._last, sender, takes_stream)
+        post = Post(b"%d" % self._last, sender, takes_stream, frame.method == LISTEN)
         post.waiter = waiter
         self._posts[post.key] = post
         self._flow.deliver(
@@ -190,6 +196,27 @@ class RequestsTransport(FlowingTransport):
         self._weigh(len(event))
         post.wake.set()
         _go_on(post)
+        if self._waiting_bytes > self._most_bytes:
+            self._cut_off()
+
+    def _cut_off(self) -> None:
+        """End the stream of the listener that is furthest behind: else the calls of all would wait for it."""
+        unread = {post: sum(map(len, post.events)) for post in self._posts.values() if post.listens}
+        if sum(unread.values()) <= self._most_bytes // 2:
+            return
+        slowest = max(unread, key=unread.__getitem__)
+        slowest.events.clear()
+        self._weigh(-unread[slowest])
+        asyncio.get_running_loop().call_soon(self._end, slowest)  # not while the proxy is in the middle of sending
+        self._cut += 1
+        if deserves_a_line(self._cut):
+            told = unread[slowest], self._cut
+            logger.warning("a listener that does not read is cut off: %d bytes wait for it (%d so far)", *told)
+
+    def _end(self, post: Post) -> None:
+        self.leave(post)
+        post.is_over = True
+        post.wake.set()
 
     def _weigh(self, size: int) -> None:
         self._waiting_bytes += size

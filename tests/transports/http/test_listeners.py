@@ -1,0 +1,78 @@
+"""Listeners of clients without a session that do not read what they are sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+from dragoman.core.envelope import Frame
+from dragoman.core.peek import read_line
+from dragoman.transports.http.config import FrontConfig, Limits
+from dragoman.transports.http.requests import Post, RequestsTransport
+from tests.transports.http.stage import on_loop
+
+
+class Proxy:
+    """What runs the transport."""
+
+    def __init__(self) -> None:
+        self.heard: list[Frame] = []
+        self.is_held = False
+
+    def received(self, frames: Sequence[Frame]) -> None:
+        self.heard += frames
+
+    def pause_writing(self) -> None:
+        self.is_held = True
+
+    def resume_writing(self) -> None:
+        self.is_held = False
+
+    def ended(self, reason: str) -> None: ...
+
+    def broken(self, reason: str) -> None: ...
+
+
+def frame_of(**members: object) -> Frame:
+    frame = read_line(json.dumps({"jsonrpc": "2.0", **members}).encode() + b"\n")
+    assert isinstance(frame, Frame)
+    return frame
+
+
+def asks(transport: RequestsTransport, method: str) -> Post:
+    return transport.post(frame_of(id=1, method=method, params={}), (), "", takes_stream=True)
+
+
+@on_loop
+async def test_a_listener_that_does_not_read_is_cut_off_and_the_others_go_on() -> None:
+    proxy = Proxy()
+    transport = RequestsTransport(FrontConfig(limits=Limits(high_water_bytes=20_000)), "")
+    transport.start(proxy)
+    deaf, reads = asks(transport, "subscriptions/listen"), asks(transport, "subscriptions/listen")
+    call = asks(transport, "tools/call")
+    notice = frame_of(method="notifications/tools/list_changed", params={"_meta": {"x": "y" * 200}})
+    taken = 0
+    for _ in range(200):
+        transport.send([notice._replace(stream=deaf.key), notice._replace(stream=reads.key)])
+        data = transport.take_events(reads)
+        transport.settle(len(data))
+        taken += data.count(b"list_changed")
+        await asyncio.sleep(0)
+    assert taken == 200
+    assert deaf.is_over
+    assert not deaf.events
+    assert [reads.is_over, call.is_over, proxy.is_held] == [False] * 3
+    assert [frame.method for frame in proxy.heard[3:]] == ["notifications/cancelled"]
+    assert len(transport) == 2
+
+
+@on_loop
+async def test_a_large_answer_cuts_off_no_listener() -> None:
+    transport = RequestsTransport(FrontConfig(limits=Limits(high_water_bytes=20_000)), "")
+    transport.start(Proxy())
+    listener, call = asks(transport, "subscriptions/listen"), asks(transport, "tools/call")
+    transport.send([frame_of(method="notifications/tools/list_changed")._replace(stream=listener.key)])
+    transport.send([frame_of(id=2, result={"content": "x" * 30_000})._replace(key=call.key)])
+    await asyncio.sleep(0)
+    assert not listener.is_over
