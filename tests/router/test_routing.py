@@ -327,3 +327,31 @@ def test_a_router_behind_a_router_is_a_server_like_any_other() -> None:
             assert [await client.call(name) for name in ("a_both", "n_one", "three")] == ["both", "one", "three"]
 
     run(main())
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+def test_two_servers_with_the_same_page_each_show_their_own(revision: str) -> None:
+    page = "ui://weather/dash"
+    kept = {"ttlMs": 0, "cacheScope": "private"}
+
+    def server(spoken: str, words: str) -> MadeServer:
+        made = MadeServer(spoken, tools=[words], resources=["x:1"])
+        tool = {"name": words, "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": page}}}
+        made.answers["tools/list"] = lambda _: {"tools": [tool], **(kept if spoken == PER_REQUEST else {})}
+
+        def read(frame: Any) -> Any:
+            assert frame["params"]["uri"] == page
+            return {"contents": [{"uri": page, "text": words}], **(kept if spoken == PER_REQUEST else {})}
+
+        made.answers["resources/read"] = read
+        return made
+
+    async def main() -> None:
+        servers = {"one": server(HANDSHAKE, "old"), "two": server(PER_REQUEST, "new")}
+        async with session(routing(servers), revision) as client:
+            for tool in (await client.ask("tools/list"))["result"]["tools"]:
+                uri = tool["_meta"]["ui"]["resourceUri"]
+                contents = (await client.ask("resources/read", {"uri": uri}))["result"]["contents"]
+                assert [(one["uri"], one["text"]) for one in contents] == [(uri, tool["name"])]
+
+    run(main())

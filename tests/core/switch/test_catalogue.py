@@ -418,6 +418,84 @@ def test_resources_are_found_by_list_by_template_and_by_asking() -> None:
     assert stage.client.pop()["error"]["code"] == -32602
 
 
+PAGE = "ui://weather/dash"
+
+
+def test_a_page_is_read_from_the_server_whose_tool_named_it() -> None:
+    stage = Stage("a", "b")
+    tool = {"name": "x", "_meta": {"ui": {"resourceUri": PAGE, "csp": {}}, "ui/resourceUri": PAGE, "note": "gui: x"}}
+    told = stage.list("tools/list", a={"tools": [tool]}, b={"tools": [tool]})["result"]["tools"]
+    pages = [one["_meta"]["ui"]["resourceUri"] for one in told]
+    assert pages == [one["_meta"]["ui/resourceUri"] for one in told] == ["ui://a/weather/dash", "ui://b/weather/dash"]
+    assert told[0]["_meta"]["note"] == "gui: x"
+    for name, uri in zip("ab", pages, strict=True):
+        stage.ask("resources/read", uri=uri)
+        assert stage.answer(name, {"contents": [{"uri": PAGE, "text": "<html>"}]})["params"]["uri"] == PAGE
+        assert stage.client.pop()["result"]["contents"][0]["uri"] == uri
+
+
+def test_uris_in_the_scheme_of_an_extension_keep_it_wherever_they_stand() -> None:
+    stage = Stage("a", "b")
+    skill = {"uri": "skill://git/SKILL.md", "name": "s"}
+    listed = stage.list("resources/list", a={"resources": [skill, {"uri": "x:1"}]}, b={"resources": []})["result"]
+    assert [one["uri"] for one in listed["resources"]] == ["skill://a/git/SKILL.md", "x:1"]
+    templates = {"resourceTemplates": [{"uriTemplate": "ui://{app}/page", "name": "t"}]}
+    listed = stage.list("resources/templates/list", a={"resourceTemplates": []}, b=templates)["result"]
+    assert listed["resourceTemplates"][0]["uriTemplate"] == "ui://b/{app}/page"
+    stage.ask("resources/subscribe", uri="ui://b/clock/page")
+    assert stage.answer("b", {})["params"]["uri"] == "ui://clock/page"
+    stage.client.clear()
+    stage.says("b", {"method": "notifications/resources/updated", "params": {"uri": "ui://clock/page"}})
+    assert stage.client.pop()["params"]["uri"] == "ui://b/clock/page"
+    ref = {"type": "ref/resource", "uri": "ui://b/{app}/page"}
+    stage.ask("completion/complete", ref=ref, argument={"name": "app", "value": "c"})
+    assert stage.heard("b")["params"]["ref"]["uri"] == "ui://{app}/page"
+    stage.tools(a=["x"], b=["y"])
+    stage.ask("tools/call", name="y")
+    link = {"type": "resource_link", "uri": "ui://clock/page", "name": "l", "_meta": {"see": ["skill://git/SKILL.md"]}}
+    plain = {"uri": "ui://clock/page", "structured": ["ui://x"]}
+    stage.answer("b", {"content": [link], "structuredContent": plain, "_meta": {"ui": {"resourceUri": "ui://z"}}})
+    told = stage.client.pop()["result"]
+    assert told["content"][0]["uri"] == "ui://b/clock/page"
+    assert told["content"][0]["_meta"] == {"see": ["skill://b/git/SKILL.md"]}
+    assert told["structuredContent"] == plain
+    assert told["_meta"]["ui"]["resourceUri"] == "ui://b/z"
+
+
+def test_a_page_of_no_servers_name_is_sought() -> None:
+    stage = Stage("a", "weather")
+    listed = {"resources": [{"uri": PAGE}]}
+    stage.list("resources/list", a={"resources": []}, weather=listed)
+    for uri in ("ui://weather/weather/dash", PAGE):
+        stage.ask("resources/read", uri=uri)
+        assert stage.heard("weather")["params"]["uri"] == PAGE
+    stage.ask("resources/read", uri="ui://elsewhere/x")
+    assert {asked["method"] for asked in stage.servers["a"]} == {"resources/list", "resources/templates/list"}
+
+
+def test_metadata_that_is_nested_deeply_is_left_alone() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=[])
+    deep: Any = "ui://x"
+    for _ in range(500):
+        deep = {"x": deep}
+    stage.ask("tools/call", name="x")
+    stage.answer("a", {"content": [], "_meta": deep})
+    assert stage.client.pop()["result"]["_meta"] == deep
+
+
+def test_streams_hear_of_pages_under_the_uris_that_the_client_knows() -> None:
+    stage = Stage("a", "b", is_per_request=True)
+    _, asked = listening(stage, resourceSubscriptions=["ui://b/dash"])
+    wanted = {name: one["params"]["notifications"] for name, one in asked.items()}
+    assert wanted == {"b": {"resourceSubscriptions": ["ui://dash"]}}
+    acknowledge(stage, "b", asked["b"], {"resourceSubscriptions": ["ui://dash"]})
+    assert stage.client.pop()["params"]["notifications"] == {"resourceSubscriptions": ["ui://b/dash"]}
+    updated = {"uri": "ui://dash", "_meta": {ID: asked["b"]["id"]}}
+    stage.says("b", {"method": "notifications/resources/updated", "params": updated})
+    assert stage.client.pop()["params"]["uri"] == "ui://b/dash"
+
+
 def read_unlisted(stage: Stage) -> int:
     key = stage.ask("resources/read", uri="odd:1")
     for _ in range(2):

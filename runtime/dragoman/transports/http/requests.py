@@ -207,16 +207,15 @@ class RequestsTransport(FlowingTransport):
         slowest = max(unread, key=unread.__getitem__)
         slowest.events.clear()
         self._weigh(-unread[slowest])
-        asyncio.get_running_loop().call_soon(self._end, slowest)  # not while the proxy is in the middle of sending
+        asyncio.get_running_loop().call_soon(self._withdraw, slowest)  # not while the proxy is in the middle of sending
         self._cut += 1
         if deserves_a_line(self._cut):
             told = unread[slowest], self._cut
             logger.warning("a listener that does not read is cut off: %d bytes wait for it (%d so far)", *told)
 
-    def _end(self, post: Post) -> None:
+    def _withdraw(self, post: Post) -> None:
         self.leave(post)
-        post.is_over = True
-        post.wake.set()
+        _end(post)
 
     def _weigh(self, size: int) -> None:
         self._waiting_bytes += size

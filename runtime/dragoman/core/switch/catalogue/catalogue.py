@@ -35,6 +35,7 @@ from dragoman.core.switch.catalogue.quick import QuickCalls
 from dragoman.core.switch.catalogue.routes import Routes
 from dragoman.core.switch.catalogue.search import Turn
 from dragoman.core.switch.catalogue.tokens import CallTokens
+from dragoman.core.switch.catalogue.uris import may_name_pages
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.listens import MemberStreams
@@ -234,7 +235,7 @@ class Catalogue:
         if frame.method is None and key is not None:
             owner = self._calls.pop(key, None)
             if owner is member:
-                if self.inspects or frame.kind == "error":
+                if self.inspects or frame.kind == "error" or may_name_pages(frame.raw):
                     frame = self.routes.inspect(member, frame)
                 if self._lent:
                     frame = self._give_back(frame)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
@@ -72,7 +73,8 @@ class MemberListing:
             return
         number = len(self.pages)
         try:
-            page = read_page(frame, self._kind, self._before[number] if number < len(self._before) else None)
+            show = partial(self._lists.catalogue.names.show_uri, self.member.name)
+            page = read_page(frame, self._kind, self._before[number] if number < len(self._before) else None, show)
         except ValueError as error:
             self._end(f"its answer cannot be read: {error}")
             return

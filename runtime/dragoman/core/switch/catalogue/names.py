@@ -27,6 +27,9 @@ MOST_NAMES: Final = 2_000
 LONGEST_NAME: Final = 8_192
 """How many characters a name may have that is remembered; resources with longer URIs are asked for at each server."""
 
+EXTENSION_SCHEMES: Final = ("skill://", "ui://")
+"""How URIs begin whose scheme an extension has given a meaning: clients know it by that, so it stays in front."""
+
 _MOST_EXPRESSIONS: Final = 64
 """How many expressions a template may have that URIs are compared with."""
 
@@ -146,6 +149,8 @@ class Names:
     def show_uri(self, server: str, uri: str) -> str:
         """Give what clients know a resource of a server as: one that it lists, or that is made of its template."""
         shown = self.show(server, NameKind.RESOURCE).get(uri)
+        if shown is None and uri.startswith(EXTENSION_SCHEMES) and server in self._prefixes:
+            return _put_prefix(self._starts[NameKind.RESOURCE][server], uri)
         if shown is not None or uri in self._tables[NameKind.RESOURCE].claims.get(server, {}):
             return shown or uri
         for template, known in self.show(server, NameKind.TEMPLATE).items():
@@ -157,6 +162,20 @@ class Names:
         """Give whose a name is that a client used."""
         table = self._tables[kind]
         return table.owners.get(name) or table.told.get(name)
+
+    def find_page(self, uri: str) -> NameOwner | None:
+        """Give whose a URI in the scheme of an extension is: it names its server, `ui://SERVER/…`."""
+        scheme = next(filter(uri.startswith, EXTENSION_SCHEMES), None)
+        if scheme is None:
+            return None
+        authority, slash, rest = uri.removeprefix(scheme).partition("/")
+        start = f"{authority}+"
+        server = next((one for one, other in self._starts[NameKind.RESOURCE].items() if other == start), None)
+        if server is None or not slash:
+            return None
+        claimed = self._tables[NameKind.RESOURCE].claims.get(server, {})
+        own = scheme + rest
+        return NameOwner(server, uri if uri in claimed and own not in claimed else own)
 
     def find_template(self, uri: str) -> NameOwner | None:
         """Give whose template a URI fits best: the one that says most of it, as it is known now or was once told."""
@@ -185,6 +204,7 @@ class Names:
                 owner = NameOwner(server, name)
                 is_free = plain not in owners and table.told.get(plain, owner) == owner
                 is_free = is_free and not self._is_of_other(kind, server, plain)
+                is_free = is_free and (by_name or not name.startswith(EXTENSION_SCHEMES))
                 if counts[name] > 1 or (self._always and by_name) or not is_free:
                     later.append(owner)
                 else:
@@ -212,7 +232,7 @@ class Names:
     ) -> str:
         is_uri = kind in (NameKind.RESOURCE, NameKind.TEMPLATE)
         start = self._starts[kind][owner.server]
-        prefixed = f"{start}{owner.name}"
+        prefixed = _put_prefix(start, owner.name) if is_uri else f"{start}{owner.name}"
         if kind is NameKind.TOOL:
             prefixed = _fit(prefixed)
         number = 0
@@ -222,7 +242,11 @@ class Names:
             number += 1
             mark = _digest(f"{owner.server} {owner.name} {number}")
             # A URI stays whole behind its prefix: a template would not fit any more.
-            free = f"{start[:-1]}-{mark}+{owner.name}" if is_uri else f"{prefixed[: LONGEST - _HASH - 1]}_{mark}"
+            free = (
+                _put_prefix(f"{start[:-1]}-{mark}+", owner.name)
+                if is_uri
+                else f"{prefixed[: LONGEST - _HASH - 1]}_{mark}"
+            )
         return free
 
 
@@ -232,6 +256,12 @@ def _fit(name: str) -> str:
     if not fitting:
         return f"tool_{_digest(name)}"
     return fitting if len(fitting) <= LONGEST else f"{fitting[: LONGEST - _HASH - 1]}_{_digest(name)}"
+
+
+def _put_prefix(start: str, uri: str) -> str:
+    """Write the server of a URI before it, `files+file:///x`, or behind the scheme of an extension, `ui://files/x`."""
+    scheme = next(filter(uri.startswith, EXTENSION_SCHEMES), None)
+    return start + uri if scheme is None else f"{scheme}{start[:-1]}/{uri.removeprefix(scheme)}"
 
 
 def _fit_scheme(prefix: str) -> str:

@@ -14,6 +14,7 @@ from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.names import NameKind
+from dragoman.core.switch.catalogue.uris import Show, may_name_pages, show_pages
 
 
 class ListKind(NamedTuple):
@@ -113,13 +114,14 @@ class Page:
         ]
 
 
-def read_page(frame: Frame, kind: ListKind, before: Page | None) -> Page:
+def read_page(frame: Frame, kind: ListKind, before: Page | None, show: Show) -> Page:
     """Read an answer.
 
     Args:
         frame: A result.
         kind: What was asked for.
         before: What the same server answered last time.
+        show: Gives what clients know a URI of this server as.
 
     Raises:
         ValueError: It cannot be read.
@@ -133,6 +135,8 @@ def read_page(frame: Frame, kind: ListKind, before: Page | None) -> Page:
         raise ValueError(f"expected {kind.member} to be an array")
     entries = [entry for entry in listed if isinstance(entry, dict) and isinstance(entry.get(kind.key), str)]
     names = [entry[kind.key] for entry in entries]
+    if may_name_pages(raw):
+        entries = [show_pages(entry, show) for entry in entries]
     return Page(raw, entries, names, {name: value for name, value in result.items() if name != kind.member})
 
 

@@ -18,7 +18,7 @@ from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import LONGEST_NAME, NameKind, NameOwner
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.search import Search
-from dragoman.core.switch.catalogue.uris import show_uris
+from dragoman.core.switch.catalogue.uris import may_name_pages, show_uris
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.catalogue import Catalogue
@@ -168,7 +168,7 @@ class Routes:
         found = self._found.get(uri)
         if found is not None and found.name in self._catalogue.members:
             return NameOwner(found.name, uri)
-        owner = names.find(NameKind.RESOURCE, uri)
+        owner = names.find(NameKind.RESOURCE, uri) or names.find_page(uri)
         if owner is not None:
             return owner
         owner = names.find_template(uri)
@@ -219,7 +219,7 @@ class Routes:
 
     def show_updated(self, member: Member, frame: Frame) -> Frame:
         """Give a notice that a resource has changed, under the URI that the client knows."""
-        if not (self._watched or self._catalogue.names.has_shown_uris(member.name)):
+        if not (self._watched or self._catalogue.names.has_shown_uris(member.name) or may_name_pages(frame.raw)):
             return frame
         body = decoded(frame).body
         params = body.get("params")
@@ -298,7 +298,7 @@ class Routes:
         raw = frame.raw
         if frame.kind == "error":
             return name_elicitations(member.name, frame) if b'"elicitations"' in raw else frame
-        has_uris = b'"uri"' in raw and self._catalogue.names.has_shown_uris(member.name)
+        has_uris = may_name_pages(raw) or (b'"uri"' in raw and self._catalogue.names.has_shown_uris(member.name))
         if frame.kind != "result" or not (has_uris or b'"input_required"' in raw or b'"taskId"' in raw):
             return frame
         try:

@@ -1,6 +1,6 @@
-"""URIs in answers, as the client knows them: where two servers have one, each is known under another.
+"""URIs in what servers say, as the client knows them: of two servers that have one, each is known by another.
 
-Lives here: where URIs of resources stand in results. Must not: decide what they are known as (`names`).
+Lives here: where URIs of resources stand. Must not: decide what they are known as (`names`).
 """
 
 from __future__ import annotations
@@ -8,53 +8,43 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-_LISTS: Final = ("content", "contents")
-_URI: Final = "uri"
+from dragoman.core.switch.catalogue.names import EXTENSION_SCHEMES
+
+_HOLDERS: Final = ("content", "contents", "messages", "_meta")
+"""The members of a result in which URIs of resources stand; what a tool returns as `structuredContent` is its own."""
+
+_DEEPEST: Final = 32
+
+Show = Callable[[str], str]
+"""Gives what clients know a URI of a server as."""
 
 
-def show_uris(result: dict[str, Any], show: Callable[[str], str]) -> dict[str, Any]:
-    """Give a result in which resources have the URIs that the client knows; the same object if none has another.
-
-    Args:
-        result: Of a call, a prompt or a resource.
-        show: Gives what clients know a URI of its server as.
-    """
-    told = result
-    for name in _LISTS:
-        told = _put(told, name, _show_all(told.get(name), show))
-    messages = told.get("messages")
-    if isinstance(messages, list):
-        said = [_put(one, "content", _show_all(one["content"], show)) if _has_content(one) else one for one in messages]
-        told = _put(told, "messages", messages if all(map(_is, said, messages)) else said)
-    return told
+def may_name_pages(raw: bytes) -> bool:
+    """Whether there may be a URI in the scheme of an extension in a text; its slashes may be escaped."""
+    return b"ui:" in raw or b"skill:" in raw
 
 
-def _has_content(message: Any) -> bool:
-    return isinstance(message, dict) and "content" in message
+def show_uris(result: dict[str, Any], show: Show) -> dict[str, Any]:
+    """Give a result in which resources have the URIs that the client knows; the same object if none has another."""
+    told: dict[str, Any] = {name: _show(result[name], show, name) for name in _HOLDERS if name in result}
+    return result if all(result[name] is value for name, value in told.items()) else {**result, **told}
 
 
-def _show_all(value: Any, show: Callable[[str], str]) -> Any:
-    """Do it in one block of content, or in several."""
-    if not isinstance(value, list):
-        return _show(value, show)
-    blocks = [_show(block, show) for block in value]
-    return value if all(map(_is, blocks, value)) else blocks
+def show_pages(entry: dict[str, Any], show: Show) -> dict[str, Any]:
+    """Do it in the metadata of what is listed: a tool may name a page there (`_meta.ui.resourceUri`)."""
+    meta = entry.get("_meta")
+    told = _show(meta, show, "_meta")
+    return entry if told is meta else {**entry, "_meta": told}
 
 
-def _show(block: Any, show: Callable[[str], str]) -> Any:
-    if not isinstance(block, dict):
-        return block
-    uri = block.get(_URI)
-    told = block
-    if isinstance(uri, str) and (known := show(uri)) != uri:
-        told = _put(block, _URI, known)
-    inner = told.get("resource")
-    return told if not isinstance(inner, dict) else _put(told, "resource", _show(inner, show))
-
-
-def _put(holder: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
-    return holder if name not in holder or holder[name] is value else {**holder, name: value}
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
+def _show(value: Any, show: Show, name: str, depth: int = 0) -> Any:
+    if isinstance(value, str):
+        return show(value) if name == "uri" or (name == "_meta" and value.startswith(EXTENSION_SCHEMES)) else value
+    if depth > _DEEPEST or not isinstance(value, dict | list):
+        return value
+    if isinstance(value, list):
+        items = [_show(item, show, name, depth + 1) for item in value]
+        return items if any(item is not old for item, old in zip(items, value, strict=True)) else value
+    # What stands anywhere in metadata is metadata; elsewhere, only what is called so.
+    within = {key: _show(item, show, "_meta" if name == "_meta" else key, depth + 1) for key, item in value.items()}
+    return within if any(item is not value[key] for key, item in within.items()) else value
