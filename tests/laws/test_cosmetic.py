@@ -127,7 +127,6 @@ GRAVE = [
     ("tools/list", "2025-03-26", "2024-11-05", tools(annotations={"title": "A", "destructiveHint": False})),
     ("tools/list", "2025-03-26", "2024-11-05", tools(annotations={**HINTS, "openWorldHint": False})),
     ("tools/list", "2025-06-18", "2025-03-26", tools(outputSchema={"type": "object"})),
-    ("tools/list", "2025-06-18", "2025-03-26", tools(_meta={"a": 1})),
     ("tools/list", "2025-11-25", "2025-06-18", tools(execution={"taskSupport": "optional"})),
     ("tools/list", "2025-11-25", "2025-06-18", tools(execution={"taskSupport": "required"})),
     ("tools/list", "2025-11-25", "2025-06-18", tools(execution={"taskSupport": "forbidden", "later": 1})),

@@ -330,7 +330,7 @@ def test_the_client_is_told_what_can_be_delivered() -> None:
                     0,
                     {
                         "protocolVersion": D,
-                        "capabilities": {"tools": {"listChanged": True}, "resources": {"subscribe": True}},
+                        "capabilities": told,
                         "serverInfo": {"name": "stateless", "version": "2"},
                         "instructions": "Be brief",
                     },

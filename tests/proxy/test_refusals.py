@@ -150,7 +150,6 @@ def test_a_title_is_a_reason_to_refuse_a_list_where_every_loss_is() -> None:
     [
         ({"outputSchema": {"type": "object"}}, "outputSchema"),
         ({"annotations": {"title": "Add", "readOnlyHint": True}}, "annotations"),
-        ({"_meta": {"owner": "a"}}, "_meta"),
     ],
 )
 def test_what_changes_the_meaning_of_a_tool_refuses_the_list(more: dict[str, Any], named: str) -> None:

@@ -906,30 +906,16 @@ def down_annotations(x: Any, at: At, out: Losses) -> Any:
 
 
 def down_audio_content(x: Any, at: At, out: Losses) -> Any:
-    """AudioContent, ImageContent, TextContent."""
+    """AudioContent, EmbeddedResource, ImageContent, TextContent."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
     v = y.get("annotations")
     if v is not None:
         w = down_annotations(v, (at, "annotations"), out)
         if w is not v:
             y = x.copy() if y is x else y
             y["annotations"] = w
-    return y
-
-
-def down_blob_resource_contents(x: Any, at: At, out: Losses) -> Any:
-    """BlobResourceContents, ResourceContents, Root, TextResourceContents."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
     return y
 
 
@@ -975,7 +961,7 @@ def down_call_tool_result_content_item(x: Any, at: At, out: Losses) -> Any:
             out,
         )
     if type(x) is dict and x.get("type") == "resource":
-        return down_embedded_resource(x, at, out)
+        return down_audio_content(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)
     return x
@@ -1094,39 +1080,6 @@ def down_create_message_result_content(x: Any, at: At, out: Losses) -> Any:
         return down_audio_content(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)
-    return x
-
-
-def down_embedded_resource(x: Any, at: At, out: Losses) -> Any:
-    """EmbeddedResource."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    v = y.get("annotations")
-    if v is not None:
-        w = down_annotations(v, (at, "annotations"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["annotations"] = w
-    if "resource" not in y:
-        raise MissingRequiredField(pointer(at), "resource")
-    v = y["resource"]
-    w = down_embedded_resource_resource(v, (at, "resource"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["resource"] = w
-    return y
-
-
-def down_embedded_resource_resource(x: Any, at: At, out: Losses) -> Any:
-    """EmbeddedResource.resource, ReadResourceResult.contents[]."""
-    if type(x) is dict and "text" in x and (type(x["text"]) is str):
-        return down_blob_resource_contents(x, at, out)
-    if type(x) is dict and "blob" in x and (type(x["blob"]) is str):
-        return down_blob_resource_contents(x, at, out)
     return x
 
 
@@ -1257,7 +1210,7 @@ def down_list_prompts_result_prompts(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "a list", x)
     y = x
     for i, v in enumerate(x):
-        if type(v) is dict and "_meta" not in v and "title" not in v and "arguments" not in v:
+        if type(v) is dict and "title" not in v and "arguments" not in v:
             continue
         w = down_prompt(v, (at, i), out)
         if w is not v:
@@ -1287,7 +1240,7 @@ def down_list_resource_templates_result_resource_templates(x: Any, at: At, out: 
         raise wrong(at, "a list", x)
     y = x
     for i, v in enumerate(x):
-        if type(v) is dict and "_meta" not in v and "title" not in v and "annotations" not in v:
+        if type(v) is dict and "title" not in v and "annotations" not in v:
             continue
         w = down_resource(v, (at, i), out)
         if w is not v:
@@ -1308,36 +1261,6 @@ def down_list_resources_result(x: Any, at: At, out: Losses) -> Any:
     if w is not v:
         y = x.copy() if y is x else y
         y["resources"] = w
-    return y
-
-
-def down_list_roots_result(x: Any, at: At, out: Losses) -> Any:
-    """ListRootsResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "roots" not in y:
-        raise MissingRequiredField(pointer(at), "roots")
-    v = y["roots"]
-    w = down_list_roots_result_roots(v, (at, "roots"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["roots"] = w
-    return y
-
-
-def down_list_roots_result_roots(x: Any, at: At, out: Losses) -> Any:
-    """ListRootsResult.roots."""
-    if type(x) is not list:
-        raise wrong(at, "a list", x)
-    y = x
-    for i, v in enumerate(x):
-        if type(v) is dict and "_meta" not in v:
-            continue
-        w = down_blob_resource_contents(v, (at, i), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y[i] = w
     return y
 
 
@@ -1362,7 +1285,7 @@ def down_list_tools_result_tools(x: Any, at: At, out: Losses) -> Any:
         raise wrong(at, "a list", x)
     y = x
     for i, v in enumerate(x):
-        if type(v) is dict and "title" not in v and "_meta" not in v and "outputSchema" not in v:
+        if type(v) is dict and "title" not in v and "outputSchema" not in v:
             continue
         w = down_tool(v, (at, i), out)
         if w is not v:
@@ -1376,9 +1299,6 @@ def down_prompt(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
     if "title" in y:
         y = x.copy() if y is x else y
         do.lose_cosmetic(y, "title", at, out)
@@ -1451,34 +1371,11 @@ def down_prompts_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_read_resource_result(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "contents" not in y:
-        raise MissingRequiredField(pointer(at), "contents")
-    v = y["contents"]
-    w = down_read_resource_result_contents(v, (at, "contents"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["contents"] = w
-    return y
-
-
-def down_read_resource_result_contents(x: Any, at: At, out: Losses) -> Any:
-    """ReadResourceResult.contents."""
-    return do.each(x, at, out, down_embedded_resource_resource)
-
-
 def down_resource(x: Any, at: At, out: Losses) -> Any:
     """Resource, ResourceTemplate."""
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
     if "title" in y:
         y = x.copy() if y is x else y
         do.lose_cosmetic(y, "title", at, out)
@@ -1506,21 +1403,6 @@ def down_resources_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     return y
 
 
-def down_resources_read_result_frame(x: Any, at: At, out: Losses) -> Any:
-    """result of resources/read."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "result" not in y:
-        raise MissingRequiredField(pointer(at), "result")
-    v = y["result"]
-    w = down_read_resource_result(v, (at, "result"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["result"] = w
-    return y
-
-
 def down_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> Any:
     """result of resources/templates/list."""
     if type(x) is not dict:
@@ -1530,21 +1412,6 @@ def down_resources_templates_list_result_frame(x: Any, at: At, out: Losses) -> A
         raise MissingRequiredField(pointer(at), "result")
     v = y["result"]
     w = down_list_resource_templates_result(v, (at, "result"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["result"] = w
-    return y
-
-
-def down_roots_list_result_frame(x: Any, at: At, out: Losses) -> Any:
-    """result of roots/list."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "result" not in y:
-        raise MissingRequiredField(pointer(at), "result")
-    v = y["result"]
-    w = down_list_roots_result(v, (at, "result"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["result"] = w
@@ -1574,9 +1441,6 @@ def down_tool(x: Any, at: At, out: Losses) -> Any:
     if "title" in y and out.target not in ("2024-11-05",):
         # keep-tool-titles-in-annotations
         y = do.copy_into(y, at, out, field="title", into=["annotations", "title"], cosmetic=True)
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
     if "outputSchema" in y:
         y = x.copy() if y is x else y
         do.lose(y, "outputSchema", at, out)
@@ -1769,9 +1633,7 @@ _DOWN_STRICT = Direction(
         "prompts/get": down_prompts_get_result_frame,
         "prompts/list": down_prompts_list_result_frame,
         "resources/list": down_resources_list_result_frame,
-        "resources/read": down_resources_read_result_frame,
         "resources/templates/list": down_resources_templates_list_result_frame,
-        "roots/list": down_roots_list_result_frame,
         "sampling/createMessage": down_sampling_create_message_result_frame,
         "tools/call": down_tools_call_result_frame,
         "tools/list": down_tools_list_result_frame,
@@ -1779,13 +1641,12 @@ _DOWN_STRICT = Direction(
     definitions={
         "Annotations": down_annotations,
         "AudioContent": down_audio_content,
-        "BlobResourceContents": down_blob_resource_contents,
         "CallToolResult": down_call_tool_result,
         "ClientCapabilities": down_client_capabilities,
         "CompleteRequest": down_complete_request,
         "CreateMessageRequest": down_create_message_request,
         "CreateMessageResult": down_create_message_result,
-        "EmbeddedResource": down_embedded_resource,
+        "EmbeddedResource": down_audio_content,
         "GetPromptResult": down_get_prompt_result,
         "ImageContent": down_audio_content,
         "Implementation": down_implementation,
@@ -1794,20 +1655,15 @@ _DOWN_STRICT = Direction(
         "ListPromptsResult": down_list_prompts_result,
         "ListResourceTemplatesResult": down_list_resource_templates_result,
         "ListResourcesResult": down_list_resources_result,
-        "ListRootsResult": down_list_roots_result,
         "ListToolsResult": down_list_tools_result,
         "Prompt": down_prompt,
         "PromptArgument": down_implementation,
         "PromptMessage": down_prompt_message,
         "PromptReference": down_implementation,
-        "ReadResourceResult": down_read_resource_result,
         "Resource": down_resource,
-        "ResourceContents": down_blob_resource_contents,
         "ResourceTemplate": down_resource,
-        "Root": down_blob_resource_contents,
         "SamplingMessage": down_create_message_result,
         "TextContent": down_audio_content,
-        "TextResourceContents": down_blob_resource_contents,
         "Tool": down_tool,
         "CompleteRequestParams": down_complete_request_params,
         "CreateMessageRequestParams": down_create_message_request_params,

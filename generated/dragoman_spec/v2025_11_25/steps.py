@@ -1201,7 +1201,7 @@ def down_create_message_request_params(x: Any, at: At, out: Losses) -> Any:
 
 def down_create_message_request_params_messages(x: Any, at: At, out: Losses) -> Any:
     """CreateMessageRequest.params.messages."""
-    return do.each(x, at, out, down_sampling_message)
+    return do.each(x, at, out, down_create_message_result)
 
 
 def down_create_message_result(x: Any, at: At, out: Losses) -> Any:
@@ -1913,24 +1913,6 @@ def down_sampling_create_message_result_frame(x: Any, at: At, out: Losses) -> An
     return y
 
 
-def down_sampling_message(x: Any, at: At, out: Losses) -> Any:
-    """SamplingMessage."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "_meta" in y:
-        y = x.copy() if y is x else y
-        do.lose(y, "_meta", at, out)
-    if "content" not in y:
-        raise MissingRequiredField(pointer(at), "content")
-    v = y["content"]
-    w = down_create_message_result_content(v, (at, "content"), out)
-    if w is not v:
-        y = x.copy() if y is x else y
-        y["content"] = w
-    return y
-
-
 def down_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     """ServerCapabilities."""
     if type(x) is not dict:
@@ -2039,16 +2021,11 @@ def down_create_message_request_params_minimal(x: Any, at: At, out: Losses) -> A
     if "messages" not in y:
         raise MissingRequiredField(pointer(at), "messages")
     v = y["messages"]
-    w = down_create_message_request_params_messages_minimal(v, (at, "messages"), out)
+    w = down_create_message_request_params_messages(v, (at, "messages"), out)
     if w is not v:
         y = x.copy() if y is x else y
         y["messages"] = w
     return y
-
-
-def down_create_message_request_params_messages_minimal(x: Any, at: At, out: Losses) -> Any:
-    """CreateMessageRequest.params.messages, only what validity needs."""
-    return do.each(x, at, out, down_create_message_result)
 
 
 def down_elicit_request_minimal(x: Any, at: At, out: Losses) -> Any:
@@ -2331,7 +2308,7 @@ _DOWN_STRICT = Direction(
         "Resource": down_prompt,
         "ResourceLink": down_prompt,
         "ResourceTemplate": down_prompt,
-        "SamplingMessage": down_sampling_message,
+        "SamplingMessage": down_create_message_result,
         "ServerCapabilities": down_server_capabilities,
         "StringSchema": down_legacy_titled_enum_schema_as_enum_schema,
         "Tool": down_tool,

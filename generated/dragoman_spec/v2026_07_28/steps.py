@@ -1768,9 +1768,6 @@ def down_client_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "extensions" in y:
-        y = x.copy() if y is x else y
-        do.lose_declared(y, "extensions", at, out)
     if "tasks" in y and not (
         type(y["tasks"]) is dict
         and ("cancel" not in y["tasks"] or (type(y["tasks"]["cancel"]) is dict))
@@ -2432,9 +2429,6 @@ def down_server_capabilities(x: Any, at: At, out: Losses) -> Any:
     if type(x) is not dict:
         raise wrong(at, "an object", x)
     y = x
-    if "extensions" in y:
-        y = x.copy() if y is x else y
-        do.lose_declared(y, "extensions", at, out)
     if "tasks" in y and not (
         type(y["tasks"]) is dict
         and ("cancel" not in y["tasks"] or (type(y["tasks"]["cancel"]) is dict))
@@ -2689,53 +2683,6 @@ def down_call_tool_request_params_meta_minimal(x: Any, at: At, out: Losses) -> A
     return y
 
 
-def down_client_capabilities_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ClientCapabilities, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "tasks" in y and not (
-        type(y["tasks"]) is dict
-        and ("cancel" not in y["tasks"] or (type(y["tasks"]["cancel"]) is dict))
-        and ("list" not in y["tasks"] or (type(y["tasks"]["list"]) is dict))
-        and (
-            "requests" not in y["tasks"]
-            or (
-                type(y["tasks"]["requests"]) is dict
-                and (
-                    "elicitation" not in y["tasks"]["requests"]
-                    or (
-                        type(y["tasks"]["requests"]["elicitation"]) is dict
-                        and (
-                            "create" not in y["tasks"]["requests"]["elicitation"]
-                            or (type(y["tasks"]["requests"]["elicitation"]["create"]) is dict)
-                        )
-                    )
-                )
-                and (
-                    "sampling" not in y["tasks"]["requests"]
-                    or (
-                        type(y["tasks"]["requests"]["sampling"]) is dict
-                        and (
-                            "createMessage" not in y["tasks"]["requests"]["sampling"]
-                            or (type(y["tasks"]["requests"]["sampling"]["createMessage"]) is dict)
-                        )
-                    )
-                )
-            )
-        )
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "tasks", at, out)
-    v = y.get("roots")
-    if v is not None:
-        w = down_client_capabilities_roots(v, (at, "roots"), out)
-        if w is not v:
-            y = x.copy() if y is x else y
-            y["roots"] = w
-    return y
-
-
 def down_complete_request_minimal(x: Any, at: At, out: Losses) -> Any:
     """CompleteRequest, GetPromptRequest, ReadResourceRequest, only what validity needs."""
     if type(x) is not dict:
@@ -2887,37 +2834,6 @@ def down_resources_read_whole_result_minimal(x: Any, at: At, out: Losses) -> Any
     y = x
     if "contents" not in y:
         raise do.without_field(at, "contents")
-    return y
-
-
-def down_server_capabilities_minimal(x: Any, at: At, out: Losses) -> Any:
-    """ServerCapabilities, only what validity needs."""
-    if type(x) is not dict:
-        raise wrong(at, "an object", x)
-    y = x
-    if "tasks" in y and not (
-        type(y["tasks"]) is dict
-        and ("cancel" not in y["tasks"] or (type(y["tasks"]["cancel"]) is dict))
-        and ("list" not in y["tasks"] or (type(y["tasks"]["list"]) is dict))
-        and (
-            "requests" not in y["tasks"]
-            or (
-                type(y["tasks"]["requests"]) is dict
-                and (
-                    "tools" not in y["tasks"]["requests"]
-                    or (
-                        type(y["tasks"]["requests"]["tools"]) is dict
-                        and (
-                            "call" not in y["tasks"]["requests"]["tools"]
-                            or (type(y["tasks"]["requests"]["tools"]["call"]) is dict)
-                        )
-                    )
-                )
-            )
-        )
-    ):
-        y = x.copy() if y is x else y
-        do.lose(y, "tasks", at, out)
     return y
 
 
@@ -3138,7 +3054,7 @@ _DOWN_MINIMAL = Direction(
         "CallToolRequest": down_call_tool_request_minimal,
         "CallToolRequestParams": down_call_tool_request_params_minimal,
         "CallToolResult": down_tool_result_content,
-        "ClientCapabilities": down_client_capabilities_minimal,
+        "ClientCapabilities": down_client_capabilities,
         "CompleteRequest": down_complete_request_minimal,
         "CompleteRequestParams": down_complete_request_params_minimal,
         "CreateMessageRequest": down_create_message_request,
@@ -3164,7 +3080,7 @@ _DOWN_MINIMAL = Direction(
         "RequestParams": down_complete_request_params_minimal,
         "ResourceRequestParams": down_complete_request_params_minimal,
         "SamplingMessage": down_create_message_result,
-        "ServerCapabilities": down_server_capabilities_minimal,
+        "ServerCapabilities": down_server_capabilities,
         "Tool": down_tool,
         "ToolResultContent": down_tool_result_content,
         "ToolInputSchema": down_tool_input_schema,

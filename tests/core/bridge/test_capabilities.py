@@ -65,7 +65,7 @@ def test_nothing_is_decided_within_an_era(client: str, server: str) -> None:
         (D, {"sampling": {"tools": {}, "context": {}}}, {"sampling": {"tools": {}, "context": {}}}),
         (D, {"tasks": {"list": {}}}, {}),
         (D, {"extensions": {UI: {"a": 1}, TASKS: {}}}, {"extensions": {UI: {"a": 1}}}),
-        (C, {"extensions": {UI: {"a": 1}}}, {}),
+        (C, {"extensions": {UI: {"a": 1}}}, {"extensions": {UI: {"a": 1}}}),
         (D, {"extensions": 5}, {}),
         (D, {"roots": 5, "x": None}, {"roots": 5, "x": None}),
     ],
@@ -144,15 +144,21 @@ def test_a_capability_that_is_no_object_is_told_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("path", "told", "lost"),
     [
-        (Path(D, E), {}, ["tasks", "ui"]),
-        (Path(C, E, tasks=True), {}, ["tasks", "ui"]),
-        (Path(D, E, tasks=True), {"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}, ["ui"]),
+        (Path(D, E), {}, ["tasks"]),
+        (Path(C, E, tasks=True), {}, ["tasks"]),
+        (Path(D, E, tasks=True), {"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}, []),
     ],
 )
-def test_a_handshake_client_is_told_of_no_extension_but_tasks(path: Path, told: Any, lost: list[str]) -> None:
+def test_a_handshake_client_is_told_of_extensions(path: Path, told: Any, lost: list[str]) -> None:
     found, losses = declare_down({"extensions": {TASKS: {}, UI: {"a": 1}}}, path)
-    assert found == told
+    assert found == {"extensions": {UI: {"a": 1}}, **told}
     assert pointers(losses) == [f"/capabilities/extensions/io.modelcontextprotocol~1{name}" for name in lost]
+
+
+def test_a_per_request_client_is_told_of_extensions_beside_that_of_tasks() -> None:
+    tasks = {"requests": {"tools": {"call": {}}}}
+    found, losses = declare_down({"extensions": {UI: {"a": 1}}, "tasks": tasks}, Path(E, D, tasks=True))
+    assert (found, losses) == ({"extensions": {UI: {"a": 1}, TASKS: {}}}, ())
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ DISCOVERED = {
 }
 INITIALIZED = {
     "protocolVersion": D,
-    "capabilities": {"tools": {"listChanged": True}},
+    "capabilities": {"tools": {"listChanged": True}, "extensions": {"com.example/x": {}}},
     "serverInfo": INFO,
     "instructions": "Ask nicely.",
     "_meta": {"com.example/k": 1},
@@ -44,11 +44,7 @@ INITIALIZED = {
 
 
 def test_a_handshake_client_is_answered_from_a_discover_result() -> None:
-    result, losses = to_initialize_result(DISCOVERED, Path(D, E), "configured")
-    assert result == INITIALIZED
-    assert [(loss.kind, loss.pointer) for loss in losses] == [
-        ("dropped", "/result/capabilities/extensions/com.example~1x")
-    ]
+    assert to_initialize_result(DISCOVERED, Path(D, E), "configured") == (INITIALIZED, ())
 
 
 @pytest.mark.parametrize("revision", HANDSHAKE_REVISIONS)
@@ -87,7 +83,6 @@ def test_a_per_request_client_is_answered_from_a_handshake() -> None:
     assert losses == ()
     assert result == {
         **DISCOVERED,
-        "capabilities": {"tools": {"listChanged": True}},
         "supportedVersions": list(reversed(dragoman_spec.REVISIONS)),
         "ttlMs": 0,
         "cacheScope": "private",

@@ -30,6 +30,11 @@ def test_the_server_is_opened_once_in_the_name_of_the_proxy() -> None:
     assert (to, late["id"], late["result"]["protocolVersion"]) == ("c", 0, "2025-03-26")
 
 
+def test_the_server_is_told_of_the_extensions_of_the_client_that_opens_it() -> None:
+    [(to, offer)] = Talk().says("a", initialize(REVISION, extensions={"com.example/x": {"a": 1}}))
+    assert (to, offer["params"]["capabilities"]["extensions"]) == ("server", {"com.example/x": {"a": 1}})
+
+
 def test_only_the_first_initialized_crosses() -> None:
     talk = Talk()
     offer = talk.says("a", initialize(REVISION))[0][1]

@@ -10,7 +10,7 @@ per-request era goes on with exactly the capabilities that it came with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
@@ -89,7 +89,7 @@ def declare_up(capabilities: Mapping[str, Any], path: Path, *, wants_task: bool 
     lost: list[Loss] = []
     for name, value in capabilities.items():
         if name == "extensions":
-            told |= _keep_extensions(value, path, lost)
+            told |= _keep_extensions(value, lost)
         elif _is_named_by_one(name, source, target) or (name in target.asked.values() and not path.can_ask):
             lost.append(_lose(name, value))
         else:
@@ -114,15 +114,19 @@ def declare_down(capabilities: Mapping[str, Any], path: Path) -> Told:
         return Told(dict(capabilities), ())
     flags = facts(NEWER).server_flags | facts(OLDER).server_flags
     one_sided = facts(NEWER).server_capabilities ^ facts(OLDER).server_capabilities
+    tasks = _tell_tasks(capabilities, path)
     told: dict[str, Any] = {}
     lost: list[Loss] = []
     for name, value in capabilities.items():
-        if name not in one_sided:
+        if name == "extensions":
+            told |= _keep_extensions(value, [] if tasks else lost)
+        elif name not in one_sided:
             told[name] = value if path.can_notify else _keep_promises(name, value, flags, lost)
-    told |= _tell_tasks(capabilities, path)
-    for name in sorted(one_sided & capabilities.keys()):
-        lost += _find_untold(name, capabilities[name], told)
-    return Told(told, tuple(lost))
+        elif name != "tasks" or not tasks:
+            lost.append(_lose(name, value))
+    if "extensions" in tasks:
+        tasks = {"extensions": {**told.get("extensions", {}), **tasks["extensions"]}}
+    return Told({**told, **tasks}, tuple(lost))
 
 
 def declares_tasks(capabilities: Mapping[str, Any]) -> bool:
@@ -166,16 +170,13 @@ def _fill_in(capabilities: dict[str, Any]) -> dict[str, Any]:
     return capabilities
 
 
-def _keep_extensions(value: Any, path: Path, lost: list[Loss]) -> dict[str, Any]:
-    """Give the extensions of a client that the server is told; a field of that name is only in newer revisions."""
+def _keep_extensions(value: Any, lost: list[Loss]) -> dict[str, Any]:
+    """Give the extensions that the other side is told: all but that of tasks, which is bridged or not there."""
     if not isinstance(value, dict):
         return {}
-    # Whoever declares one in the newest revision with a handshake means what the next revision made of it.
-    if path.cell == "LM" and path.client == OLDER:
-        kept = {name: settings for name, settings in value.items() if name != TASKS_EXTENSION}
-    else:
-        kept = {}
-    lost += [_lose(f"extensions/{escape(name)}", value[name]) for name in value if name not in kept]
+    if TASKS_EXTENSION in value:
+        lost.append(_lose(f"extensions/{escape(TASKS_EXTENSION)}", value[TASKS_EXTENSION]))
+    kept = {name: settings for name, settings in value.items() if name != TASKS_EXTENSION}
     return {"extensions": kept} if kept else {}
 
 
@@ -198,17 +199,6 @@ def _tell_tasks(capabilities: Mapping[str, Any], path: Path) -> dict[str, Any]:
     if bridges_tasks(path, capabilities):
         return {"tasks": _TASKS_OF_TOOLS}
     return {}
-
-
-def _find_untold(name: str, value: Any, told: Mapping[str, Any]) -> Iterator[Loss]:
-    """Give what is lost of a capability that the client's era does not have, by extension where it is those."""
-    if name == "tasks":
-        if not told.get("extensions"):
-            yield _lose(name, value)
-    elif isinstance(value, dict):
-        for extension, settings in value.items():
-            if extension != TASKS_EXTENSION or "tasks" not in told:
-                yield _lose(f"{name}/{escape(extension)}", settings)
 
 
 def runs_tools_as_tasks(capabilities: Mapping[str, Any]) -> bool:

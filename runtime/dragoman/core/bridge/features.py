@@ -308,7 +308,7 @@ FEATURES: Final[tuple[Feature, ...]] = (
         "extensions",
         "server",
         works("They are passed on."),
-        lacks=lost("The client's revision has no place to name them."),
+        lacks=works("They are passed on."),
         exists=lambda facts: "extensions" in facts.server_capabilities,
     ),
     Feature(

@@ -296,12 +296,14 @@ class Shared:
         greeting = front.greeting
         assert greeting is not None
         key = self._desk.loans.next_key()
+        # An extension is between the peers: a server that is not told of it may offer nothing that belongs to it.
+        extensions = {name: value for name, value in greeting.capabilities.items() if name == "extensions"}
 
         def introduce(revision: str) -> Frame:
             identity = dict(self._desk.settings.identity)
             params = {
                 "protocolVersion": revision,
-                "capabilities": facts(revision).shared_capabilities,
+                "capabilities": {**facts(revision).shared_capabilities, **extensions},
                 "clientInfo": identity,
             }
             return request_frame(key, "initialize", params)
