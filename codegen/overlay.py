@@ -77,13 +77,13 @@ class Hook:
     """A call that no schema asks for: on values of a definition (`at`), or on frames (`method`, `kind`).
 
     With `when`, only objects that have this field are handed to it. With a `rule`, the call is a named repair rule
-    that users can switch off.
+    that users can switch off, and may be in both directions (no `direction`).
     """
 
     name: str
-    direction: str
     do: str
     reason: str
+    direction: str = ""
     at: str = ""
     method: str = ""
     kind: str = ""

@@ -299,7 +299,7 @@ def _frame_hooks(way: Derivation, kind: str, method: str | None) -> Iterator[Hoo
 def _repairs(way: Derivation) -> Iterator[Repair]:
     known = way.source.methods.keys() & way.target.methods.keys()
     for hook in way.overlay.hooks:
-        if hook.rule and hook.direction == way.direction and way.profile in hook.profiles:
+        if hook.rule and hook.direction in ("", way.direction) and way.profile in hook.profiles:
             if hook.method == "*" or hook.method in known:
                 way.overlay.use(hook.name, hook.method)
             yield Repair(hook.rule, hook.method, hook.kind, _action(hook))

@@ -95,12 +95,33 @@ def drop_old_dialect(
     frame: dict[str, Any], at: At, out: Losses, *, list_field: str, fields: list[str]
 ) -> dict[str, Any]:
     """Take a draft-07 `$schema` off the schemas of listed items, where the schema means the same in 2020-12."""
+    return _each(frame, at, list_field, lambda item, place: _newer_dialect(item, place, out, fields))
+
+
+@action("frame", losses=["added"])
+def supply_type(
+    frame: dict[str, Any], at: At, out: Losses, *, list_field: str, field: str, value: str
+) -> dict[str, Any]:
+    """Say in a schema of listed items that values are of a type, where it says nothing: there is no other type."""
+
+    def typed(item: Any, place: At) -> Any:
+        schema = item.get(field) if isinstance(item, dict) else None
+        if type(schema) is not dict or "type" in schema:
+            return item
+        out.add(((place, field), "type"), "added", value, cosmetic=True)
+        return {**item, field: {"type": value, **schema}}
+
+    return _each(frame, at, list_field, typed)
+
+
+def _each(frame: dict[str, Any], at: At, list_field: str, change: Callable[[Any, At], Any]) -> dict[str, Any]:
+    """The result with each of its listed items changed; the same frame where none is."""
     result = frame.get("result")
     items = result.get(list_field) if isinstance(result, dict) else None
     if not isinstance(items, list):
         return frame
     place: At = ((at, "result"), list_field)
-    new = [_newer_dialect(item, (place, i), out, fields) for i, item in enumerate(items)]
+    new = [change(item, (place, i)) for i, item in enumerate(items)]
     if all(one is two for one, two in zip(new, items, strict=True)):
         return frame
     return {**frame, "result": {**frame["result"], list_field: new}}

@@ -37,6 +37,11 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             "Take `null` out of optional fields that do not allow it; many peers write null for absent, some refuse to read it.",
             False,
         ),
+        "input-schema-type": Rule(
+            "input-schema-type",
+            'Add `"type": "object"` to a tool\'s `inputSchema` without a `type`; current clients refuse a whole list for one such tool.',
+            True,
+        ),
         "restore-id-type": Rule(
             "restore-id-type",
             'Give a response whose id came back as another JSON type (`3` for `"3"`) the id that was asked with; the proxy\'s.',

@@ -23,6 +23,9 @@ KEPT_ON_PURPOSE = {
 }
 """Fields that stay though the target does not name them (decisions keep-schema-dialects and keep-schemas-whole)."""
 
+KEPT_ON_THE_WAY_DOWN = frozenset({"_meta", "extensions"})
+"""Fields that stay wherever they stand (decisions keep-metadata and keep-extensions)."""
+
 ENVELOPE = {("", "jsonrpc"), ("", "id"), ("params", "_meta")}
 """Fields of every frame, which the older files name in the base interfaces only."""
 
@@ -32,17 +35,18 @@ def strict_validator(source: str, target: str, definition: str) -> jsonschema.pr
     """A validator of *target* that refuses the fields that only *source* names."""
     theirs, schema = canonical(source)["$defs"], copy.deepcopy(canonical(target))
     for name, node in schema["$defs"].items():
-        schema["$defs"][name] = _Pair(theirs, canonical(target)["$defs"]).strict(
+        kept = KEPT_ON_THE_WAY_DOWN if target < source else frozenset()
+        schema["$defs"][name] = _Pair(theirs, canonical(target)["$defs"], kept).strict(
             theirs.get(definition_in(target, source, name)) or theirs.get(name, {}), node, ""
         )
     return validator_for(schema)({"$defs": schema["$defs"], "allOf": [{"$ref": f"#/$defs/{definition}"}]})
 
 
 class _Pair:
-    """The definitions of two revisions."""
+    """The definitions of two revisions, and the fields that stay wherever they stand."""
 
-    def __init__(self, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-        self.theirs, self.ours = theirs, ours
+    def __init__(self, theirs: dict[str, Any], ours: dict[str, Any], kept: frozenset[str]) -> None:
+        self.theirs, self.ours, self.kept = theirs, ours, kept
 
     def strict(self, theirs: Any, ours: Any, name: str) -> Any:
         """*ours*, refusing the properties of the same object in *theirs* that *ours* does not have."""
@@ -59,7 +63,7 @@ class _Pair:
         for key, node in theirs.get("properties", {}).items():
             if key in properties:
                 properties[key] = self.strict(node, properties[key], key)
-            elif (name, key) not in KEPT_ON_PURPOSE | ENVELOPE:
+            elif key not in self.kept and (name, key) not in KEPT_ON_PURPOSE | ENVELOPE:
                 properties[key] = False
         return ours
 

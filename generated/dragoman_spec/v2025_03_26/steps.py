@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman_spec import actions as do
-from dragoman_spec import mcp
+from dragoman_spec import mcp, schemas
 from dragoman_spec.actions import wrong
 from dragoman_spec.errors import MissingRequiredField
 from dragoman_spec.losses import At, Losses, pointer
@@ -230,6 +230,12 @@ _UP_STRICT = Direction(
     every_error=(),
     repairs=(
         Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
+        Repair(
             "assume-completions",
             "initialize",
             "result",
@@ -259,6 +265,12 @@ _UP_MINIMAL = Direction(
     errors=(),
     every_error=(),
     repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
         Repair(
             "assume-completions",
             "initialize",
@@ -617,7 +629,14 @@ _DOWN_STRICT = Direction(
     methods={},
     errors=(),
     every_error=(),
-    repairs=(),
+    repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
+    ),
 )
 
 
@@ -651,7 +670,14 @@ _DOWN_MINIMAL = Direction(
     methods={},
     errors=(),
     every_error=(),
-    repairs=(),
+    repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
+    ),
 )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman_spec import actions as do
-from dragoman_spec import mcp
+from dragoman_spec import mcp, schemas
 from dragoman_spec.actions import wrong
 from dragoman_spec.errors import MissingRequiredField
 from dragoman_spec.losses import At, Losses, pointer
@@ -862,6 +862,12 @@ _UP_STRICT = Direction(
     errors=(),
     every_error=(),
     repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
         Repair("resource-contents-name", "resources/read", "result", lambda x, at, out: mcp.name_contents(x, at, out)),
     ),
 )
@@ -887,6 +893,12 @@ _UP_MINIMAL = Direction(
     errors=(),
     every_error=(),
     repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
         Repair("resource-contents-name", "resources/read", "result", lambda x, at, out: mcp.name_contents(x, at, out)),
     ),
 )
@@ -1681,6 +1693,12 @@ _DOWN_STRICT = Direction(
     every_error=(),
     repairs=(
         Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
+        Repair(
             "resource-contents-name",
             "resources/read",
             "result",
@@ -1719,6 +1737,12 @@ _DOWN_MINIMAL = Direction(
     errors=(),
     every_error=(),
     repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
         Repair(
             "resource-contents-name",
             "resources/read",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman_spec import actions as do
-from dragoman_spec import frames, mcp
+from dragoman_spec import frames, mcp, schemas
 from dragoman_spec.actions import GONE, wrong
 from dragoman_spec.errors import MissingRequiredField
 from dragoman_spec.losses import At, Losses, pointer
@@ -987,7 +987,14 @@ _UP_STRICT = Direction(
     methods={},
     errors=(),
     every_error=(),
-    repairs=(),
+    repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
+    ),
 )
 
 
@@ -1011,7 +1018,14 @@ _UP_MINIMAL = Direction(
     methods={},
     errors=(),
     every_error=(),
-    repairs=(),
+    repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
+    ),
 )
 
 # --- down: 2025-11-25 to 2025-06-18
@@ -2340,6 +2354,12 @@ _DOWN_STRICT = Direction(
     every_error=(),
     repairs=(
         Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
+        Repair(
             "flatten-sampling-tools",
             "sampling/createMessage",
             "request",
@@ -2403,6 +2423,12 @@ _DOWN_MINIMAL = Direction(
     error=down_error_frame,
     every_error=(),
     repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
         Repair(
             "flatten-sampling-tools",
             "sampling/createMessage",

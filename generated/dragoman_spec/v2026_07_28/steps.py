@@ -1453,6 +1453,12 @@ _UP_STRICT = Direction(
     every_error=(),
     repairs=(
         Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
+        Repair(
             "schema-dialect",
             "tools/list",
             "result",
@@ -1557,6 +1563,12 @@ _UP_MINIMAL = Direction(
     ),
     every_error=(),
     repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
         Repair(
             "schema-dialect",
             "tools/list",
@@ -3024,7 +3036,14 @@ _DOWN_STRICT = Direction(
         ErrorRepair(-32022, -32021, lambda x, method, out: frames.replace_code(x, method, out, code=-32602)),
     ),
     every_error=(),
-    repairs=(),
+    repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
+    ),
 )
 
 
@@ -3116,7 +3135,14 @@ _DOWN_MINIMAL = Direction(
         ErrorRepair(-32022, -32021, lambda x, method, out: frames.replace_code(x, method, out, code=-32602)),
     ),
     every_error=(),
-    repairs=(),
+    repairs=(
+        Repair(
+            "input-schema-type",
+            "tools/list",
+            "result",
+            lambda x, at, out: schemas.supply_type(x, at, out, list_field="tools", field="inputSchema", value="object"),
+        ),
+    ),
 )
 
 
