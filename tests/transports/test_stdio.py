@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable
-from contextvars import Context
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -187,37 +185,51 @@ def is_gone(pid: str) -> bool:
         return True
 
 
-class LingeringLoop(IdleClockLoop):
-    """Keeps the threads that tell it something, as a busy machine may at any place."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.let_go = threading.Event()
-
-    def call_soon_threadsafe(
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        handle = super().call_soon_threadsafe(callback, *args, context=context)
-        self.let_go.wait(60)
-        return handle
-
-
-def test_a_child_that_is_closed_is_gone_without_a_search_for_cycles_or_the_end_of_its_thread() -> None:
+def test_a_child_that_is_closed_is_gone_without_a_search_for_cycles() -> None:
     async def main() -> weakref.ref[ChildTransport]:
         child = python(ECHO, LONG)
         child.start(Recorder())
         await child.close()
         return weakref.ref(child)
 
-    loop = LingeringLoop()
     gc.disable()
     try:
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            child = runner.run(main())
-        assert child() is None
+        assert run(main())() is None
     finally:
         gc.enable()
-        loop.let_go.set()
+
+
+def test_children_take_no_threads() -> None:
+    async def main() -> None:
+        before = threading.active_count()
+        children = [python(ECHO, LONG) for _ in range(3)]
+        for child in children:
+            child.start(Recorder())
+        assert threading.active_count() == before
+        await asyncio.gather(*(child.close() for child in children))
+
+    run(main())
+
+
+@pytest.mark.parametrize("kind", ["none", "no descriptor is left"])
+def test_the_end_of_a_child_is_seen_where_the_system_tells_nobody(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(pid: int) -> int:
+        raise OSError(24, kind)
+
+    if kind == "none":
+        monkeypatch.delattr(os, "pidfd_open")
+    else:
+        monkeypatch.setattr(os, "pidfd_open", fail)
+
+    async def main() -> None:
+        child = python("raise SystemExit(3)")
+        recorder = Recorder()
+        child.start(recorder)
+        await recorder.until(lambda: recorder.end is not None)
+        assert recorder.end == "the server exited with status 3"
+        await child.close()
+
+    run(main())
 
 
 def test_a_child_that_closes_its_output_and_stays_is_reported() -> None:

@@ -14,7 +14,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +26,9 @@ from dragoman.transports.warden import Warden
 
 _LOOK_S = 0.02
 """How often it is looked whether what a child left behind is gone."""
+
+_LOOK_OFTEN_ENOUGH_S = 0.1
+"""How often it is looked whether a child has ended, where the system cannot tell us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class ChildTransport:
         self._exited = asyncio.Event()
         self._news = asyncio.Event()  # it exited, or our patience changed
         self._output_ended = asyncio.Event()
+        self._pid_fd = -1
 
     def start(self, receiver: Receiver) -> None:
         """Begin to read what the child writes, and to watch over it."""
@@ -89,11 +92,7 @@ class ChildTransport:
         self._reader = PipeReader(read_fd, self._take, self._end_output)
         self._writer = PipeWriter(write_fd, receiver.broken, receiver.pause_writing, receiver.resume_writing)
         self._reader.resume()
-        exited = asyncio.get_running_loop().create_future()
-        exited.add_done_callback(self._note_exit)
-        # Not us: the thread may take its time to end when all else is gone.
-        theirs = self.process, exited
-        threading.Thread(target=_wait_for_exit, args=theirs, name="dragoman-wait", daemon=True).start()
+        self._watch()
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Write to the child's input."""
@@ -138,6 +137,7 @@ class ChildTransport:
             await asyncio.wait_for(self._output_ended.wait(), self.patience.after_exit_s)
         reader.close()
         self._reader = None
+        self._unwatch()
         if self._warden is not None:
             self._warden.forget(self.process.pid)
         self._tell()
@@ -197,7 +197,30 @@ class ChildTransport:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
 
-    def _note_exit(self, _exited: asyncio.Future[None]) -> None:
+    def _watch(self) -> None:
+        """Have the loop wait for the child's end: no thread, and no handler of SIGCHLD, which would be everybody's."""
+        try:
+            self._pid_fd = os.pidfd_open(self.process.pid)
+        except (AttributeError, OSError):  # not Linux, an old kernel, or no descriptor is left
+            self._look()
+        else:
+            asyncio.get_running_loop().add_reader(self._pid_fd, self._note_exit)
+
+    def _look(self) -> None:
+        if self.process.poll() is None:
+            asyncio.get_running_loop().call_later(_LOOK_OFTEN_ENOUGH_S, self._look)
+        else:
+            self._note_exit()
+
+    def _unwatch(self) -> None:
+        if self._pid_fd >= 0:
+            asyncio.get_running_loop().remove_reader(self._pid_fd)
+            os.close(self._pid_fd)
+            self._pid_fd = -1
+
+    def _note_exit(self) -> None:
+        self._unwatch()
+        self.process.poll()
         self._exited.set()
         self._news.set()
         if self._output_ended.is_set():
@@ -230,12 +253,6 @@ class ChildTransport:
             if last := self._framer.finish():
                 receiver.received(last)
             receiver.ended(describe_exit(self.process))
-
-
-def _wait_for_exit(process: subprocess.Popen[bytes], exited: asyncio.Future[None]) -> None:
-    process.wait()
-    with contextlib.suppress(RuntimeError):  # the loop is gone: so are we
-        exited.get_loop().call_soon_threadsafe(exited.set_result, None)
 
 
 def describe_exit(process: subprocess.Popen[bytes]) -> str:
