@@ -21,7 +21,7 @@ from dragoman_spec import HANDSHAKE_REVISIONS
 if TYPE_CHECKING:
     from dragoman.core.edges.upstream import UpstreamEdge
 
-_CONNECTING: Final = (UpstreamState.IDLE, UpstreamState.OFFERED, UpstreamState.PROBED)
+_CONNECTING: Final = (UpstreamState.IDLE, UpstreamState.OPENING)
 _OPEN: Final = (UpstreamState.ACCEPTED, UpstreamState.READY)
 _REOPENING: Final = (UpstreamState.RENEWING, UpstreamState.RESTORING, UpstreamState.DROPPED)
 

@@ -14,6 +14,7 @@ from tests.proxy.conversation import (
     an_error,
     client,
     client_closes,
+    error,
     expect_end,
     expect_to_client,
     expect_to_server,
@@ -183,16 +184,80 @@ def test_a_server_that_dies_of_the_question_what_it_is_is_started_again() -> Non
     )
 
 
-def test_a_server_that_does_not_answer_what_it_is_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.bridge.verdict.PROBE_TIMEOUT_S", 0.05)
+SILENT = [
+    client(asks("a", "tools/list")),
+    expect_to_server(lambda frame: frame["method"] == "server/discover"),
+    expect_to_server(lambda frame: frame["method"] == "initialize"),
+]
+"""A server that says nothing is asked both things, in one process."""
+
+RESTS = [
+    server(initialized(OLD, "dragoman-initialize", tools={})),
+    expect_to_server(READY),
+    expect_to_server(lambda frame: frame["method"] == "tools/list"),
+    server(result(1, {"tools": []})),
+    expect_to_client(lambda frame: frame["id"] == "a" and frame["result"]["tools"] == []),
+]
+
+
+@pytest.mark.parametrize("late", [[], [server(error("dragoman-discover-1", -32601))]], ids=["never", "late"])
+def test_a_silent_server_that_answers_initialize_has_a_handshake(
+    late: list[Step], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    hold([*SILENT, *RESTS[:1], *late, *RESTS[1:]])
+
+
+def test_a_silent_server_that_refuses_the_question_first_has_a_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    hold([*SILENT, server(error("dragoman-discover-1", -32602)), *RESTS])
+
+
+def test_a_silent_server_that_says_what_it_is_has_no_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
     hold(
         [
-            client(asks("a", "tools/list")),
-            expect_to_server(lambda frame: frame["method"] == "server/discover"),
-            time_passes(0.1),
-            server_restarts(),
-            *opens(),
+            *SILENT,
+            server(result("dragoman-discover-1", INTRODUCED)),
+            server(error("dragoman-initialize", -32022)),
+            expect_to_server(asks("a", "tools/list")),
+            server(result("a", {"tools": []})),
+            expect_to_client(result("a", {"tools": []})),
         ]
+    )
+
+
+def test_a_silent_server_that_doubts_initialize_first_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    hold(
+        [
+            *SILENT,
+            server(error("dragoman-initialize", -32601)),
+            server(result("dragoman-discover-1", INTRODUCED)),
+            expect_to_server(asks("a", "tools/list")),
+            server(result("a", {"tools": []})),
+            expect_to_client(result("a", {"tools": []})),
+        ]
+    )
+
+
+def test_a_silent_server_that_dies_of_both_is_started_again_without_the_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    hold([*SILENT, server_closes(), time_passes(0.1), server_restarts(), *opens()])
+
+
+def test_a_silent_server_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.02)
+    hold(
+        [
+            *SILENT,
+            time_passes(0.2),
+            expect_to_client(an_error("a", -32000, "timed out")),
+            expect_end(Outcome.INITIALIZATION_TIMED_OUT),
+        ],
+        init_timeout_s=0.3,
     )
 
 

@@ -257,7 +257,7 @@ def test_a_server_that_dies_of_the_question_is_started_again() -> None:
 
 
 def test_a_server_that_does_not_say_what_it_is_has_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.bridge.verdict.PROBE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
     hold(
         [
             client(initialize(D)),
@@ -272,7 +272,7 @@ def test_a_server_that_does_not_say_what_it_is_has_refused(monkeypatch: pytest.M
 def test_nothing_happens_to_a_session_that_ended_while_its_server_was_asked(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("dragoman.core.bridge.verdict.PROBE_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.3)
     hold(
         [
             client(initialize(D)),

@@ -30,7 +30,6 @@ from dragoman.core.commands import (
     Remind,
     Send,
     Settle,
-    Sleeper,
     Wake,
 )
 from dragoman.core.edges.front import FrontEdge
@@ -310,7 +309,7 @@ class Host:
                 if port is not None:
                     self.send(port, frames)
             case Wake(sleeper, after_s):
-                self._timers.wake(sleeper, after_s, self._expire)
+                self._timers.wake(sleeper, after_s, lambda one: self.perform(one.expire))
             case Remind(front, after_s):
                 self._timers.remind(front, after_s, self.tick)
             case Defer() | Settle() | Abandon():
@@ -326,12 +325,6 @@ class Host:
                     self._stopped[command.edge] = command
                 elif not ending.done():
                     ending.set_result(command)
-
-    def _expire(self, sleeper: Sleeper) -> None:
-        port = self._ports.get(sleeper) if isinstance(sleeper, UpstreamEdge) else None
-        if isinstance(sleeper, UpstreamEdge):
-            sleeper.has_read = port is not None and getattr(port.transport, "has_read", False)
-        self.perform(sleeper.expire)
 
     def tick(self, front: FrontEdge) -> None:
         """Tell an edge that time has passed."""

@@ -83,11 +83,6 @@ class Watched:
 
     # What the proxy calls.
 
-    @property
-    def has_read(self) -> bool:
-        """Whether the peer has taken all that was sent, as far as the transport can tell."""
-        return bool(getattr(self._transport, "has_read", False))
-
     def start(self, receiver: Receiver) -> None:
         """Begin to read."""
         self._receiver = receiver

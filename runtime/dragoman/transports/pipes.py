@@ -8,7 +8,6 @@ bytes.
 
 from __future__ import annotations
 
-import array
 import asyncio
 import contextlib
 import errno
@@ -16,7 +15,6 @@ import fcntl
 import os
 import select
 import stat
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -189,20 +187,6 @@ class PipeWriter:
         self._pollable = is_pollable(fd)
         if self._pollable and not os.isatty(fd):  # a terminal shares its flags with stdin and stderr
             os.set_blocking(fd, False)
-
-    @property
-    def is_taken(self) -> bool:
-        """Whether the reader has taken everything; False where the system does not say."""
-        if self._kept or self._fd < 0 or sys.platform != "linux":
-            return False
-        import termios  # hardly ever asked
-
-        unread = array.array("i", [0])
-        try:
-            fcntl.ioctl(self._fd, termios.FIONREAD, unread)
-        except OSError:
-            return False
-        return not unread[0]
 
     def write(self, data: bytes) -> None:
         """Write, or keep for later what does not go through now."""

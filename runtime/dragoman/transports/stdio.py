@@ -99,11 +99,6 @@ class ChildTransport:
         if self._writer is not None:
             self._writer.write(join_lines(frames))
 
-    @property
-    def has_read(self) -> bool:
-        """Whether the child has taken all that was sent; False where the system does not say."""
-        return self._writer is not None and self._writer.is_taken
-
     def pause_reading(self) -> None:
         """Leave the child's output in its pipe."""
         if self._reader is not None:

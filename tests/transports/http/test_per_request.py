@@ -320,17 +320,45 @@ async def test_a_tool_whose_annotations_are_invalid_is_offered_without_them() ->
         assert tool["inputSchema"] == {"type": "object", "properties": {"a": {"type": "array"}}}
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"mcp-method": "initialize", "mcp-protocol-version": "2025-11-25"},
+        {"mcp-method": "initialize"},
+        {"mcp-protocol-version": NEW},
+        {"mcp-method": "initialize", "mcp-protocol-version": NEW},
+    ],
+    ids=str,
+)
 @on_loop
-async def test_a_client_with_a_handshake_may_send_the_new_headers() -> None:
+async def test_initialize_opens_a_session_whatever_headers_it_has(headers: dict[str, str]) -> None:
     async with playing() as stage:
         frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": OFFER}
-        task = asyncio.create_task(
-            stage.post(frame, **{"mcp-method": "initialize", "mcp-protocol-version": "2025-11-25"})
-        )
+        task = asyncio.create_task(stage.post(frame, **headers))
         await until(lambda: bool(stage.servers))
         offer = await stage.server.hear()
+        assert offer["method"] == "initialize"
         stage.server.answer(offer["id"], **initialized("2025-11-25"))
-        assert (await within(task)).status == 200
+        reply = await within(task)
+        assert reply.status == 200
+        session_id = reply.headers["mcp-session-id"]
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        reply = await stage.post(ready, **{"mcp-method": ready["method"], "mcp-session-id": session_id})
+        assert reply.status == 202
+
+
+@on_loop
+async def test_initialize_opens_a_session_while_the_server_is_asked_what_it_is() -> None:
+    async with playing() as stage:
+        asking = posts(stage, asks(1, "server/discover"))
+        await until(lambda: bool(stage.servers))
+        assert (await stage.server.hear())["method"] == "server/discover"
+        frame = {"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": OFFER}
+        opening = asyncio.create_task(stage.post(frame))
+        await until(lambda: len(stage.servers) == 2)
+        assert (await stage.server.hear())["method"] == "initialize"
+        opening.cancel()
+        asking.cancel()
 
 
 OFFER = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}

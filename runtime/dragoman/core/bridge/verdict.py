@@ -23,9 +23,6 @@ from dragoman.core.bridge.names import (
 )
 from dragoman_spec import HANDSHAKE_REVISIONS
 
-PROBE_TIMEOUT_S: Final = 5.0
-"""How long a silent server on a pipe is waited for, in seconds."""
-
 _MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
 
 
@@ -54,6 +51,11 @@ class Verdict:
     supported: tuple[str, ...] = ()
     discovered: Mapping[str, Any] | None = None
     is_rejection: bool = False
+
+    @property
+    def discovers(self) -> bool:
+        """Whether it shows a server that can be used without a handshake."""
+        return self.discovered is not None and self.revision is not None
 
     @property
     def revision(self) -> str | None:

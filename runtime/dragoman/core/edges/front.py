@@ -301,7 +301,9 @@ class FrontEdge(FrontActions):
 
     def _take_per_request(self, per_request: PerRequestFront, frame: Frame) -> None:
         is_open = self.state is FrontState.PER_REQUEST
-        if frame.method == "initialize" and is_open and frame.kind == "request" and not per_request.requests:
+        if frame.method == "initialize" and is_open and frame.kind == "request":
+            # SDKs wait 10 s for the answer to `server/discover`, and then take the server for one with a handshake.
+            per_request.fail_all(connection_closed("the client has sent initialize instead"))
             self.per_request = None
             self.behind.serve_handshake(self)
             self._advance(FrontEvent.HANDSHAKE_BEGUN)

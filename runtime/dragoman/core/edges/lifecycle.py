@@ -77,8 +77,7 @@ class UpstreamState(Enum):
     """Where the session with a server stands."""
 
     IDLE = "idle"
-    OFFERED = "offered"
-    PROBED = "probed"
+    OPENING = "opening"
     ACCEPTED = "accepted"
     READY = "ready"
     RENEWING = "renewing"
@@ -93,14 +92,7 @@ class UpstreamEvent(Enum):
     """What happened to the session with a server."""
 
     ASKED = "asked"
-    ERA_DOUBTED = "era doubted"
-    ERA_PINNED = "era pinned"
-    ERA_OPEN = "era open"
-    HANDSHAKE_FOUND = "handshake found"
     DISCOVERED = "discovered"
-    REVISION_REJECTED = "revision rejected"
-    PROBE_REJECTED = "probe rejected"
-    LOST_ON_RETRY = "lost on retry"
     ACCEPTED = "accepted"
     REFUSED = "refused"
     FAILED = "failed"
@@ -119,8 +111,6 @@ class UpstreamEvent(Enum):
 class UpstreamAction(Enum):
     """What a transition asks of an upstream edge."""
 
-    OFFER = "offer"
-    PROBE = "probe"
     TELL_DISCOVERED = "tell discovered"
     REOPEN = "reopen"
     TELL_ACCEPTED = "tell accepted"
@@ -240,30 +230,14 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
     _U.IDLE,
     _U.LOST,
     {
-        (_U.IDLE, _V.ASKED): (_U.OFFERED, (_B.OFFER,)),
+        (_U.IDLE, _V.ASKED): (_U.OPENING, ()),
         (_U.IDLE, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
-        (_U.OFFERED, _V.REVISION_REJECTED): (_U.OFFERED, (_B.OFFER,)),
-        # Some servers end after an offer that they reject: the next one goes to a fresh connection.
-        (_U.OFFERED, _V.LOST_ON_RETRY): (_U.OFFERED, (_B.REOPEN, _B.OFFER)),
-        (_U.OFFERED, _V.ACCEPTED): (_U.ACCEPTED, (_B.TELL_ACCEPTED,)),
-        (_U.OFFERED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
-        (_U.OFFERED, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),
-        (_U.OFFERED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
-        # It answers in the words of a server without a handshake: it is asked what it is.
-        (_U.OFFERED, _V.ERA_DOUBTED): (_U.PROBED, (_B.PROBE,)),
-        (_U.IDLE, _V.ERA_PINNED): (_U.PROBED, (_B.PROBE,)),
-        # Its client speaks for itself: a server that does so too is not to be offered a session.
-        (_U.IDLE, _V.ERA_OPEN): (_U.PROBED, (_B.PROBE,)),
-        (_U.PROBED, _V.HANDSHAKE_FOUND): (_U.OFFERED, (_B.OFFER,)),
-        (_U.PROBED, _V.DISCOVERED): (_U.READY, (_B.TELL_DISCOVERED, _B.WATCH)),
-        # It has no handshake, and wants to be asked in another revision.
-        (_U.PROBED, _V.PROBE_REJECTED): (_U.PROBED, (_B.PROBE,)),
-        (_U.PROBED, _V.REVISION_REJECTED): (_U.OFFERED, (_B.OFFER,)),
-        (_U.PROBED, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
-        (_U.PROBED, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),
-        # It did not survive the question: what it said before counts, and who corrects itself finds a fresh one.
-        (_U.PROBED, _V.LOST_ON_RETRY): (_U.PROBED, (_B.REOPEN,)),
-        (_U.PROBED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        # What it is asked meanwhile, and when it is started again, is one routine: `opening`.
+        (_U.OPENING, _V.ACCEPTED): (_U.ACCEPTED, (_B.TELL_ACCEPTED,)),
+        (_U.OPENING, _V.DISCOVERED): (_U.READY, (_B.TELL_DISCOVERED, _B.WATCH)),
+        (_U.OPENING, _V.REFUSED): (_U.IDLE, (_B.TELL_REFUSED,)),
+        (_U.OPENING, _V.FAILED): (_U.IDLE, (_B.TELL_FAILED,)),
+        (_U.OPENING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         (_U.ACCEPTED, _V.ANNOUNCED): (_U.READY, (_B.SEND_INITIALIZED, _B.WATCH)),
         (_U.ACCEPTED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         (_U.READY, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),

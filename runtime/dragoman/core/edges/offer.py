@@ -13,7 +13,7 @@ from dragoman.core import negotiation
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Side
 from dragoman.core.edges.greeting import Greeting
-from dragoman.core.envelope import Frame, twin_of
+from dragoman.core.envelope import Frame, Malformed, read_params, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
@@ -27,8 +27,9 @@ logger = logging.getLogger("dragoman.session")
 WORDS_SHOWN = 200
 """How much of what a server says about its refusal is repeated in the log, and to requests that waited for it."""
 
-RETRY_ID = "dragoman-initialize-"
-"""How the ids of later offers begin: "The request ID MUST NOT have been previously used", so none is the client's."""
+OFFER_ID = "dragoman-initialize-"
+"""How the ids of later offers begin: "The request ID MUST NOT have been previously used", so none is the client's. Also
+that of a first offer whose answer may come late: then nobody else may have that id."""
 
 
 class Accepted(NamedTuple):
@@ -98,19 +99,29 @@ class Offer:
     @property
     def key(self) -> bytes:
         """The id under which the offer now stands."""
-        return self._key if self.offers == 1 else encode(f"{RETRY_ID}{self.offers}")
+        return self._key if self.offers == 1 else encode(f"{OFFER_ID}{self.offers}")
 
     @property
     def translatable(self) -> str:
         """The revision to translate with: the one offered, or the client's where that is nobody's."""
         return self.offered if self.offered in HANDSHAKE_REVISIONS else self._greeting.revision
 
-    def is_answer(self, frame: Frame) -> bool:
+    def is_answer(self, frame: Frame | Malformed) -> bool:
         """Whether a frame of the server answers the offer; an error without id can be about nothing else."""
+        if isinstance(frame, Malformed):
+            return frame.is_response and frame.key == self.key
         if frame.kind not in ("result", "error"):
             return False
         twin = twin_of(frame.key) if frame.key is not None and self._settings.restore_ids else None
         return self.key in (frame.key, twin) or frame.key is None
+
+    def hand_to(self, other: Offer, written: Frame) -> bool:
+        """Let the offer that was made be that of another client, if that one would have declared the same."""
+        mine = self.write()
+        if isinstance(mine, Refusal) or _read_capabilities(mine) != _read_capabilities(written):
+            return False
+        self._greeting, self._introduce = other._greeting, other._introduce
+        return True
 
     def write(self) -> Frame | Refusal:
         """Write the `initialize` request for the server, in the revision that it is offered."""
@@ -178,6 +189,10 @@ class Offer:
                 return Retried(frame)
         code, message, data = negotiation.explain_unsupported(self._greeting.requested, rejection.supported)
         return Refusal(code, message, {**data, "offered": rejection.requested})
+
+
+def _read_capabilities(frame: Frame) -> Any:
+    return read_params(frame).get("capabilities")
 
 
 def pass_on(greeting: Greeting, wiring: Wiring, counters: Counters) -> Introduce:

@@ -1,12 +1,13 @@
-"""How a server that refuses `initialize` is asked which era it belongs to.
+"""How a server is asked which era it belongs to.
 
-Lives here: when to ask, the `server/discover` request, and reading the answer. Must not: judge it (`bridge.verdict`),
-or decide what happens next (the tables in `lifecycle`). Called by `upstream`.
+Lives here: when a refusal is a reason to ask, the `server/discover` request, and reading the answer. Must not: judge it
+(`bridge.verdict`), or decide what happens next (`opening`).
 
 Servers without a handshake must cost nothing where both sides have one, and many servers with a handshake do not
-survive an unknown method. So a server is asked only after it has refused `initialize` in a way that handshake servers
-do not use: "A server that supports only modern versions SHOULD name the protocol versions it supports in any error it
-returns to an `initialize` request" (2026-07-28/basic/versioning).
+survive an unknown method. So a server of which nothing is known is asked for a client with a handshake only after it
+has refused `initialize` in a way that handshake servers do not use: "A server that supports only modern versions SHOULD
+name the protocol versions it supports in any error it returns to an `initialize` request"
+(2026-07-28/basic/versioning).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from dragoman.core.bridge.names import (
 from dragoman.core.bridge.verdict import Era, Verdict, judge
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.edges.greeting import IDENTITY
-from dragoman.core.envelope import Frame, twin_of
+from dragoman.core.envelope import Frame, Malformed, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.negotiation import read_rejection
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -81,14 +82,18 @@ class Probe:
         body = {"jsonrpc": "2.0", "id": decode(self.key), "method": DISCOVER, "params": params}
         return Frame(encode_line(body), "request", self.key, DISCOVER, body, None, tuple(make_headers(body)))
 
-    def is_answer(self, frame: Frame) -> bool:
-        """Whether a frame of the server answers it; an error without id can be about nothing else."""
-        if frame.kind not in ("result", "error"):
-            return False
-        return frame.key is None or self.key in (frame.key, twin_of(frame.key))
+    def judge(self, event: object) -> Verdict | None:
+        """Judge the answer; None for anything else. An error without id can be about nothing else."""
+        if isinstance(event, Malformed):
+            is_answer = event.is_response and event.key == self.key
+            return Verdict(Era.NONE, f"its answer is not a response: {event.reason}") if is_answer else None
+        if not isinstance(event, Frame) or event.kind not in ("result", "error"):
+            return None
+        if event.key is not None and self.key not in (event.key, twin_of(event.key)):
+            return None
+        return self._read(event)
 
-    def read(self, frame: Frame) -> Verdict:
-        """Judge the answer."""
+    def _read(self, frame: Frame) -> Verdict:
         try:
             body = decode(frame.raw) if frame.body is None else frame.body
         except ValueError as error:

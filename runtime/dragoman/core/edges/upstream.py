@@ -8,20 +8,21 @@ Lives here: the entry points for what a server says, the handshake with it, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.codes import INTERNAL_ERROR
-from dragoman.core.commands import Close, Open, Outbox, Outcome
+from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
-from dragoman.core.edges.offer import Accepted, InitializeRefused, Introduce, Offer, Retried
+from dragoman.core.edges.offer import OFFER_ID, Accepted, InitializeRefused, Introduce, Offer
+from dragoman.core.edges.opening import SILENCE_S, Ended, Event, Found, open_server
 from dragoman.core.edges.owner import Follower, Owner
-from dragoman.core.edges.probing import Probing, is_doubtful
 from dragoman.core.edges.renewal import Renewal
+from dragoman.core.edges.restarting import Restarting
 from dragoman.core.edges.standing import NOTED
 from dragoman.core.envelope import Frame, Malformed, result_frame
-from dragoman.core.methods import INITIALIZED
+from dragoman.core.exact_json import encode
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Refusal
@@ -35,12 +36,11 @@ logger = logging.getLogger("dragoman.session")
 
 # Names of their own for what is asked with every frame: see `commands.CLIENT`.
 _READY: Final = UpstreamState.READY
-_OFFERED: Final = UpstreamState.OFFERED
-_PROBED: Final = UpstreamState.PROBED
+_OPENING: Final = UpstreamState.OPENING
 _ABSENT: Final = UpstreamState.ABSENT
 
 
-class UpstreamEdge(Probing):
+class UpstreamEdge(Restarting):
     """The machine for one server.
 
     Args:
@@ -53,20 +53,24 @@ class UpstreamEdge(Probing):
         revision: What the server speaks, once it has agreed to something.
         outgoing: Frames for the server that are not written yet.
         takes_headers: Whether what it is sent goes with headers that repeat some of it: the host knows.
+        offer: What it was offered, or is to be, as long as that matters.
     """
 
     __slots__ = (
         "_answered",
+        "_first",
         "_follower",
+        "_initialized",
         "_keeps_nothing",
         "_loss",
-        "_offer",
         "_offered",
+        "_opening",
         "_outbox",
         "_owner",
-        "_reopened",
+        "_probes",
         "_settings",
-        "_waiting",
+        "_verdict",
+        "offer",
         "outgoing",
         "revision",
         "state",
@@ -81,31 +85,25 @@ class UpstreamEdge(Probing):
         self._outbox = outbox
         self._owner = owner
         self._follower: Follower = owner
-        self._offer: Offer | None = None
-        self._reopened = 0  # how many offers had been made when the server was opened last
-        self._waiting: Frame | None = None  # the offer, or `initialized`, that an action sends
-        self._offered: Frame | None = None  # the last offer, until the session is ready
+        self.offer: Offer | None = None
+        self._opening: Generator[None, Event, Found] | None = None
+        self._first: Frame | None = None  # the first offer, before it is sent
+        self._offered: Frame | None = None  # the last offer that was sent, until the session is ready
+        self._initialized: Frame | None = None  # that an action sends
         self._renewal: Renewal | None = None  # once it is
         self._answered: Accepted | InitializeRefused | None = None
         self._failure: Refusal | None = None
         self._loss = ("", Outcome.SERVER_CLOSED)
-        self.takes_headers = self.has_read = False
-        self._glances = 0
-        self._doubted: Frame | None = None
-        self._probe: Probe | None = None
+        self.takes_headers = False
         self._probes = 0
         self._verdict: Verdict | None = None
         self._keeps_nothing = False  # whether it has no handshake
         self._begin_to_watch()
 
-    @property
-    def offer(self) -> Offer | None:
-        """What it was offered, as long as that matters."""
-        return self._offer
-
     def release(self) -> None:
         """Let go of who is told, once nothing more comes; a timer may still run."""
         self.state = UpstreamState.LOST
+        self._opening = None
         del self._owner, self._follower
 
     def hand_to(self, owner: Owner) -> None:
@@ -132,7 +130,7 @@ class UpstreamEdge(Probing):
     def ask(
         self, greeting: Greeting, introduce: Introduce, key: bytes, *, needs_session: bool = True
     ) -> Refusal | None:
-        """Begin the handshake.
+        """Open the server. One that is being opened for a client goes on with that, as far as it can.
 
         Args:
             greeting: Whose session leads to it.
@@ -143,29 +141,41 @@ class UpstreamEdge(Probing):
         Returns:
             Why the request cannot be written, if it cannot: then nothing has begun.
         """
-        if self._settings.server_revision in REVISIONS and self._settings.server_revision not in HANDSHAKE_REVISIONS:
-            self.pin()
+        setting = self._settings.server_revision
+        if setting in REVISIONS and setting not in HANDSHAKE_REVISIONS:
+            if self.state is not _OPENING:
+                self.pin()
             return None
-        self._doubted = self._verdict = None
-        self._offer = Offer(self._settings, greeting, introduce, key)
-        self._reopened = 0
-        frame = self._offer.write()
-        if isinstance(frame, Refusal):
-            self._offer = None
-            return frame
-        self._waiting = frame
-        if not needs_session and self._settings.server_revision == AUTO:
-            self._advance(UpstreamEvent.ERA_OPEN)
-            return None
-        logger.info("the client asked for %s; offering %s", greeting.requested, self._offer.offered)
-        self._advance(UpstreamEvent.ASKED)
-        self._owner.offered(self)
+        asks_first = not needs_session and setting == AUTO
+        if needs_session and (asks_first or self.state is _OPENING):
+            # The answer may come late, when something else has the client's id.
+            key = encode(f"{OFFER_ID}1")
+        offer = Offer(self._settings, greeting, introduce, key)
+        first = offer.write()
+        if isinstance(first, Refusal):
+            return first
+        if self.state is _OPENING and self.offer is not None and self._offered is not None:
+            if self.offer.hand_to(offer, first):
+                self._owner.offered(self)
+                return None
+            self.open()
+        self.offer, self._first = offer, first
+        logger.info("the client asked for %s; to be offered: %s", greeting.requested, offer.offered)
+        if self.state is not _OPENING or self._offered is not None:
+            self._begin(asks_first)
         return None
 
     def pin(self) -> None:
         """Begin without a handshake: the server is known to have none."""
-        self._doubted = self._verdict = self._waiting = None
-        self._advance(UpstreamEvent.ERA_PINNED)
+        self.offer = self._first = None
+        self._begin(asks_first=True)
+
+    def _begin(self, asks_first: bool) -> None:
+        self._offered = None
+        self._advance(UpstreamEvent.ASKED)
+        if self.state is _OPENING:
+            self._opening = open_server(self, asks_first)
+            self._go_on(None)
 
     def serve(self, follower: Follower) -> None:
         """Tell somebody else from here on what the server says, and that it is gone."""
@@ -173,31 +183,27 @@ class UpstreamEdge(Probing):
 
     def announce(self, frame: Frame) -> None:
         """Tell the server that its client is ready, if it has not been told."""
-        self._waiting = frame
+        self._initialized = frame
         self._advance(UpstreamEvent.ANNOUNCED)
 
     def take(self, frame: Frame | Malformed) -> None:
         """Take a frame of the server."""
-        if self.state is _PROBED:
-            self._take_probed(frame)
+        if self.state is _OPENING:
+            if self._owner.waits_for(self):
+                self._go_on(frame)
             return
-        if self.state is not _OFFERED:
-            self._heard = True
-            if self._ping is not None and self._is_pong(frame):
-                return
-            if self.state is _READY or not self._take_renewal(frame):
-                self._follower.take_server(self, frame)
+        self._heard = True
+        if self._ping is not None and self._is_pong(frame):
             return
-        offer = self._offer
-        assert offer is not None
-        if isinstance(frame, Malformed):
-            self._reject(frame, offer)
-        elif frame.kind == "request" and frame.method == "ping":
-            self._outbox.post(self, result_frame(frame.key or b"null", {}))
-        elif offer.is_answer(frame):
-            self._take_answer(frame, offer)
-        else:
+        if self.state is _READY or not self._take_renewal(frame):
             self._follower.take_server(self, frame)
+
+    def expire(self) -> None:
+        """Take note that the time has passed that this edge asked for."""
+        if self.state is _OPENING:
+            self._go_on(None)
+        else:
+            super().expire()
 
     def close(self, reason: str, outcome: Outcome = Outcome.SERVER_CLOSED) -> None:
         """Take note that the server says no more.
@@ -206,23 +212,11 @@ class UpstreamEdge(Probing):
             reason: Why, in words, as clients are told.
             outcome: How sessions end by this.
         """
-        offer = self._offer
-        waited_for = self._owner.waits_for(self)
-        if waited_for and self.state is UpstreamState.PROBED and self._doubted is not None:
-            logger.warning("%s when it was asked what it is; starting it once more", reason)
-            self._advance(UpstreamEvent.LOST_ON_RETRY)
-            self._take_doubted()
-            return
-        if waited_for and self.state is UpstreamState.PROBED and self._waiting is not None:
-            self._offer_afresh(reason)
-            return
-        asked_again = self.state is UpstreamState.OFFERED and offer is not None and self._reopened < offer.offers - 1
-        if waited_for and asked_again and offer is not None:
-            logger.warning("%s after it rejected an offer; starting it once more", reason)
-            self._reopened = offer.offers - 1
-            self._advance(UpstreamEvent.LOST_ON_RETRY)
-            return
-        self._lose(reason, outcome)
+        if self.state is _OPENING and self._owner.waits_for(self):
+            self._loss = reason, outcome
+            self._go_on(Ended(reason))
+        else:
+            self._lose(reason, outcome)
 
     def _end(self, reason: str, outcome: Outcome) -> None:
         self._loss = reason, outcome
@@ -232,45 +226,79 @@ class UpstreamEdge(Probing):
     def _interrupt(self, failure: Refusal) -> None:
         self._owner.interrupted(self, failure)
 
-    def _tell_offered(self) -> None:
-        self._owner.offered(self)
-
     def _tell(self, frame: Frame | Malformed) -> None:
         self._follower.take_server(self, frame)
 
-    def _reject(self, malformed: Malformed, offer: Offer) -> None:
-        self._follower.take_server(self, malformed)
-        if malformed.is_response and malformed.key == offer.key:
-            message = f"the server's answer to initialize is not a response: {malformed.reason}"
-            self._fail(offer.fail(INTERNAL_ERROR, message))
+    # What the routine of the opening wants, and what comes of it
 
-    def _take_answer(self, frame: Frame, offer: Offer) -> None:
-        if not self._owner.waits_for(self):
-            logger.debug("the server's answer to initialize came too late")
-        elif is_doubtful(frame, offer.offered):
-            self._doubted = frame  # in case that it is of the handshake era after all
-            self._advance(UpstreamEvent.ERA_DOUBTED)
-        else:
-            self._follow_answer(offer.read_answer(frame))
+    def _go_on(self, event: Event) -> None:
+        assert self._opening is not None
+        try:
+            self._opening.send(event)
+        except StopIteration as over:
+            self._opening = None
+            if self._probes:
+                self._outbox.add(Wake(self, None))
+            self._take_found(over.value)
 
-    def _follow_answer(self, answer: Accepted | InitializeRefused | Retried | Refusal) -> None:
-        match answer:
+    def _take_found(self, found: Found) -> None:
+        match found:
+            case None:
+                self._lose(*self._loss)
             case Accepted():
-                self.revision, self._answered = answer.revision, answer
+                self.revision, self._answered = found.revision, found
                 self._advance(UpstreamEvent.ACCEPTED)
             case InitializeRefused():
-                self._answered = answer
+                self._answered = found
                 self._advance(UpstreamEvent.REFUSED)
-            case Retried(another):
-                self._waiting = another
-                self._advance(UpstreamEvent.REVISION_REJECTED)
-                self._owner.offered(self)
+            case Refusal():
+                self._failure = found
+                self._advance(UpstreamEvent.FAILED)
+            case _ if found.discovers:
+                self._verdict = found
+                self._advance(UpstreamEvent.DISCOVERED)
             case _:
-                self._fail(answer)
+                message = f"the server was said to speak {self._settings.server_revision}, and does not: {found.why}"
+                self._take_found(Refusal(INTERNAL_ERROR, message, {"supported": list(found.supported)}))
 
-    def _fail(self, failure: Refusal) -> None:
-        self._failure = failure
-        self._advance(UpstreamEvent.FAILED)
+    def send_probe(self, revision: str | None = None) -> Probe:
+        """Ask the server what it is."""
+        probe = self._write_probe(revision)
+        self._outbox.post(self, probe.write())
+        self.begin_silence()
+        return probe
+
+    def _write_probe(self, revision: str | None = None) -> Probe:
+        # Loaded where it is needed: most servers have a handshake.
+        from dragoman.core.edges.probe import Probe
+
+        self._probes += 1
+        return Probe(self._probes, revision)
+
+    def _write_ping(self, key: bytes) -> Frame:
+        return self._write_probe().write() if self._keeps_nothing else super()._write_ping(key)
+
+    def begin_silence(self) -> None:
+        """Say when nothing has come for `SILENCE_S`."""
+        self._outbox.add(Wake(self, SILENCE_S))
+
+    def send_offer(self, frame: Frame | None = None) -> bool:
+        """Send `initialize`: the first offer again, or another one. Whether there is any."""
+        self._offered = frame or self._offered or self._first
+        if self._offered is None:
+            return False
+        self._outbox.post(self, self._offered)
+        self._owner.offered(self)
+        return True
+
+    def pass_on(self, frame: Frame | Malformed, has_offer: bool) -> None:
+        """Take what is about none of what the server was asked."""
+        if isinstance(frame, Frame) and (frame.kind, frame.method) == ("request", "ping"):
+            self._outbox.post(self, result_frame(frame.key or b"null", {}))
+        elif has_offer or isinstance(frame, Malformed):
+            self._tell(frame)
+        else:
+            logger.debug("%s of the server dropped: it was asked what it is", frame.kind)
 
     # Actions of the table
 
@@ -283,21 +311,19 @@ class UpstreamEdge(Probing):
         for action in transition.actions:
             _ACTIONS[action](self)
 
-    def _send_waiting(self) -> None:
-        assert self._waiting is not None
-        self._outbox.post(self, self._waiting)
-        if self._waiting.method != INITIALIZED:
-            self._offered = self._waiting
-            return
+    def _send_initialized(self) -> None:
         assert self._offered is not None
-        self._renewal = Renewal(self._settings, self._offered, self._waiting)
-        self._waiting = self._offered = self._answered = self._offer = None  # nobody asks for these again
+        assert self._initialized is not None
+        self._outbox.post(self, self._initialized)
+        self._renewal = Renewal(self._settings, self._offered, self._initialized)
+        # Nobody asks for these again.
+        self._initialized = self._first = self._offered = self._answered = self.offer = None
 
     def _tell_discovered(self) -> None:
         assert self._verdict is not None
         verdict, self._verdict = self._verdict, None
         self.revision = verdict.revision
-        self._offer = self._waiting = self._probe = None
+        self.offer = self._first = self._offered = None
         self._keeps_nothing = True
         self._owner.discovered(self, verdict)
 
@@ -318,14 +344,12 @@ class UpstreamEdge(Probing):
 
 
 _ACTIONS: Final[Mapping[UpstreamAction, Callable[[UpstreamEdge], Any]]] = {
-    UpstreamAction.OFFER: UpstreamEdge._send_waiting,
-    UpstreamAction.PROBE: UpstreamEdge._send_probe,
     UpstreamAction.TELL_DISCOVERED: UpstreamEdge._tell_discovered,
     UpstreamAction.REOPEN: UpstreamEdge.open,
     UpstreamAction.TELL_ACCEPTED: UpstreamEdge._tell_accepted,
     UpstreamAction.TELL_REFUSED: UpstreamEdge._tell_refused,
     UpstreamAction.TELL_FAILED: UpstreamEdge._tell_failed,
-    UpstreamAction.SEND_INITIALIZED: UpstreamEdge._send_waiting,
+    UpstreamAction.SEND_INITIALIZED: UpstreamEdge._send_initialized,
     UpstreamAction.OFFER_AGAIN: UpstreamEdge._offer_again,
     UpstreamAction.ANNOUNCE_AGAIN: UpstreamEdge._announce_again,
     UpstreamAction.ASK_AGAIN: UpstreamEdge._ask_again,

@@ -92,7 +92,7 @@ class Direct:
         return self._each.requests
 
     def serve_handshake(self, front: FrontEdge) -> None:
-        """Take the server back; a fresh one, if it has been told who its client is already."""
+        """Take the server back, also one that is being opened; a fresh one, if it knows its client already."""
         assert self._each is not None
         spare, self._each = self._each.give_back(), None
         self.upstream = spare or UpstreamEdge(self._wiring.settings, self.outbox, self)

@@ -187,10 +187,12 @@ class HttpExchange:
     def speaks_for_itself(self) -> bool:
         """Whether the headers say already that this is a request of the era without sessions.
 
-        A client with a handshake may send the headers of that era as well; it names its own revision.
+        A client with a handshake may send the headers of that era as well; it names its own revision, or its session.
         """
         named = self.headers.get(_REVISION, b"").decode("latin-1").strip()
-        return named not in HANDSHAKE_REVISIONS and (_METHOD in self.headers or named in REVISIONS)
+        if named in REVISIONS:
+            return named not in HANDSHAKE_REVISIONS
+        return _METHOD in self.headers and b"mcp-session-id" not in self.headers
 
     async def read_body(self, limit_bytes: int, timeout_s: float) -> bytes:
         """Read the whole body; whoever hands it on releases the hold.

@@ -37,10 +37,14 @@ from dragoman.transports.http.sessions import Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import COMMENT
 
 
-def claims_this_era(posted: Posted) -> bool:
-    """Whether a body says that it speaks for itself; what its headers say is held against it."""
-    if posted.is_batch or posted.initializes or posted.frame.method is None:
-        return False
+def claims_this_era(posted: Posted, by_headers: bool) -> bool:
+    """Whether a POST is one that speaks for itself; what its headers say is held against its body.
+
+    A client of both eras may send headers of the newer one with `initialize`, which is a handshake all the same, unless
+    its body is of that era too.
+    """
+    if posted.is_batch or posted.frame.method is None or by_headers is not posted.initializes:
+        return by_headers
     body = decoded(posted.frame).body
     return claims_per_request(body.get("params"))
 

@@ -112,13 +112,15 @@ class StreamableFront:
 
     async def _take_post(self, exchange: HttpExchange) -> None:
         takes_json, takes_stream = _check_post(exchange.headers)
-        if exchange.speaks_for_itself:
-            limits, patience = self._config.limits, self._config.patience
-            posted = read_posted(await exchange.read_body(limits.body_bytes, patience.body_s), limits.nesting)
-            await self._per_request.serve(exchange, posted, takes_json, takes_stream)
-            return
-        if b"mcp-session-id" not in exchange.headers:
-            await self._open(exchange, takes_json, takes_stream)
+        speaks_for_itself = exchange.speaks_for_itself
+        if speaks_for_itself or b"mcp-session-id" not in exchange.headers:
+            limits, most = self._config.limits, self._config.limits.body_bytes
+            most = most if speaks_for_itself else min(_OPENING_BYTES, most)
+            posted = read_posted(await exchange.read_body(most, self._config.patience.body_s), limits.nesting)
+            if claims_this_era(posted, speaks_for_itself):
+                await self._per_request.serve(exchange, posted, takes_json, takes_stream)
+            else:
+                await self._open(exchange, posted, takes_json)
             return
         session = self._find(exchange)
         if session.visits >= VISITS_A_STREAM * self._config.limits.streams:
@@ -150,14 +152,8 @@ class StreamableFront:
             raise RequestRefused(400, f"expected MCP-Protocol-Version to name one of {known}")
         return session
 
-    async def _open(self, exchange: HttpExchange, takes_json: bool, takes_stream: bool) -> None:
+    async def _open(self, exchange: HttpExchange, posted: Posted, takes_json: bool) -> None:
         """Open a session; one whose `initialize` is not answered with a result ends."""
-        limits = self._config.limits
-        body = await exchange.read_body(min(_OPENING_BYTES, limits.body_bytes), self._config.patience.body_s)
-        posted = read_posted(body, limits.nesting)
-        if claims_this_era(posted):
-            await self._per_request.serve(exchange, posted, takes_json, takes_stream)
-            return
         if not posted.initializes:
             raise RequestRefused(
                 400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted)

@@ -88,7 +88,10 @@ class ToHandshake:
         del self._front, self._alarm
 
     def give_back(self) -> UpstreamEdge | None:
-        """Close what was opened so far, and give the server that has been told nothing yet, if there is one."""
+        """Close what was opened so far, and give the server that is still being opened, if there is one."""
+        for session in [one for one in self._sessions.values() if one.upstream.state is UpstreamState.OPENING][:1]:
+            self._spare = session.upstream
+            self._forget(session)
         for session in list(self._sessions.values()):
             self._drop(session)
         spare, self._spare = self._spare, None

@@ -1,16 +1,13 @@
-"""An upstream edge that asks its server what it is: how long a silent one is waited for."""
+"""An upstream edge that opens its server: which questions a silent one is asked, and when it is started again."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from dragoman.core.bridge.verdict import PROBE_TIMEOUT_S
-from dragoman.core.commands import Open, Outbox, Outcome, Wake
+from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import read_greeting
 from dragoman.core.edges.lifecycle import UpstreamState
-from dragoman.core.edges.probing import GLANCES
+from dragoman.core.edges.opening import SILENCE_S
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Malformed
 from dragoman.core.settings import Settings
@@ -49,46 +46,40 @@ def pauses(outbox: Outbox) -> list[float | None]:
     return [command.after_s for command in outbox.take_all() if isinstance(command, Wake)]
 
 
-def test_one_that_has_read_the_question_and_is_silent_is_started_again_at_the_first_look() -> None:
+def test_a_silent_process_is_asked_both_things_and_is_never_ended() -> None:
     edge, outbox = asked()
-    (pause_s,) = pauses(outbox)
-    assert pause_s == PROBE_TIMEOUT_S / GLANCES
-    edge.has_read = True
+    assert pauses(outbox) == [SILENCE_S]
     edge.expire()
     commands = outbox.take_all()
-    assert any(isinstance(command, Open) for command in commands)
     assert [body["method"] for body in bodies_in(commands)] == ["initialize"]
-    assert edge.state is UpstreamState.OFFERED
-
-
-def test_one_that_is_still_starting_is_waited_for() -> None:
-    edge, outbox = asked()
-    waited = pauses(outbox)
-    for _ in range(GLANCES - 1):
-        edge.expire()
-        assert edge.state is UpstreamState.PROBED
-        waited += pauses(outbox)
     edge.expire()
-    assert edge.state is UpstreamState.OFFERED
-    assert sum(pause_s or 0.0 for pause_s in waited) == pytest.approx(PROBE_TIMEOUT_S)
+    commands += outbox.take_all()
+    assert len(bodies_in(commands)) == 1, "it has both questions"
+    assert not any(isinstance(command, Open | Close) for command in commands)
+    assert edge.state is UpstreamState.OPENING
 
 
-def test_one_that_is_known_to_have_no_handshake_is_waited_for_whatever_it_has_read() -> None:
+def test_the_clock_is_not_looked_at_any_more_once_it_has_answered() -> None:
     outbox = Outbox()
-    failures: list[Any] = []
 
-    class Pinned(Owner):
-        def failed(self, upstream: UpstreamEdge, failure: Any) -> None:
-            failures.append(failure)
+    class Told(Owner):
+        def discovered(self, upstream: UpstreamEdge, verdict: Any) -> None: ...
 
-    edge = UpstreamEdge(Settings(), outbox, Pinned())
+    edge = UpstreamEdge(Settings(), outbox, Told())
     edge.pin()
-    edge.has_read = True
-    for _ in range(GLANCES - 1):
+    edge.take(frame_of(discovered("dragoman-discover-1")))
+    assert pauses(outbox) == [SILENCE_S, None]
+
+
+def test_one_that_is_known_to_have_no_handshake_is_waited_for_however_long_it_is_silent() -> None:
+    outbox = Outbox()
+    edge = UpstreamEdge(Settings(), outbox, Owner())
+    edge.pin()
+    outbox.take_all()
+    for _ in range(5):
         edge.expire()
-        assert edge.state is UpstreamState.PROBED
-    edge.expire()
-    assert len(failures) == 1
+    assert outbox.take_all() == []
+    assert edge.state is UpstreamState.OPENING
 
 
 def test_one_without_a_handshake_that_goes_silent_is_asked_again_and_then_lost() -> None:

@@ -1,0 +1,146 @@
+"""How a server is opened: what it is asked, in which order, and which answer counts.
+
+Lives here: one routine. Must not: send or sleep, which its edge does; or write the questions (`offer`, `probe`).
+
+Theory of operation. Two requests show what a server is: `initialize`, which those with a handshake accept, and
+`server/discover`, which those without one answer. The likelier one goes first. Its refusal leads to the other one, and
+so does silence: a server that says nothing may still be starting (`npx`, `uvx`), so the same process is asked the other
+one as well, and the first answer that decides counts. It is not ended: how long it may be silent is for whoever waits
+for it. The late answer to the other question is nobody's, because both then have ids of ours.
+
+Only what has ended is started again, and then without `server/discover`: servers on old SDKs end at any method that
+they do not know. An answer to `initialize` that servers without a handshake give is kept while the server is asked what
+it is, and counts after all if that does not show it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+
+from dragoman.core.codes import INTERNAL_ERROR
+from dragoman.core.edges.offer import Offer, Retried
+from dragoman.core.envelope import Frame, Malformed, decoded
+from dragoman.core.translate import Refusal
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
+
+if TYPE_CHECKING:
+    from dragoman.core.bridge.verdict import Verdict
+    from dragoman.core.edges.offer import Accepted, InitializeRefused
+    from dragoman.core.edges.probe import Probe
+
+logger = logging.getLogger("dragoman.session")
+
+SILENCE_S: Final = 3.0
+"""After how many silent seconds a server is asked the other question as well."""
+
+_NO_HANDSHAKE: Final = frozenset(revision.encode() for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
+"""The revisions that no answer to `initialize` may name, as they stand in a frame."""
+
+
+class Ended(NamedTuple):
+    """The server has ended."""
+
+    reason: str
+
+
+Event = Frame | Malformed | Ended | None
+"""What happened; None: nothing, for `SILENCE_S`."""
+
+Found: TypeAlias = "Accepted | InitializeRefused | Refusal | Verdict | None"
+"""What became of it; None: the server has ended."""
+
+
+class Opener(Protocol):
+    """Who carries out what the routine wants; `offer` is None where the server is known to have no handshake."""
+
+    offer: Offer | None
+
+    def send_probe(self, revision: str | None = None) -> Probe:
+        """Ask the server what it is."""
+
+    def send_offer(self, frame: Frame | None = None) -> bool:
+        """Send `initialize`: the first offer, or another one. Whether there is any."""
+
+    def begin_silence(self) -> None:
+        """Say when nothing has come for `SILENCE_S`."""
+
+    def open(self) -> None:
+        """Start the server, in place of the one that there was."""
+
+    def pass_on(self, frame: Frame | Malformed, has_offer: bool) -> None:
+        """Take what answers neither question."""
+
+
+def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]:
+    """Open a server; yields where it waits for what happens.
+
+    Args:
+        edge: Carries it out.
+        asks_first: Whether it is asked what it is before it is offered a session.
+    """
+    question = edge.send_probe() if asks_first else None
+    has_offer = not asks_first and edge.send_offer()
+    kept: Frame | None = None  # a doubtful answer to the offer
+    reopened = 0  # how many offers had been made when the server was started last
+    rejected: Verdict | None = None
+    while True:
+        event = yield
+        offer = edge.offer
+        if isinstance(event, Ended):
+            if offer is None or (question is None and reopened == offer.offers - 1):
+                return None
+            logger.warning("%s when it was asked what it speaks; starting it once more", event.reason)
+            question, reopened = None, offer.offers - 1
+            edge.open()
+            has_offer = has_offer and kept is not None
+        elif question is not None and (verdict := question.judge(event)) is not None:
+            question = None
+            if verdict.discovers:
+                return verdict
+            if verdict.is_rejection and verdict.revision is not None and rejected is None:
+                # A client chooses among the revisions that a rejection names: 2026-07-28/basic/versioning.
+                rejected, question = verdict, edge.send_probe(verdict.revision)
+                continue
+            if offer is None:
+                return verdict
+        elif event is not None and not (has_offer and offer is not None and offer.is_answer(event)):
+            edge.pass_on(event, has_offer)
+            continue
+        elif isinstance(event, Malformed):
+            assert offer is not None
+            edge.pass_on(event, has_offer)
+            return offer.fail(INTERNAL_ERROR, f"the server's answer to initialize is not a response: {event.reason}")
+        elif event is not None:
+            assert offer is not None
+            kept, was_kept = event, kept
+            if was_kept is None and is_doubtful(event, offer.offered):
+                question = question or edge.send_probe()
+                edge.begin_silence()
+                continue
+        # What there is to wait for is an answer to the offer, if that is not here already.
+        if kept is None:
+            has_offer = has_offer or edge.send_offer()
+            continue
+        assert offer is not None
+        said, kept = offer.read_answer(kept), None
+        if not isinstance(said, Retried):
+            return said
+        edge.send_offer(said.frame)
+
+
+def is_doubtful(frame: Frame, offered: str) -> bool:
+    """Whether its answer may be that of a server that has no handshake."""
+    if frame.kind == "result" and not any(revision in frame.raw for revision in _NO_HANDSHAKE):
+        return False
+    try:
+        body = decoded(frame).body
+    except ValueError:  # whoever reads the answer says so
+        return False
+    if frame.kind == "result":
+        result = body["result"]
+        return isinstance(result, dict) and str(result.get("protocolVersion")).encode() in _NO_HANDSHAKE
+    from dragoman.core.edges.probe import suspects_newer
+
+    return isinstance(body["error"], dict) and suspects_newer(body["error"], offered)
