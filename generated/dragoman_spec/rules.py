@@ -52,6 +52,11 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             "Offer a server the newest revision first, since most accept any older one and then do not keep to it; the proxy's.",
             True,
         ),
+        "assume-logging": Rule(
+            "assume-logging",
+            "Offer `logging` to clients with a handshake before servers of 2026-07-28, whose SDKs log and do not declare it; the proxy's.",
+            True,
+        ),
         "assume-completions": Rule(
             "assume-completions",
             "Declare `completions` for servers of 2024-11-05, which may complete arguments but have no capability to say so.",

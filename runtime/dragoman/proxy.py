@@ -134,6 +134,7 @@ class ProxyConfig:
             expect_echo="echoing-server" in rules,
             on_loss=self.on_loss,
             restore_ids="restore-id-type" in rules,
+            assume_logging="assume-logging" in rules,
             accept_legacy_initialized="legacy-initialized-name" in rules,
             init_timeout_s=self.init_timeout_s,
             drain_timeout_s=self.drain_timeout_s,

@@ -94,7 +94,9 @@ def found(number: int, status: str, **payload: Any) -> Step:
 
 def test_it_is_told_that_tools_run_as_tasks() -> None:
     steps = opening(OLDER, CAN, tools={}, extensions=TASKS)
-    steps[5] = expect_to_client(lambda frame: frame["result"]["capabilities"] == {"tools": {}, "tasks": TOLD})
+    steps[5] = expect_to_client(
+        lambda frame: frame["result"]["capabilities"] == {"logging": {}, "tools": {}, "tasks": TOLD}
+    )
     tools = [{"name": "x", "inputSchema": {"type": "object"}}]
     hold(
         [
@@ -110,7 +112,7 @@ def test_it_is_told_that_tools_run_as_tasks() -> None:
 @pytest.mark.parametrize("revision", HANDSHAKE_REVISIONS[:-1])
 def test_older_clients_are_told_of_no_tasks(revision: str) -> None:
     steps = opening(revision, {}, tools={}, extensions=TASKS)
-    steps[5] = expect_to_client(lambda frame: frame["result"]["capabilities"] == {"tools": {}})
+    steps[5] = expect_to_client(lambda frame: frame["result"]["capabilities"] == {"logging": {}, "tools": {}})
     conversation.hold(
         [
             *steps,

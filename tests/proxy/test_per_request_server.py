@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from dragoman.core.commands import Outcome
-from dragoman_spec import HANDSHAKE_REVISIONS
+from dragoman_spec import DEFAULT_RULES, HANDSHAKE_REVISIONS
 from tests.proxy.conversation import (
     READY,
+    Step,
     an_error,
     client,
     client_closes,
@@ -330,7 +331,7 @@ def test_the_client_is_told_what_can_be_delivered() -> None:
                     0,
                     {
                         "protocolVersion": D,
-                        "capabilities": told,
+                        "capabilities": {"logging": {}, **told},
                         "serverInfo": {"name": "stateless", "version": "2"},
                         "instructions": "Be brief",
                     },
@@ -398,10 +399,41 @@ def test_the_log_level_goes_with_every_request_after_it_was_set() -> None:
     )
 
 
-@pytest.mark.parametrize(("has", "level", "code"), [({"logging": {}}, "loud", -32602), ({"tools": {}}, "info", -32601)])
-def test_a_log_level_that_cannot_be_is_refused(has: dict[str, Any], level: str, code: int) -> None:
-    conversation = [*opening(**has), client(request(2, "logging/setLevel", level=level))]
-    hold([*conversation, expect_to_client(an_error(2, code))])
+def test_a_log_level_that_does_not_exist_is_refused() -> None:
+    conversation = [*opening(logging={}), client(request(2, "logging/setLevel", level="loud"))]
+    hold([*conversation, expect_to_client(an_error(2, -32602))])
+
+
+NO_LOGGING: dict[str, Any] = {"tools": {}}
+
+
+def opens(told: Any) -> list[Step]:
+    """A session at a server that does not declare `logging`."""
+    return [
+        *opening(**NO_LOGGING)[:-2],
+        expect_to_client(lambda frame: frame["result"]["capabilities"] == told),
+        client(READY),
+    ]
+
+
+def test_a_server_that_does_not_declare_logging_is_told_the_level_all_the_same() -> None:
+    hold(
+        [
+            *opens({"logging": {}, **NO_LOGGING}),
+            client(request(2, "logging/setLevel", level="warning")),
+            expect_to_client(result(2, {})),
+            client(request(3, "tools/list")),
+            expect_to_server(lambda frame: frame["params"]["_meta"][META + "logLevel"] == "warning"),
+            server(notification("notifications/message", level="error", data="x")),
+            expect_to_client(notification("notifications/message", level="error", data="x")),
+        ]
+    )
+
+
+def test_a_server_that_does_not_declare_logging_offers_none_without_the_rule() -> None:
+    conversation = [*opens(NO_LOGGING), client(request(2, "logging/setLevel", level="info"))]
+    rules = DEFAULT_RULES - {"echoing-server", "assume-logging"}
+    hold([*conversation, expect_to_client(an_error(2, -32601))], rules=rules)
 
 
 def test_a_log_message_without_a_request_is_nobodys() -> None:

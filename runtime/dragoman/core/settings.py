@@ -43,6 +43,7 @@ class Settings:
         retry_older: Whether to offer another revision, once, after an explicit rejection.
         expect_echo: Whether rule `echoing-server` is on: the newest revision is offered first.
         accept_legacy_initialized: Whether rule `legacy-initialized-name` is on.
+        assume_logging: Whether rule `assume-logging` is on.
         restore_ids: Whether rule `restore-id-type` is on.
         on_loss: What to do about frames that cannot be carried whole.
         init_timeout_s: How long to wait for each half of the handshake.
@@ -65,6 +66,7 @@ class Settings:
     retry_older: bool = True
     expect_echo: bool = True
     accept_legacy_initialized: bool = True
+    assume_logging: bool = True
     restore_ids: bool = True
     on_loss: OnLoss = OnLoss.WARN
     init_timeout_s: float = 60.0

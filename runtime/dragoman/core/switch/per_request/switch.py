@@ -103,7 +103,6 @@ class PerRequest:
         self._say(metadata)
         self._settings = wiring.settings
         self._server_name = (wiring.bridging and wiring.bridging.server) or "server"
-        self._discovered = verdict.discovered
         self._running: dict[bytes, UnderWay] = {}
         self._posed: dict[bytes, PosedQuestions] = {}
         self._questions = 0
@@ -111,6 +110,9 @@ class PerRequest:
         self._client = Asked(greeting.revision, greeting.capabilities)
         capabilities = verdict.discovered.get("capabilities")
         self._capabilities: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
+        if wiring.settings.assume_logging:
+            self._capabilities = {"logging": {}, **self._capabilities}
+        self._discovered = {**verdict.discovered, "capabilities": self._capabilities}
         self._tasks: ClientTasks | None = None
         if bridging is not None and bridges_tasks(self.path, self._capabilities):
             self._tasks = ClientTasks(self, wiring, bridging)
