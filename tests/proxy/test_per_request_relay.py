@@ -227,6 +227,27 @@ def test_a_silent_server_that_says_what_it_is_has_no_handshake(monkeypatch: pyte
     )
 
 
+def test_a_silent_server_of_both_eras_that_takes_both_has_opened_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    hold([*SILENT, server(result("dragoman-discover-1", INTRODUCED)), *RESTS])
+
+
+def test_a_silent_server_that_says_what_it_is_and_ends_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    hold(
+        [
+            *SILENT,
+            server(result("dragoman-discover-1", INTRODUCED)),
+            server_closes(),
+            time_passes(0.02),
+            server_restarts(),
+            expect_to_server(asks("a", "tools/list")),
+            server(result("a", {"tools": []})),
+            expect_to_client(result("a", {"tools": []})),
+        ]
+    )
+
+
 def test_a_silent_server_that_doubts_initialize_first_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
     hold(

@@ -6,7 +6,9 @@ Theory of operation. Two requests show what a server is: `initialize`, which tho
 `server/discover`, which those without one answer. The likelier one goes first. Its refusal leads to the other one, and
 so does silence: a server that says nothing may still be starting (`npx`, `uvx`), so the same process is asked the other
 one as well, and the first answer that decides counts. It is not ended: how long it may be silent is for whoever waits
-for it. The late answer to the other question is nobody's, because both then have ids of ours.
+for it. The late answer to the other question is nobody's, because both then have ids of ours. One that says that it has
+no handshake, and then accepts `initialize`, has opened a session: some servers of both eras (TypeScript's `serveStdio`)
+speak from then on as the last of both had it. So its answer to `initialize` is waited for.
 
 Only what has ended is started again, and then without `server/discover`: servers on old SDKs end at any method that
 they do not know. An answer to `initialize` that servers without a handshake give is kept while the server is asked what
@@ -20,20 +22,21 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from dragoman.core.codes import INTERNAL_ERROR
-from dragoman.core.edges.offer import Offer, Retried
+from dragoman.core.edges.offer import Accepted, Offer, Retried
 from dragoman.core.envelope import Frame, Malformed, decoded
 from dragoman.core.translate import Refusal
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 if TYPE_CHECKING:
     from dragoman.core.bridge.verdict import Verdict
-    from dragoman.core.edges.offer import Accepted, InitializeRefused
+    from dragoman.core.edges.offer import InitializeRefused
     from dragoman.core.edges.probe import Probe
 
 logger = logging.getLogger("dragoman.session")
 
-SILENCE_S: Final = 3.0
-"""After how many silent seconds a server is asked the other question as well."""
+SILENCE_S: Final = 10.0
+"""After how many silent seconds a server is asked the other question as well. Clients of both eras wait as long, so a
+slow server gets from us what it gets from them; sooner, one of both eras would be made to open a session."""
 
 _NO_HANDSHAKE: Final = frozenset(revision.encode() for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
 """The revisions that no answer to `initialize` may name, as they stand in a frame."""
@@ -85,20 +88,27 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
     kept: Frame | None = None  # a doubtful answer to the offer
     reopened = 0  # how many offers had been made when the server was started last
     rejected: Verdict | None = None
+    found: Verdict | None = None  # that it needs no handshake, while it may still accept the offer
     while True:
         event = yield
         offer = edge.offer
         if isinstance(event, Ended):
-            if offer is None or (question is None and reopened == offer.offers - 1):
+            if offer is None or (question is None and found is None and reopened == offer.offers - 1):
                 return None
             logger.warning("%s when it was asked what it speaks; starting it once more", event.reason)
             question, reopened = None, offer.offers - 1
             edge.open()
+            if found is not None:
+                return found
             has_offer = has_offer and kept is not None
         elif question is not None and (verdict := question.judge(event)) is not None:
             question = None
             if verdict.discovers:
-                return verdict
+                if not has_offer or kept is not None:
+                    return verdict
+                found = verdict
+                edge.begin_silence()
+                continue
             if verdict.is_rejection and verdict.revision is not None and rejected is None:
                 # A client chooses among the revisions that a rejection names: 2026-07-28/basic/versioning.
                 rejected, question = verdict, edge.send_probe(verdict.revision)
@@ -115,16 +125,20 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
         elif event is not None:
             assert offer is not None
             kept, was_kept = event, kept
-            if was_kept is None and is_doubtful(event, offer.offered):
+            if was_kept is None and found is None and is_doubtful(event, offer.offered):
                 question = question or edge.send_probe()
                 edge.begin_silence()
                 continue
         # What there is to wait for is an answer to the offer, if that is not here already.
+        if found is not None and kept is None:
+            return found
         if kept is None:
             has_offer = has_offer or edge.send_offer()
             continue
         assert offer is not None
         said, kept = offer.read_answer(kept), None
+        if found is not None and not isinstance(said, Accepted):
+            return found
         if not isinstance(said, Retried):
             return said
         edge.send_offer(said.frame)

@@ -24,6 +24,7 @@ from dragoman.core.bridge.strategy import promotes
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS
 from dragoman.core.commands import Alarm, Close, Outbox, Outcome, Wake
 from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.exact_json import encode
