@@ -721,6 +721,41 @@ def test_a_late_list_is_waited_for_once_and_then_told() -> None:
     assert stage.client.pop()["method"] == "notifications/tools/list_changed"
 
 
+def test_a_server_that_one_list_has_waited_for_is_hardly_waited_for_by_the_next() -> None:
+    stage = Stage("a", "b")
+    for kind, member in (("tools", "tools"), ("prompts", "prompts"), ("resources", "resources")):
+        stage.reminders.clear()
+        stage.ask(f"{kind}/list")
+        stage.answer("a", {member: []})
+        assert [after_s for after_s, _ in stage.reminders] == ([5.0] if kind == "tools" else [5.0, 0.25])
+        stage.expire()
+        assert stage.client.pop()["result"]["_meta"]["dragoman/missing"][0]["server"] == "b"
+    stage.answer("b", {"tools": []})
+    stage.reminders.clear()
+    stage.tools(a=[], b=[])
+    assert [after_s for after_s, _ in stage.reminders] == [5.0]
+
+
+def test_a_server_that_is_still_opening_has_its_time_once() -> None:
+    stage = Stage("a")
+    stage.members["b"] = member = Member("b")
+    stage.names.set_servers({"a": "a", "b": "b"})
+    stage.servers["b"] = []
+    stage.reminders.clear()
+    stage.catalogue.add(stage.members)
+    (opening,) = [what for after_s, what in stage.reminders if after_s == 5.0]
+    stage.ask("tools/list")
+    stage.answer("a", {"tools": []})
+    assert stage.client == []
+    stage.catalogue.expire(opening)
+    assert "no answer within 5 s" in stage.client.pop()["result"]["_meta"]["dragoman/missing"][0]["reason"]
+    stage.ask("initialize", protocolVersion="2025-11-25")
+    stage.answer("a", {"capabilities": ALL})
+    assert stage.client.pop()["result"]["capabilities"]
+    stage.answer("b", {"capabilities": ALL})
+    assert (member.state, member.is_late) == (MemberState.OPEN, False)
+
+
 def test_pages_of_our_own_can_be_read_for_as_long_as_others_are() -> None:
     stage = Stage("a")
     stage.catalogue.lists._page_size = 1

@@ -28,7 +28,7 @@ from dragoman.core.switch.catalogue.asking import MemberQuestions
 from dragoman.core.switch.catalogue.lists import Lists, Overdue
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
 from dragoman.core.switch.catalogue.names import Names
-from dragoman.core.switch.catalogue.opening import MemberOpening, Openings
+from dragoman.core.switch.catalogue.opening import MemberOpening, Openings, Unopened
 from dragoman.core.switch.catalogue.own import OWN_ID, Changes, OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.quick import QuickCalls
@@ -360,6 +360,9 @@ class Catalogue:
             what.finish()
         elif isinstance(what, Overdue):
             self.lists.expire(what)
+        elif isinstance(what, Unopened):
+            if what.member.state is MemberState.OPENING:
+                self.lists.give_up(what.member)
         elif isinstance(what, str):
             self.changes.expire(what)
         elif self.listens is not None:

@@ -35,6 +35,10 @@ MISSING: Final = "dragoman/missing"
 
 _MOST_BARREN_PAGES: Final = 20
 _SNAPSHOTS: Final = 8
+_OWES: Final = "it owes an earlier answer"
+_GRACE_S: Final = 0.25
+"""How long a list waits for a server that another list, or the opening, has waited for in vain."""
+
 _CURSOR: Final = "dragoman"
 
 
@@ -66,6 +70,7 @@ class MemberListing:
         self._lists.catalogue.own.ask(self.member, self._kind.method, params, self._take, self.meta)
 
     def _take(self, frame: Frame) -> None:
+        self.member.is_late = False
         if frame.kind == "error":
             error = read_error(frame)
             is_empty = error.get("code") == METHOD_NOT_FOUND
@@ -185,9 +190,9 @@ class Lists:
                 if not listing.is_late:
                     gathering.pending.add(listing)
                     listing.waiting.append(gathering)
-                    by_time.setdefault(member.list_timeout_s, []).append(listing)
+                    by_time.setdefault(_GRACE_S if member.is_late else member.list_timeout_s, []).append(listing)
                 else:
-                    self._leave_out(gathering, listing, "it owes an earlier answer")
+                    self._leave_out(gathering, listing, _OWES)
         for after_s, listings in by_time.items():
             self.catalogue.outside.remind(after_s, Overdue(gathering, listings, after_s))
         for listing in [listing for listing in gathering.pending if listing.failure is None and not listing.pages]:
@@ -202,10 +207,18 @@ class Lists:
         for listing in overdue.listings:
             if gathering.then is not None and listing in gathering.pending:
                 gathering.pending.discard(listing)
-                listing.is_late = True
-                self._leave_out(gathering, listing, f"no answer within {overdue.after_s:g} s")
+                why = _OWES if listing.member.is_late else f"no answer within {overdue.after_s:g} s"
+                listing.is_late = listing.member.is_late = True
+                self._leave_out(gathering, listing, why)
         if not gathering.pending:
             gathering.finish()
+
+    def give_up(self, member: Member) -> None:
+        """Wait no more for a server that has had its time to open."""
+        for listing in [one for one in self._under_way.values() if one.member is member]:
+            for gathering in listing.waiting:
+                self.expire(Overdue(gathering, (listing,), member.list_timeout_s))
+        member.is_late = True
 
     def forget(self, member: Member) -> None:
         """Take note that a server is not there any more."""

@@ -55,6 +55,7 @@ class Member:
         capabilities: What it declared, in the client's revision; None while that is not known.
         told: What else it said of itself when it was opened.
         is_known: Whether the client may have been told what it has.
+        is_late: Whether it has had its time to answer, and has answered nothing since: nobody waits for it meanwhile.
         listed: The answers that its lists were read from, by method.
     """
 
@@ -67,6 +68,7 @@ class Member:
     capabilities: Mapping[str, Any] | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
     is_known: bool = False
+    is_late: bool = False
     listed: dict[str, Any] = field(default_factory=dict)
 
     @property

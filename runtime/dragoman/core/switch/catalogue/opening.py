@@ -83,8 +83,12 @@ class Openings:
     def _begin(self, method: str, params: Mapping[str, Any], then: Callable[[], None]) -> None:
         self._asked = (method, params)
         opening = MemberOpening(self, self._catalogue, method, params, then)
-        self._under_way = [one for one in self._under_way if not one.is_over] + [opening]
-        opening.begin(self._catalogue.members.values())
+        self._under_way = [one for one in self._under_way if not one.is_over]
+        members = list(self._catalogue.members.values())
+        if not self._under_way:  # one that is opening all the same has been waited for already
+            members = [member for member in members if member.state is not MemberState.OPENING]
+        self._under_way.append(opening)
+        opening.begin(members)
 
     def join(self, member: Member) -> None:
         """Open a server that comes later."""
@@ -102,6 +106,7 @@ class Openings:
         """Take note of what a server says of itself."""
         member.capabilities = _object(result.get("capabilities"))
         member.told = result
+        member.is_late = False
         is_late = is_late and member.state is not MemberState.OPEN
         self._catalogue.set_state(member, MemberState.OPEN)
         if is_late and self.initialized is not None:
@@ -141,6 +146,13 @@ class Openings:
 
         for member in heard:
             self._catalogue.own.ask(member, SET_LEVEL, params, take)
+
+
+class Unopened:
+    """What a reminder is about: a server that may still be opening."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
 
 
 class MemberOpening:
@@ -190,6 +202,7 @@ class MemberOpening:
         """Ask one of them."""
         if member.state is MemberState.WAITING:
             self._catalogue.set_state(member, MemberState.OPENING)
+            self._catalogue.outside.remind(member.list_timeout_s, Unopened(member))
         self._catalogue.own.ask(member, self._method, self._params, lambda frame: self._take(member, frame), None)
 
     def forget(self, member: Member) -> None:
