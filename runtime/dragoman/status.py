@@ -112,6 +112,11 @@ class StatusBoard:
         self._problems[name] = reason
         self._unreached.add(name)
 
+    def note_ready(self, name: str) -> None:
+        """Take note that a new session has a server of several: so the next one may well have it."""
+        self._problems.pop(name, None)
+        self._unreached.discard(name)
+
     def note_loss(self, name: str, reason: str) -> None:
         """Take note that a server is gone that was there: the next session may well have it."""
         self._problems[name] = reason
@@ -127,9 +132,9 @@ class StatusBoard:
             _describe(name, edge, len(clients)) for name, switch, clients in hosts for edge in switch.servers
         )
         for server in servers:
-            if server.state == "ready":
-                self._problems.pop(server.name, None)
-                self._unreached.discard(server.name)
+            # Of several servers, `note_ready` says it: what an old session has, the next may not get.
+            if server.state == "ready" and server.name not in self._expected:
+                self.note_ready(server.name)
         names = {server.name for server in servers}
         troubled = {name for name in names if all(one.state == "restarting" for one in servers if one.name == name)}
         bad = self._unreached | troubled

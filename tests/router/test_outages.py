@@ -139,3 +139,28 @@ def test_a_server_whose_entry_changes_begins_anew(servers: dict[str, MadeServer]
             assert "still" not in said()[1]
 
     run(main())
+
+
+def test_a_router_is_ready_if_the_next_client_would_be_served() -> None:
+    """What an old session has says nothing of a server that has died since."""
+
+    def refuse() -> MemoryTransport:
+        raise TransportClosed("b", "connection refused")
+
+    async def main() -> None:
+        servers = {"b": MadeServer(tools=["two"])}
+        router, connect = routing(servers), servers["b"].connect
+        async with session(router) as first:
+            assert await first.call("two") == "two"
+            servers["b"].connect = refuse  # type: ignore[method-assign]
+            async with session(router):
+                assert not router.status().ready
+                assert router.status().problems == {"b": "it could not be opened: the server: connection refused"}
+            assert await first.call("two") == "two"
+            assert not router.status().ready
+            servers["b"].connect = connect  # type: ignore[method-assign]
+            async with session(router):
+                assert router.status().ready
+                assert router.status().problems == {}
+
+    run(main())

@@ -180,6 +180,8 @@ class RouterTransport:
         """Take note of since when a server is open."""
         if member.state is MemberState.OPEN:
             self._outages.note_open(member)
+            if member not in self._opened_s:
+                self._board.note_ready(member.name)
             self._opened_s.setdefault(member, asyncio.get_running_loop().time())
         elif member.state is MemberState.FAILED and self.catalogue.members.get(member.name) is member:
             was_there = member in self._opened_s
