@@ -135,11 +135,11 @@ def test_clients_over_http_have_servers_of_their_own(tmp_path: Path) -> None:
         try:
             url = process.stderr.readline().split()[-1]
             for revision in ("2025-03-26", "2025-11-25"):
-                asked = [sys.executable, "-m", "dragoman", "call", "b_echo", "x=1", "--json", "--url", url]
+                asked = [sys.executable, "-m", "dragoman", "call", "b_echo", "text=1", "--json", "--url", url]
                 done = subprocess.run(
                     [*asked, "--revision", revision], capture_output=True, timeout=PATIENCE_S, check=False, text=True
                 )
-                assert '{\\"x\\": \\"1\\"}' in done.stdout, done.stderr
+                assert '{\\"text\\": \\"1\\"}' in done.stdout, done.stderr
         finally:
             process.terminate()
             process.stderr.read()
