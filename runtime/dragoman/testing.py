@@ -16,6 +16,7 @@ from dragoman.check.check import OVERALL_TIMEOUT_S, check_server
 from dragoman.check.report import is_bad, write_findings
 from dragoman.check.rules import RULES
 from dragoman.client.connect import open_target
+from dragoman.errors import TransportError
 from dragoman.server import Server
 from dragoman.transports.base import Transport
 from dragoman.transports.upstream.config import UpstreamConfig
@@ -57,6 +58,7 @@ def assert_conforms(
         ValueError: There is no such rule to ignore.
         TransportError: The server cannot be started or reached.
     """
+    __tracebackhide__ = True  # the report says it all
     unknown = set(ignore) - RULES.keys()
     if unknown:
         raise ValueError(f"there are no rules {', '.join(sorted(unknown))}")
@@ -72,7 +74,10 @@ def assert_conforms(
         calls_tools=calls_tools,
         http=http,
     )
-    report = asyncio.run(work)
+    try:
+        report = asyncio.run(work)
+    except TransportError as error:
+        raise error.with_traceback(None) from None
     if not report.is_whole:
         raise AssertionError(f"the check is not done after {overall_timeout_s:g} s: the server takes too long")
     (one,) = report.revisions

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from dragoman.check.findings import CheckReport, Finding, LostFor, RevisionReport
@@ -20,6 +20,7 @@ _SHOWN: Final = 5
 """How many places of one rule a person is shown."""
 
 _LOST_SHOWN: Final = 8
+_INDEX: Final = re.compile(r"/\d+(?=/|$)")
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -85,17 +86,23 @@ def _what(finding: Finding) -> tuple[str, ...]:
 
 
 def write_findings(findings: Sequence[Finding]) -> Iterator[str]:
-    """Lay out what was found in one revision, rule by rule."""
-    for rule in dict.fromkeys(finding.rule for finding in findings):
+    """Lay out what was found in one revision, rule by rule: violations first, and what is alike on one line."""
+    for rule in dict.fromkeys(finding.rule for finding in sorted(findings, key=lambda one: one.level)):
         found = [finding for finding in findings if finding.rule == rule]
+        alike = Counter(map(_tell_place, found))
         yield f"  {found[0].level.upper():<6} {rule}: {RULES[rule].says}"
-        for finding in found[:_SHOWN]:
-            at = f" at {finding.pointer}" if finding.pointer else ""
-            yield f"         {finding.about}{at}: expected {finding.expected}, found {finding.found}"
-        if len(found) > _SHOWN:
-            yield f"         and {len(found) - _SHOWN} more"
+        for place, count in list(alike.items())[:_SHOWN]:
+            yield f"         {place}{f' ({count} times)' if count > 1 else ''}"
+        if len(alike) > _SHOWN:
+            yield f"         and {len(alike) - _SHOWN} more"
         for page in dict.fromkeys(finding.page for finding in found):
             yield f"         {page}"
+
+
+def _tell_place(finding: Finding) -> str:
+    """Say what was found, alike for the members of a list."""
+    at = f" at {_INDEX.sub('/*', finding.pointer)}" if finding.pointer else ""
+    return f"{finding.about}{at}: expected {finding.expected}, found {finding.found}"
 
 
 def _lost_lines(lost: tuple[LostFor, ...]) -> Iterator[str]:
@@ -168,37 +175,52 @@ def write_json(report: CheckReport) -> dict[str, Any]:
 
 
 def write_junit(report: CheckReport, is_strict: bool) -> str:
-    """Lay a report out as JUnit XML: a suite for each revision that is spoken, a case for each rule.
+    """Lay a report out as JUnit XML: a suite for each revision, with a case for opening it and one for each rule.
+
+    A revision that the server does not speak is skipped; that it speaks none is a failure.
 
     Args:
         report: To lay out.
         is_strict: Whether recommendations count as failures.
     """
-    suites = [_write_suite(one, is_strict) for one in report.revisions if one.rules]
-    tests = sum(len(one.rules) for one in report.revisions)
-    failed = sum(len(_failed_rules(one, is_strict)) for one in report.revisions)
-    head = f"<testsuites name={_quoted(report.target)} tests='{tests}' failures='{failed}'>"
-    return "\n".join(("<?xml version='1.0' encoding='utf-8'?>", head, *suites, "</testsuites>")) + "\n"
+    cases = {one.revision: _write_cases(one, bool(report.served), is_strict) for one in report.revisions}
+    suites = [_write_suite("testsuite", revision, found) for revision, found in cases.items()]
+    whole = _write_suite("testsuites", report.target, [case for found in cases.values() for case in found], suites)
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{whole}\n"
 
 
-def _failed_rules(report: RevisionReport, is_strict: bool) -> set[str]:
-    return {finding.rule for finding in report.findings if is_bad(finding, is_strict)}
+class _Case(NamedTuple):
+    outcome: str
+    text: str
 
 
-def _write_suite(report: RevisionReport, is_strict: bool) -> str:
-    failed = _failed_rules(report, is_strict)
-    lines = [f"<testsuite name={_quoted(report.revision)} tests='{len(report.rules)}' failures='{len(failed)}'>"]
+def _write_suite(tag: str, name: str, cases: Sequence[_Case], inner: Sequence[str] | None = None) -> str:
+    counts = Counter(case.outcome for case in cases)
+    about = f"tests='{len(cases)}' failures='{counts['failure']}' skipped='{counts['skipped']}'"
+    head = f"<{tag} name={_quoted(name)} {about}>"
+    return "\n".join([head, *([case.text for case in cases] if inner is None else inner), f"</{tag}>"])
+
+
+def _write_cases(report: RevisionReport, is_any_spoken: bool, is_strict: bool) -> list[_Case]:
+    if not report.served:
+        outcome = "skipped" if is_any_spoken else "failure"
+        return [_write_case(report.revision, "opens", outcome, report.why, "")]
+    cases = [_write_case(report.revision, "opens", "", "", "")]
     for rule in report.rules:
-        found = [finding for finding in report.findings if finding.rule == rule]
-        case = f"<testcase classname={_quoted(report.revision)} name={_quoted(rule)}"
-        if not found:
-            lines.append(f"{case}/>")
-            continue
-        told = "\n".join(_tell(finding) for finding in found)
-        tag = "failure" if rule in failed else "system-out"
-        message = f" message={_quoted(RULES[rule].says)}" if rule in failed else ""
-        lines += [f"{case}>", f"<{tag}{message}>{_escaped(told)}</{tag}>", "</testcase>"]
-    return "\n".join([*lines, "</testsuite>"])
+        told = [_tell(finding) for finding in report.findings if finding.rule == rule]
+        bad = any(is_bad(finding, is_strict) for finding in report.findings if finding.rule == rule)
+        more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+        outcome = "failure" if bad else "system-out" if told else ""
+        cases.append(_write_case(report.revision, rule, outcome, f"{told[0]}{more}" if told else "", "\n".join(told)))
+    return cases
+
+
+def _write_case(revision: str, name: str, outcome: str, message: str, text: str) -> _Case:
+    case = f"<testcase classname={_quoted(revision)} name={_quoted(name)}"
+    if not outcome:
+        return _Case(outcome, f"{case}/>")
+    about = "" if outcome == "system-out" else f" message={_quoted(message)}"
+    return _Case(outcome, f"{case}>\n<{outcome}{about}>{_escaped(text)}</{outcome}>\n</testcase>")
 
 
 def _tell(finding: Finding) -> str:
