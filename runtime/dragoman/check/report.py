@@ -89,20 +89,21 @@ def write_findings(findings: Sequence[Finding]) -> Iterator[str]:
     """Lay out what was found in one revision, rule by rule: violations first, and what is alike on one line."""
     for rule in dict.fromkeys(finding.rule for finding in sorted(findings, key=lambda one: one.level)):
         found = [finding for finding in findings if finding.rule == rule]
-        alike = Counter(map(_tell_place, found))
+        alike: dict[str, list[Finding]] = {}
+        for finding in found:
+            alike.setdefault(_tell_place(finding, _INDEX.sub("/*", finding.pointer)), []).append(finding)
         yield f"  {found[0].level.upper():<6} {rule}: {RULES[rule].says}"
-        for place, count in list(alike.items())[:_SHOWN]:
-            yield f"         {place}{f' ({count} times)' if count > 1 else ''}"
+        for place, ones in list(alike.items())[:_SHOWN]:
+            said = f"{place} ({len(ones)} times)" if len(ones) > 1 else _tell_place(ones[0], ones[0].pointer)
+            yield f"         {said}"
         if len(alike) > _SHOWN:
             yield f"         and {len(alike) - _SHOWN} more"
         for page in dict.fromkeys(finding.page for finding in found):
             yield f"         {page}"
 
 
-def _tell_place(finding: Finding) -> str:
-    """Say what was found, alike for the members of a list."""
-    at = f" at {_INDEX.sub('/*', finding.pointer)}" if finding.pointer else ""
-    return f"{finding.about}{at}: expected {finding.expected}, found {finding.found}"
+def _tell_place(finding: Finding, pointer: str) -> str:
+    return f"{finding.about}{f' at {pointer}' if pointer else ''}: expected {finding.expected}, found {finding.found}"
 
 
 def _lost_lines(lost: tuple[LostFor, ...]) -> Iterator[str]:
@@ -224,8 +225,7 @@ def _write_case(revision: str, name: str, outcome: str, message: str, text: str)
 
 
 def _tell(finding: Finding) -> str:
-    at = f" at {finding.pointer}" if finding.pointer else ""
-    return f"{finding.about}{at}: expected {finding.expected}, found {finding.found} ({finding.page})"
+    return f"{_tell_place(finding, finding.pointer)} ({finding.page})"
 
 
 def _quoted(text: str) -> str:
