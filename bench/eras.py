@@ -116,7 +116,8 @@ def measure_eras(rounds: int) -> None:
                 connect_directly(stack, topology, OLD_HTTP_REVISION),
                 connect_through_proxy(stack, topology, OLD_HTTP_REVISION, OLD_HTTP_REVISION),
             )
-            _compare(f"MM  call  {topology}", SAME, peers, "call", rounds)
+            for kind in ("call", "1m"):
+                _compare(f"MM  {kind}  {topology}", SAME, peers, kind, rounds)
     measure_asking(rounds, lambda stack, *about: stack.enter_context(connected(*about)))
 
 

@@ -12,7 +12,7 @@ read when somebody looks. Shown by `/readyz` (`transports.http.health`), by a so
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sized
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dragoman.core.edges.lifecycle import UpstreamState
@@ -57,11 +57,13 @@ class ProxyStatus:
         ready: Whether it serves: it is not being stopped, and not all of its servers are out of reach.
         servers: Those that run or should.
         problems: Why a server could not be started or reached, or was lost, when it was tried last, by its name.
+        turned_away: How often each limit of the HTTP side has turned somebody away, by the option that sets it.
     """
 
     ready: bool
     servers: tuple[ServerStatus, ...]
     problems: dict[str, str]
+    turned_away: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Give it as plain values."""
@@ -77,7 +79,11 @@ class _HasServers(Protocol):
 
 
 class StatusBoard:
-    """Where hosts put up the servers that they have; it may be that of several proxies."""
+    """Where hosts put up the servers that they have; it may be that of several proxies.
+
+    Attributes:
+        turned_away: As in `ProxyStatus`; set by the front.
+    """
 
     def __init__(self) -> None:
         self._hosts: dict[object, tuple[str, _HasServers, Sized]] = {}
@@ -86,6 +92,7 @@ class StatusBoard:
         self._expected: frozenset[str] = frozenset()
         self._left_out: Mapping[str, str] = {}
         self._stopping = False
+        self.turned_away: Mapping[str, int] = {}
 
     def expect(self, names: Iterable[str], left_out: Mapping[str, str] | None = None) -> None:
         """Say what all servers are called, where there are several: what is known of others does not count any more.
@@ -139,7 +146,7 @@ class StatusBoard:
         troubled = {name for name in names if all(one.state == "restarting" for one in servers if one.name == name)}
         bad = self._unreached | troubled
         ready = not self._stopping and (not bad or bool(self._expected - bad))
-        return ProxyStatus(ready, servers, {**self._left_out, **self._problems})
+        return ProxyStatus(ready, servers, {**self._left_out, **self._problems}, dict(self.turned_away))
 
 
 def _describe(name: str, edge: UpstreamEdge, clients: int) -> ServerStatus:

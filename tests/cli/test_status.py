@@ -99,7 +99,7 @@ def test_a_proxy_that_listens_tells_over_http(tmp_path: Path, scope: str) -> Non
     run = Running(tmp_path, "--scope", scope)
     try:
         assert fetch(run.port, "/healthz") == (200, {"status": "ok"})
-        assert fetch(run.port, "/readyz") == (200, {"ready": True, "servers": [], "problems": {}})
+        assert fetch(run.port, "/readyz") == (200, {"ready": True, "servers": [], "problems": {}, "turned_away": {}})
         assert "no servers at present" in ask(f"http://127.0.0.1:{run.port}")[1]
         clients = [Client(run.port), Client(run.port)]
         for client in clients:

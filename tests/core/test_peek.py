@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dragoman.core.envelope import Frame, Malformed, classify
 from dragoman.core.exact_json import decode
 from dragoman.core.lines import Overlong
-from dragoman.core.peek import peek, read_line, with_id
+from dragoman.core.peek import peek, read_line, splice_id, with_id
 from tests.support.json_values import json_values
 from tests.support.profile import hypothesis_settings
 
@@ -202,3 +202,27 @@ def test_a_frame_gets_another_id_and_keeps_the_rest(line: bytes, expected: bytes
 def test_with_id_decodes_where_the_edges_do_not_show_the_id() -> None:
     frame = Frame(b'{"params":{},"id":1,"method":"x","jsonrpc":"2.0"}\n', "request", b"1", "x")
     assert with_id(frame, b'"k"') == b'{"params":{},"id":"k","method":"x","jsonrpc":"2.0"}\n'
+
+
+LONG = b'"' + b"x" * 100_000 + b'"'
+
+
+@pytest.mark.parametrize(
+    ("line", "spliced"),
+    [
+        (
+            b'{"jsonrpc":"2.0", "id":7,"method":"m","params":{"a" :%b}}\n',
+            b'{"jsonrpc":"2.0", "id":8,"method":"m","params":{"a" :%b}}\n',
+        ),
+        (
+            b'{"method":"m","params":[%b],"jsonrpc":"2.0","id":7}',
+            b'{"method":"m","params":[%b],"jsonrpc":"2.0","id":8}',
+        ),
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":%b},"id":9,"id":7}', None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":%b},"id":9,"x":1,"id":7,"y":2}', None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":%b},"\\u0069d":9,"x":1}', None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":%b}}', None),  # it could be, and is encoded anew
+    ],
+)
+def test_another_id_is_put_in_where_nothing_else_can_be_taken_for_it(line: bytes, spliced: bytes | None) -> None:
+    assert splice_id(line % LONG, b"8") == (None if spliced is None else spliced % LONG)

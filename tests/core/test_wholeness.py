@@ -102,7 +102,8 @@ def test_what_is_large_is_not_parsed() -> None:
     [
         (LARGE, True),
         (LARGE[:-1], False),
-        (LARGE[:-4] + b'{"}}', False),  # it is whole, and a closer look will tell
+        (LARGE[:-4] + b'{"}}', True),
+        (b'{"a":[' + b'"{",' * GLANCED_BYTES + b'""]}', False),  # it is whole, and a closer look will tell
         (b'{"a":"' + b"x" * GLANCED_BYTES, False),
         (b'{"a":"}"', False),
         (b'{"a":"{"}', True),

@@ -87,6 +87,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     ):
         group.add_argument(option, type=_size, default=_size(size), metavar="BYTES", help=f"{what} (default: {size})")
     for option, default, what in (
+        ("--max-connections", 2048, "how many connections may be open at once"),
         ("--max-sessions", 100, "how many sessions may be open at once"),
         ("--max-streams", 64, "how many requests of a session may be under way at once"),
     ):
@@ -244,6 +245,7 @@ def _configure(args: argparse.Namespace) -> FrontConfig:
         limits=Limits(
             body_bytes=args.max_body,
             memory_bytes=args.max_memory,
+            connections=args.max_connections,
             sessions=args.max_sessions,
             streams=args.max_streams,
         ),

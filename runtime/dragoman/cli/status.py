@@ -64,6 +64,8 @@ def show(said: dict[str, Any]) -> None:
     print("ready" if said["ready"] else "not ready")
     for name, problem in said.get("problems", {}).items():
         print(fit(f"{name or 'the server'}: {problem}", 4, columns()))
+    for option, count in said.get("turned_away", {}).items():
+        print(f"turned away by {option}: {count}")
     servers = said.get("servers")
     if servers is None:
         print("the servers are shown to those with a token: --token")

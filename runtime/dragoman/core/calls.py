@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.core.batches import Batch
 from dragoman.core.envelope import Frame, key_of, read_params
+from dragoman.core.outline import outline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +199,7 @@ def read_reason(frame: Frame) -> str | None:
 
 def read_token(frame: Frame) -> bytes | None:
     """Give the progress token of a request; None without one."""
-    if frame.raw and b"progressToken" not in frame.raw:  # a frame that is not written has its body
+    if frame.raw and b"progressToken" not in outline(frame.raw):  # a frame that is not written has its body
         return None
     meta = read_params(frame).get("_meta")
     return key_of(meta.get("progressToken")) if isinstance(meta, dict) else None

@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 
 import orjson
 
+from dragoman.core.outline import outline
 from dragoman.core.weight import is_heavier
 
 MOST_VALUES: Final = 4_000_000
@@ -31,9 +32,9 @@ def decode(line: bytes) -> Any:
     Raises:
         ValueError: It is not JSON, or nested or long beyond what can be held; the text says which.
     """
-    if len(line) > MOST_CONTAINERS:
-        _check_weight(line)
-    if b"000" not in line[::6].translate(_DIGITS_TO_ZERO) or not may_hold_long_integer(line):
+    bare = outline(line)
+    _check_weight(bare)
+    if not may_hold_long_integer(bare):
         try:
             return orjson.loads(line)
         except orjson.JSONDecodeError:
@@ -54,8 +55,7 @@ def skim(line: bytes) -> Any:
     Raises:
         ValueError: As `decode`.
     """
-    if len(line) > MOST_CONTAINERS:
-        _check_weight(line)
+    _check_weight(outline(line))
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -63,12 +63,12 @@ def skim(line: bytes) -> Any:
 
 
 def _check_weight(line: bytes) -> None:
-    if is_heavier(line, MOST_VALUES, MOST_CONTAINERS):
+    if len(line) > MOST_CONTAINERS and is_heavier(line, MOST_VALUES, MOST_CONTAINERS):
         raise ValueError(f"more than {MOST_VALUES} values, or {MOST_CONTAINERS} arrays and objects")
 
 
 def may_hold_long_integer(line: bytes) -> bool:
-    """Whether a line has a run of 19 digits, in a number or elsewhere: shorter integers fit into 64 bits.
+    """Whether a line, or its outline, has a run of 19 digits, in a number or elsewhere: shorter ones fit into 64 bits.
 
     Every sixth byte is looked at first: a run of 19 digits holds three of them in a row, other text rarely does.
     """

@@ -12,15 +12,20 @@ its brace on, trailing ones are those just before its closing brace.
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, new_frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lines import HEAD_BYTES, Overlong
+from dragoman.core.outline import outline
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.errors import FrameTooLarge
 
 _TAIL_BYTES = 160
+
+SPLICED_BYTES: Final = 4096
+"""From here on it is cheaper to put another id into a line than to encode it anew."""
 
 # Ids and methods are read only where they are plain printable ASCII: anything else is decoded.
 _ID = rb'(0|-?[1-9][0-9]{0,17}|"[ !#-\[\]-~]*")'
@@ -110,16 +115,26 @@ def with_id(frame: Frame, key: bytes) -> bytes:
     Raises:
         ValueError: It was only peeked at, and cannot be decoded.
     """
-    if frame.body is None:
-        line = frame.raw
-        found = _HEAD.match(line)
-        if found is None or found[2] is None:
-            found = _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))
-        if found is not None and found[2] is not None:
-            start, end = found.span(2)
-            return line[:start] + key + line[end:]
+    if frame.body is None and (line := _put_id(frame.raw, key)) is not None:
+        return line
     body = decode(frame.raw) if frame.body is None else frame.body
     return encode_line({**body, "id": decode(key)})
+
+
+def splice_id(line: bytes, key: bytes) -> bytes | None:
+    """Give a line that was decoded, under another id; None where more than one name in it could be that of its id."""
+    bare = outline(line)
+    return _put_id(line, key) if bare.count(b'"id"') == 1 and b"\\" not in bare else None
+
+
+def _put_id(line: bytes, key: bytes) -> bytes | None:
+    found = _HEAD.match(line)
+    if found is None or found[2] is None:
+        found = _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))
+    if found is None or found[2] is None:
+        return None
+    start, end = found.span(2)
+    return b"".join((line[:start], key, memoryview(line)[end:]))  # one copy of a long line, not two
 
 
 def _ends_with_brace(line: bytes) -> bool:

@@ -25,6 +25,7 @@ import orjson
 from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify
 from dragoman.core.lines import Overlong
+from dragoman.core.outline import outline
 from dragoman.core.peek import read_beginning, read_line
 
 GLANCED_BYTES: Final = 2048
@@ -120,7 +121,7 @@ def seems_whole(message: bytes) -> bool:
         return parses(message)
     if not message.rstrip().endswith(b"}"):
         return False
-    brackets = message.translate(None, _NOT_BRACKETS)
+    brackets = outline(message).translate(None, _NOT_BRACKETS)
     return brackets.count(b"{") == brackets.count(b"}") and brackets.count(b"[") == brackets.count(b"]")
 
 

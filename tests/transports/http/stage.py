@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any
 
 from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.status import StatusBoard
 from dragoman.transports.base import Transport
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.config import FrontConfig
@@ -139,11 +140,12 @@ async def serving(
     config: FrontConfig | None = None,
     address: Address | None = None,
     tidy: Callable[[], None] | None = None,
+    board: StatusBoard | None = None,
     **proxy: Any,
 ) -> AsyncIterator[Stage]:
     address = address or Address()
     stage: Stage
-    front = HttpFront(lambda transport, _: stage.make(transport), config, tidy)
+    front = HttpFront(lambda transport, _: stage.make(transport), config, tidy, board)
     listener = bind(address)
     stage = Stage(front, listener.getsockname()[1])
     stage.make = lambda transport: Proxy(ProxyConfig(**proxy), transport, stage.connect)

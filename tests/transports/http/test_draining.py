@@ -70,8 +70,7 @@ async def test_a_call_that_takes_long_is_answered_on_its_stream() -> None:
 
 @on_loop
 async def test_it_is_not_ready_before_anything_else_changes() -> None:
-    async with serving() as stage:
-        stage.front.board = StatusBoard()
+    async with serving(board=StatusBoard()) as stage:
         calling = await under_way(stage)
         assert (await stage.get("/readyz")).status == 503
         assert (await stage.get("/healthz")).status == 200

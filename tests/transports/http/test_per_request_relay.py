@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -99,3 +100,34 @@ async def test_a_state_of_the_server_is_good_for_its_request_alone(principal: st
             other = posts(stage, asks(3, "prompts/get", name="b", requestState=asked["requestState"]))
             answer = await (await within(other)).frame()
             assert (answer["error"]["code"], answer["error"]["data"]["reason"]) == (-32602, "other-request")
+
+
+@on_loop
+async def test_large_bodies_of_a_revision_without_handshake_are_passed_as_the_bytes_they_are() -> None:
+    """Decoding and encoding a megabyte several times took most of the time of such a call."""
+    async with serving(QUICK) as stage:
+        play(stage)
+        frame = call(arguments={"zone": "north", "text": "x" * 100_000})
+        first = await begin(stage, asks(3, "tools/list"))
+        await lists(stage)
+        (await within(first)).leave()
+        heard: list[bytes] = []
+        take = stage.server.data_received
+        stage.server.data_received = lambda data: (heard.append(data), take(data))[1]  # type: ignore[method-assign]
+        said = json.dumps(frame, separators=(" ,", " : ")).encode()
+        headers = {
+            "mcp-protocol-version": NEW,
+            "mcp-method": "tools/call",
+            "mcp-name": "echo",
+            "mcp-param-zone": "north",
+        }
+        calling = asyncio.create_task(stage.post(said, mcp_param_zone="north", **headers))
+        asked = await stage.server.hear()
+        before, after = said.split(b'"id" : 2')
+        assert b"".join(heard) == before + b'"id" : %d' % asked["id"] + after + b"\n"
+        content = {"content": [{"type": "text", "text": "y" * 100_000}]}
+        answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"resultType": "complete", **content}})
+        stage.server.end.write(answer.encode() + b"\n")
+        assert (
+            await (await within(calling)).body() == answer.replace(f'"id": {asked["id"]}', '"id": 2').encode() + b"\n"
+        )

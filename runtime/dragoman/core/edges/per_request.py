@@ -28,6 +28,7 @@ from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_o
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import CANCELLED, LOG, PROGRESS
 from dragoman.core.mistakes import explain_malformed
+from dragoman.core.peek import SPLICED_BYTES, splice_id
 
 logger = logging.getLogger("dragoman.session")
 
@@ -87,7 +88,14 @@ class PerRequestEdge:
         self._last = 0
         upstream.serve(self)
 
-    def ask(self, asker: Asker, method: str, params: dict[str, Any], mirrored: Sequence[Mirrored] = ()) -> Lent:
+    def ask(
+        self,
+        asker: Asker,
+        method: str,
+        params: dict[str, Any],
+        mirrored: Sequence[Mirrored] = (),
+        written: bytes = b"",
+    ) -> Lent:
         """Send a request.
 
         Args:
@@ -95,17 +103,19 @@ class PerRequestEdge:
             method: Of the request.
             params: Stamped; theirs to keep.
             mirrored: The arguments that are repeated in headers, where there are headers.
+            written: A line with this method and these params, if there is one: encoding a large one takes long.
         """
         self._last += 1
         lent = Lent(asker, self._last, b"%d" % self._last)
         meta = params["_meta"]
         if meta.get(_TOKEN) is not None:
             lent.token = meta[_TOKEN]
-            params = {**params, "_meta": {**meta, _TOKEN: lent.number}}
+            params, written = {**params, "_meta": {**meta, _TOKEN: lent.number}}, b""
         self._lent[lent.key] = lent
         body = {"jsonrpc": "2.0", "id": lent.number, "method": method, "params": params}
         headers = tuple(make_headers(body, mirrored)) if self.upstream.takes_headers else ()
-        self.upstream.send(new_frame(Frame, (encode_line(body), "request", lent.key, method, body, None, headers, "")))
+        line = (splice_id(written, lent.key) if len(written) > SPLICED_BYTES else None) or encode_line(body)
+        self.upstream.send(new_frame(Frame, (line, "request", lent.key, method, body, None, headers, "")))
         return lent
 
     def withdraw(self, lent: Lent, reason: str | None = None) -> None:

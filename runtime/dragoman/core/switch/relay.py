@@ -25,8 +25,9 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, error_frame, notification_frame
+from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, notification_frame
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
+from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.switch.to_handshake.works import bind, find_principal
 from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
 from dragoman.core.translate import Refusal
@@ -171,7 +172,8 @@ class ByIds:
             params = dict(unwrap(params, bridging.keeper(), bind(bridging, request), bridging.now()))
         asker = _Asker(self, self._requests, request, has_refreshed)
         mirrored = self.tools.mirrored(request.method, params)
-        self._lent[request] = self._edge.ask(asker, request.method, params, mirrored)
+        written = request.frame.raw if params == request.params else b""
+        self._lent[request] = self._edge.ask(asker, request.method, params, mirrored, written)
 
     def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
         """Give a result whose state is good for this client alone: the server may know all of them by one name."""
@@ -242,6 +244,11 @@ class _Asker:
             body = {**body, "result": _name_again(body["result"], request)}
         if frame.kind == "result":
             body = {**body, "result": self._switch.bind_state(request, body["result"])}
+            if len(frame.raw) > SPLICED_BYTES and body["result"] is frame.body["result"]:
+                line = splice_id(frame.raw, key_of(request.id) or b"null")
+                if line is not None:
+                    self._requests.put_frame(request, Frame(line, "result", request.key, None))
+                    return
         self._requests.put_answer(request, {**body, "id": request.id})
 
     def take_notice(self, frame: Frame) -> None:

@@ -67,6 +67,8 @@ class HttpFront:
         self.sessions = Sessions(self.config, serve, tidy)
         self.budget = Budget(self.config.limits.memory_bytes, self.config.limits.body_bytes)
         self.refusals = Refusals()
+        if board is not None:
+            board.turned_away = self.refusals.by_option
         self._gate = Doorkeeper(self.config.admission)
         self.streamable = StreamableFront(self.config, self.sessions)
         self._legacy = LegacyFront(self.config, self.sessions)
@@ -256,10 +258,11 @@ class HttpFront:
 
     def _note(self, scope: Scope, what: str, refused: RequestRefused) -> None:
         """Log a refusal: so that it is seen, where the way that we were started may be the reason."""
-        if refused.advice:
+        if refused.advice or refused.option:
             client = scope.get("client")
             line = f"{what} {shorten(scope['path'])} from {client[0] if client else 'somebody'} is refused with"
-            self.refusals.note(f"refused with {refused.status}", f"{line} {refused.status}: {refused.advice}")
+            line = f"{line} {refused.status}: {refused.advice or refused.reason}"
+            self.refusals.note(f"refused with {refused.status}", line, refused.option)
         else:
             logger.info("%s %s is refused with %d: %s", what, scope["path"], refused.status, refused.reason)
 

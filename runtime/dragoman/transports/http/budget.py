@@ -17,6 +17,9 @@ from typing import Final
 FREE_BYTES: Final = 64 * 1024
 """How much of one message counts towards no sum."""
 
+MAX_MEMORY: Final = "--max-memory"
+"""The option that sets the whole."""
+
 SHARES: Final = 2
 """The part of the whole that one client may take: half of it, so that it alone locks nobody out."""
 

@@ -117,11 +117,13 @@ class Door:
 
     def _take(self, connection: socket.socket, peer: str) -> None:
         taken = self._count() + len(self._arriving)
-        if taken >= self._limit + SURPLUS:
-            line = f"a connection from {peer} is closed: {self._limit} are open, which is the limit"
-            self._refusals.note("connections closed, for there were too many", line)
-            connection.close()
-            return
+        if taken >= self._limit:
+            is_closed = taken >= self._limit + SURPLUS
+            line = f"a connection from {peer} is {'closed' if is_closed else 'answered with 503'}"
+            self._refusals.note("", f"{line}: {self._limit} are open, which is the limit", "--max-connections")
+            if is_closed:
+                connection.close()
+                return
         connection.setblocking(False)
         number = next(self._numbers)
         self._arriving[number] = connection

@@ -14,7 +14,7 @@ from typing import Any, Final
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.envelope import encode_error
 from dragoman.core.exact_json import encode_line
-from dragoman.transports.http.budget import FREE_BYTES, Excess, Hold
+from dragoman.transports.http.budget import FREE_BYTES, MAX_MEMORY, Excess, Hold
 from dragoman.transports.http.config import Limits
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, facts
 
@@ -95,6 +95,7 @@ class RequestRefused(Exception):
         code: The JSON-RPC error code.
         key: The id of the JSON-RPC request, as JSON, where there is one.
         advice: For whoever runs the proxy: what to do if this should have been served.
+        option: The option that sets the limit which this is beyond, if it is.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class RequestRefused(Exception):
         code: int = INVALID_REQUEST,
         key: bytes | None = None,
         advice: str = "",
+        option: str = "",
     ) -> None:
         super().__init__(status, reason)
         self.status = status
@@ -113,6 +115,7 @@ class RequestRefused(Exception):
         self.code = code
         self.key = key
         self.advice = advice
+        self.option = option
 
 
 class Disconnected(Exception):
@@ -251,7 +254,8 @@ class HttpExchange:
             try:
                 self.hold.resize(size)
             except Excess as excess:
-                raise RequestRefused(excess.status, excess.reason, RETRY_AFTER, (b"connection", b"close")) from None
+                closing = (RETRY_AFTER, (b"connection", b"close"))
+                raise RequestRefused(excess.status, excess.reason, *closing, option=MAX_MEMORY) from None
 
     async def wait_for_disconnect(self) -> None:
         """Wait until the client has gone; call it only after the whole body was read."""
@@ -318,7 +322,8 @@ class HttpExchange:
 
 
 def _too_large(limit_bytes: int) -> RequestRefused:
-    return RequestRefused(413, f"the body is larger than the limit of {limit_bytes} bytes", (b"connection", b"close"))
+    reason = f"the body is larger than the limit of {limit_bytes} bytes"
+    return RequestRefused(413, reason, (b"connection", b"close"), option="--max-body")
 
 
 @lru_cache(maxsize=64)

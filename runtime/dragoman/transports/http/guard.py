@@ -14,7 +14,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from dragoman.transports.defects import describe
-from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
+from dragoman.transports.http.budget import FREE_BYTES, MAX_MEMORY, Budget, Excess, Hold
 from dragoman.transports.http.closing import ClosingTransport, ReadingFlow
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import ABORT, HOLD, LOST, REPLY, Receive, Scope, Send
@@ -217,7 +217,7 @@ class GuardedProtocol(AtOnceProtocol):
             try:
                 self._hold.resize(self._body_bytes)
             except Excess as excess:
-                self._give_up(excess.status, excess.reason)
+                self._give_up(excess.status, excess.reason, MAX_MEMORY)
 
     def on_message_complete(self) -> None:
         """The body is here."""
@@ -286,9 +286,10 @@ class GuardedProtocol(AtOnceProtocol):
         if paused_s:
             self._start_clock(paused_s)  # it was we who did not read
         else:
-            self._give_up(408, "it did not come in time")
+            option = "--body-timeout" if self._in_body else "--header-timeout"
+            self._give_up(408, "it did not come in time", option)
 
-    def _give_up(self, status: int, reason: str) -> None:
+    def _give_up(self, status: int, reason: str, option: str = "") -> None:
         """End the connection; say why, if that cannot be taken for a part of another answer."""
         if self._closer.is_closing():
             return
@@ -296,7 +297,7 @@ class GuardedProtocol(AtOnceProtocol):
         if (self._in_headers or self._in_body) and self._is_next():
             words = f"{status} {_REASONS[status].decode()}"
             peer = self.client[0] if self.client else "somebody"
-            self.refusals.note(words, f"a request from {peer} is refused with {words}: {reason}")
+            self.refusals.note(words, f"a request from {peer} is refused with {words}: {reason}", option)
             later = b"retry-after: 5\r\n" if status in (429, 503) else b""
             self._closer.write(
                 b"HTTP/1.1 %d %s\r\n%sconnection: close\r\ncontent-length: 0\r\n\r\n"

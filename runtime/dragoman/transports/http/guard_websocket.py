@@ -14,7 +14,7 @@ from websockets.frames import Frame
 from websockets.http11 import Request
 
 from dragoman.transports.defects import describe
-from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
+from dragoman.transports.http.budget import FREE_BYTES, MAX_MEMORY, Budget, Excess, Hold
 from dragoman.transports.http.closing import ClosingTransport
 from dragoman.transports.http.exchange import ABORT, GONE, HOLD
 from dragoman.transports.http.refusals import Refusals
@@ -82,7 +82,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
             elif not self.close_sent:
                 self._weigh()
         except Excess as excess:
-            self._fail(_TRY_AGAIN, excess.reason)
+            self._fail(_TRY_AGAIN, excess.reason, MAX_MEMORY)
         except Exception as error:  # a defect of ours, or of the libraries below
             self._refusals.note(_DEFECT, f"{_DEFECT}: {describe(error)}")
             self.transport.abort()
@@ -218,8 +218,8 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         super().keepalive_timeout()
         self.loop.call_later(_FLUSH_S, self.transport.abort)
 
-    def _fail(self, code: int, reason: str) -> None:
+    def _fail(self, code: int, reason: str, option: str = "") -> None:
         """Close: the client has done what cannot be served."""
-        self._refusals.note(f"WebSockets closed with {code}", f"a WebSocket is closed with {code}: {reason}")
+        self._refusals.note(f"WebSockets closed with {code}", f"a WebSocket is closed with {code}: {reason}", option)
         self.conn.fail(code, reason)
         self.handle_parser_exception()

@@ -16,7 +16,7 @@ from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import HttpExchange, RequestRefused, accepts
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.reading import Posted, check_content_type, read_posted
-from dragoman.transports.http.sessions import VISITS_A_STREAM, Caller, HttpSession, Sessions
+from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import COMMENT, encode_event, encode_message
 
 _PARAMETER: Final = "sessionId"
@@ -82,7 +82,8 @@ class LegacyFront:
         session = self._sessions.find(session_id, exchange.principal, LegacyTransport)
         # All of them wait while the server does not read, with what they have said.
         if session.visits > VISITS_A_STREAM * self._config.limits.streams:  # its stream is one
-            raise RequestRefused(429, "too many messages of this session are under way", (b"retry-after", b"1"))
+            reason = "too many messages of this session are under way"
+            raise RequestRefused(429, reason, (b"retry-after", b"1"), option=MAX_STREAMS)
         with session:
             limits, patience, readable = self._config.limits, self._config.patience, session.transport.readable
             async with session.turn(readable.is_set()):

@@ -33,8 +33,8 @@ from dragoman.transports.http.exchange import (
 )
 from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.requests import Post, RequestsTransport
-from dragoman.transports.http.sessions import Caller, HttpSession, Sessions
-from dragoman.transports.http.sse import COMMENT
+from dragoman.transports.http.sessions import MAX_STREAMS, Caller, HttpSession, Sessions
+from dragoman.transports.http.sse import COMMENT, encode_message
 
 
 def claims_this_era(posted: Posted, by_headers: bool) -> bool:
@@ -97,7 +97,7 @@ class PerRequestHttpFront:
                 await transport.readable.wait()
             if self._under_way.get(exchange.principal, 0) >= self.config.limits.streams:
                 reason = "too many requests are under way"
-                raise RequestRefused(429, reason, (b"retry-after", b"1"), key=frame.key)
+                raise RequestRefused(429, reason, (b"retry-after", b"1"), key=frame.key, option=MAX_STREAMS)
             if transport.over:
                 raise RequestRefused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
             headers = select_arguments(list_headers(exchange))
@@ -182,12 +182,12 @@ class PerRequestHttpFront:
         after_s = self.config.patience.stream_after_s if stream_after_s is None else stream_after_s
         if as_json:
             await _wait(post, after_s if post.takes_stream and self.config.answers != "json" else None)
-        if post.answer is not None and len(post.events) == 1 and as_json:
-            size = len(transport.take_events(post))
+        if post.answer is not None and len(post.lines) == 1 and as_json:
+            lines = transport.take_lines(post)
             try:
                 await self._reply(exchange, post.answer)
             finally:
-                transport.settle(size)
+                transport.settle(lines)
         elif watch.done():
             raise Disconnected
         elif post.is_over and post.answer is None:
@@ -212,12 +212,12 @@ class PerRequestHttpFront:
         patience = self.config.patience
         try:
             while not watch.done():
-                is_over, data = post.is_over, transport.take_events(post)
-                if data:
+                is_over, lines = post.is_over, transport.take_lines(post)
+                if lines:
                     try:
-                        await exchange.send_within(data, patience.stall_s)
+                        await exchange.send_within(b"".join(map(encode_message, lines)), patience.stall_s)
                     finally:
-                        transport.settle(len(data))
+                        transport.settle(lines)
                 if is_over:
                     break
                 if not await _wait(post, patience.keepalive_s):
@@ -231,7 +231,7 @@ class PerRequestHttpFront:
 
 async def _wait(post: Post, limit_s: float | None) -> bool:
     """Wait until there is something new; False when it takes too long."""
-    if post.events or post.is_over:
+    if post.lines or post.is_over:
         return True
     post.wake.clear()
     try:

@@ -18,6 +18,7 @@ from dragoman.core.batches import explain_batches, has_batches
 from dragoman.core.codes import PARSE_ERROR
 from dragoman.core.envelope import Frame, classify, key_of
 from dragoman.core.exact_json import decode, may_hold_long_integer
+from dragoman.core.outline import outline
 from dragoman.core.peek import peek
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.core.weight import is_heavier
@@ -71,16 +72,17 @@ def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
     Raises:
         RequestRefused: 400, with the JSON-RPC error that says what is wrong; 413 for too many values.
     """
-    if len(body) > _CONTAINERS and is_heavier(body, _VALUES, _CONTAINERS):
+    bare = outline(body)
+    if len(bare) > _CONTAINERS and is_heavier(bare, _VALUES, _CONTAINERS):
         raise RequestRefused(413, f"expected no more than {_VALUES} values, {_CONTAINERS} of them arrays and objects")
     value = _decode(body)
-    if body.count(b"[") + body.count(b"{") > nesting and _is_deeper(value, nesting):
+    if bare.count(b"[") + bare.count(b"{") > nesting and _is_deeper(value, nesting):
         raise RequestRefused(400, f"expected no more than {nesting} levels of arrays and objects")
-    line = _on_one_line(body)
+    line = _on_one_line(body, bare)
     seen = peek(line)
     if seen is not None and _is_this_request(value, seen):
-        wants_body = keeps_body or b"progressToken" in line
-        told = _with_body(seen, seen._replace(body=value)) if wants_body else seen
+        wants_body = keeps_body or b"progressToken" in bare
+        told = seen._replace(body=value) if wants_body and not may_hold_long_integer(bare) else seen
         return Posted(told, frozenset((seen.key,)), initializes=seen.method == "initialize")  # type: ignore[arg-type]
     if isinstance(value, list):
         posted = _read_batch(Frame(line, "batch", None, None, value))
@@ -199,9 +201,9 @@ def _read_frame(line: bytes, member: Any, in_batch: bool) -> Frame:
     return frame
 
 
-def _on_one_line(body: bytes) -> bytes:
-    line = body.rstrip()
-    if b"\n" in line or b"\r" in line:  # only ever white space in JSON
+def _on_one_line(body: bytes, bare: bytes) -> bytes:
+    line, bare = body.rstrip(), bare.rstrip()
+    if b"\n" in bare or b"\r" in bare:  # only ever white space in JSON, and that outside of strings
         line = line.replace(b"\n", b" ").replace(b"\r", b" ")
     return line + b"\n"
 

@@ -12,7 +12,7 @@ from typing import Final
 
 logger = logging.getLogger("dragoman.http")
 
-QUIET_S: Final = 10.0
+QUIET_S: Final = 60.0
 """For how long a reason is not repeated."""
 
 _SHOWN: Final = 100
@@ -24,19 +24,27 @@ class Refusals:
 
     Args:
         quiet_s: For how long a reason is not repeated.
+
+    Attributes:
+        by_option: How often each limit has turned somebody away, by the option that sets it.
     """
 
     def __init__(self, quiet_s: float = QUIET_S) -> None:
+        self.by_option: dict[str, int] = {}
         self._quiet_s = quiet_s
         self._left_out: dict[str, int] = {}
 
-    def note(self, reason: str, line: str) -> None:
+    def note(self, reason: str, line: str, option: str = "") -> None:
         """Write a line, unless there was one for the same reason just now.
 
         Args:
             reason: One of few; shown with the count.
             line: What happened, and what would help.
+            option: The one that sets the limit, if that is the reason; the line ends with it.
         """
+        if option:
+            self.by_option[option] = self.by_option.get(option, 0) + 1
+            reason, line = f"turned away by {option}", f"{line} ({option} allows for more)"
         if reason in self._left_out:
             self._left_out[reason] += 1
             return

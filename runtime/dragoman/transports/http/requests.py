@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -23,7 +22,6 @@ from dragoman.core.tally import deserves_a_line
 from dragoman.transports.http.call_timer import CallTimer
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.flow import FlowingTransport
-from dragoman.transports.http.sse import encode_message
 
 logger = logging.getLogger("dragoman.http")
 
@@ -35,7 +33,7 @@ class Post:
         key: What it is known as.
         takes_stream: Whether anything but the answer can be sent.
         listens: Whether it is answered with a stream that does not end.
-        events: What is to be sent on its stream, written as events.
+        lines: What is to be sent on its stream.
         answer: The answer, once it is there.
         is_over: Whether nothing more comes.
         due_at: When it is answered with a stream, by the clock of the loop.
@@ -44,14 +42,14 @@ class Post:
         wake: Set when there is something new.
     """
 
-    __slots__ = ("answer", "due_at", "events", "is_over", "key", "listens", "sender", "takes_stream", "waiter", "wake")
+    __slots__ = ("answer", "due_at", "is_over", "key", "lines", "listens", "sender", "takes_stream", "waiter", "wake")
 
     def __init__(self, key: bytes, sender: str, takes_stream: bool, listens: bool) -> None:
         self.key = key
         self.sender = sender
         self.listens = listens
         self.takes_stream = takes_stream
-        self.events: deque[bytes] = deque()
+        self.lines: list[bytes] = []
         self.answer: Frame | None = None
         self.is_over = False
         self.due_at = math.inf
@@ -147,22 +145,20 @@ class RequestsTransport(FlowingTransport):
         """Let a task go on with a request, if it takes long."""
         self._timer.start(post)
 
-    def take_events(self, post: Post) -> bytes:
-        """Take out what is to be sent on a stream; whoever has sent it says so by `settle`."""
-        events = b"".join(post.events)
-        post.events.clear()
-        return events
+    def take_lines(self, post: Post) -> list[bytes]:
+        """Take out what is to be sent; whoever has sent it says so by `settle`."""
+        lines, post.lines = post.lines, []
+        return lines
 
-    def settle(self, size: int) -> None:
-        """Take note that so many bytes have gone out."""
-        self._weigh(-size)
+    def settle(self, lines: list[bytes]) -> None:
+        """Take note that these have gone out."""
+        self._weigh(-sum(map(len, lines)))
 
     def leave(self, post: Post) -> None:
         """Take note that nobody waits for a request any more: if it is not answered, that cancels it."""
         if self._posts.pop(post.key, None) is None:
             return
-        self._weigh(-sum(len(event) for event in post.events))
-        post.events.clear()
+        self.settle(self.take_lines(post))
         if not post.is_over:
             # "the client closing the SSE response stream" is how a request is cancelled (2026-07-28/basic/transports).
             self._cancel(post, "the client closed the stream of its request")
@@ -187,13 +183,12 @@ class RequestsTransport(FlowingTransport):
 
     def _finish(self, post: Post, frame: Frame) -> None:
         post.answer, post.is_over = frame, True
-        if post.waiter is None or post.events or not post.waiter.answer(post, frame):
+        if post.waiter is None or post.lines or not post.waiter.answer(post, frame):
             self._add(post, frame.raw)
 
     def _add(self, post: Post, line: bytes) -> None:
-        event = encode_message(line)
-        post.events.append(event)
-        self._weigh(len(event))
+        post.lines.append(line)
+        self._weigh(len(line))
         post.wake.set()
         _go_on(post)
         if self._waiting_bytes > self._most_bytes:
@@ -201,11 +196,11 @@ class RequestsTransport(FlowingTransport):
 
     def _cut_off(self) -> None:
         """End the stream of the listener that is furthest behind: else the calls of all would wait for it."""
-        unread = {post: sum(map(len, post.events)) for post in self._posts.values() if post.listens}
+        unread = {post: sum(map(len, post.lines)) for post in self._posts.values() if post.listens}
         if sum(unread.values()) <= self._most_bytes // 2:
             return
         slowest = max(unread, key=unread.__getitem__)
-        slowest.events.clear()
+        slowest.lines.clear()
         self._weigh(-unread[slowest])
         asyncio.get_running_loop().call_soon(self._withdraw, slowest)  # not while the proxy is in the middle of sending
         self._cut += 1

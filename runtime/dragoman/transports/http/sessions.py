@@ -25,6 +25,8 @@ from dragoman.transports.http.tidying import Tidying
 
 logger = logging.getLogger("dragoman.http")
 
+MAX_STREAMS: Final = "--max-streams"
+
 VISITS_A_STREAM = 2
 """So many requests of a session are served at once for each stream that it may have: answers have to get through."""
 
@@ -199,8 +201,7 @@ class Sessions:
         if self.closing:
             raise RequestRefused(503, "the server is stopping", RETRY_AFTER)
         if len(self._sessions) >= self._limit:
-            taken = f"all {self._limit} sessions are taken"
-            raise RequestRefused(503, taken, RETRY_AFTER, advice=f"{taken}, and --max-sessions allows for more")
+            raise RequestRefused(503, f"all {self._limit} sessions are taken", RETRY_AFTER, option="--max-sessions")
         label = write_label(next(self._numbers), caller.principal)
         LABEL.set(label)  # for whoever opens it, and the task that runs it
         PRINCIPAL.set(caller.principal)

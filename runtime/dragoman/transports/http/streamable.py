@@ -29,7 +29,7 @@ from dragoman.transports.http.per_request import PerRequestHttpFront, claims_thi
 from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted, check_batch, check_content_type, read_posted
-from dragoman.transports.http.sessions import VISITS_A_STREAM, Caller, HttpSession, Sessions
+from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_message
 from dragoman.transports.http.streamable_session import StreamableSession
 from dragoman.transports.http.streams import Stream, StreamConnection
@@ -116,7 +116,8 @@ class StreamableFront:
         if speaks_for_itself or b"mcp-session-id" not in exchange.headers:
             limits, most = self._config.limits, self._config.limits.body_bytes
             most = most if speaks_for_itself else min(_OPENING_BYTES, most)
-            posted = read_posted(await exchange.read_body(most, self._config.patience.body_s), limits.nesting)
+            body = await exchange.read_body(most, self._config.patience.body_s)
+            posted = read_posted(body, limits.nesting, keeps_body=True)
             if claims_this_era(posted, speaks_for_itself):
                 await self._per_request.serve(exchange, posted, takes_json, takes_stream)
             else:
@@ -324,4 +325,5 @@ def _only_key(posted: Posted) -> bytes | None:
 
 
 def _too_many_streams(key: bytes | None) -> RequestRefused:
-    return RequestRefused(429, "too many requests of this session are under way", (b"retry-after", b"1"), key=key)
+    reason = "too many requests of this session are under way"
+    return RequestRefused(429, reason, (b"retry-after", b"1"), key=key, option=MAX_STREAMS)
