@@ -21,8 +21,6 @@ LINES: Final = ("1", "2") if SELECTION != "quick" else ()
 NAMES: Final = {"one": "1", "two": "2"}
 """The servers behind the router, and the line of the SDK of each."""
 
-not_yet = pytest.mark.xfail(strict=False, reason="extensions are not negotiated between the eras, pages not told apart")
-
 DECLARED: Final = {"mimeTypes": ["text/html;profile=mcp-app"]}
 
 
@@ -51,7 +49,6 @@ def apps_report(client: str, link: str, server: str) -> dict[str, Any]:
     return report
 
 
-@not_yet
 @needs_both
 @visits(apps_report, link="proxy")
 @visits(apps_report, link="direct")
@@ -63,7 +60,6 @@ def test_a_host_finds_what_it_finds_directly(client: str, server: str) -> None:
     assert apps_report(client, "proxy", server) == direct
 
 
-@not_yet
 @needs_both
 @visits(apps_report, link="router", server="both")
 @pytest.mark.parametrize("name", NAMES)
@@ -76,7 +72,6 @@ def test_each_tool_behind_a_router_has_its_own_page(client: str, name: str) -> N
     assert page["asked"].startswith("ui://")
 
 
-@not_yet
 @needs_both
 @visits(apps_report, link="router", server="both")
 @pytest.mark.parametrize("client", LINES)
@@ -87,7 +82,6 @@ def test_pages_behind_a_router_are_listed_as_their_tools_name_them(client: str) 
     assert len(named) == len(NAMES)
 
 
-@not_yet
 @needs_both
 @visits(apps_report, link="router", server="both")
 @pytest.mark.parametrize("name", NAMES)
