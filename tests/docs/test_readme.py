@@ -1,7 +1,4 @@
-"""The README: what it shows is what happens. Its links and Python examples are checked with those of all pages.
-
-What it shows of real peers is checked in `tests/peers`.
-"""
+"""The README: what it shows is what happens. Its links and Python examples are checked with those of all pages."""
 
 from __future__ import annotations
 
