@@ -41,7 +41,7 @@ IMPORTED = {
     **dict.fromkeys(("Model", "NullKeepingModel", "constant", "describe"), BASE),
     **dict.fromkeys(("Constant", "Integer", "Number", "Opt", "OptNull", "SchemaObject"), TYPES),
     **dict.fromkeys(("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "Union"), "typing"),
-    **dict.fromkeys(("Field", "StrictBool"), "pydantic"),
+    **dict.fromkeys(("ConfigDict", "Field", "StrictBool"), "pydantic"),
     "TypeAliasType": "typing_extensions",
     "WORDS": "dragoman_spec._words",
 }
@@ -258,7 +258,7 @@ def _dialect(node: Schema) -> Schema:
     if node.get("type") == "object" and not node.keys() & {"properties", "additionalProperties"}:
         result["additionalProperties"] = {}
     for keyword in ("items", "additionalProperties"):
-        if keyword in node:
+        if isinstance(node.get(keyword), dict):
             result[keyword] = _dialect(node[keyword])
     if "anyOf" in node:
         result["anyOf"] = [_dialect(mark_constant(arm)) for arm in node["anyOf"]]
@@ -313,6 +313,7 @@ def _template_data(
             for member in members
             if (words := beside.words.field(name, member, schema.revision))
         }
+        facts[own]["closed"] = node.get("additionalProperties") is False
         facts[own]["is_json_schema"] = is_json_schema(name, schema)
         facts[own]["fills"] = beside.fills.get(schema.revision, {}).get(name, {})
         facts[own]["carried"] = sorted(CARRIED & members.keys()) if name in CARRIERS else []

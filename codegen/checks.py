@@ -66,7 +66,7 @@ class Checks:
             case Literal(values):
                 return _literal(values, v)
             case Union(arms):
-                return " or ".join(f"({self.expression(arm, v)})" for arm in arms)
+                return " or ".join(f"({self.expression(arm, v)})" for arm in arms) or "False"
             case Array():
                 return self._array(type_, v)
             case Object():
@@ -99,7 +99,10 @@ class Checks:
         self._depth += 1
         key, item = f"k{self._depth}", f"i{self._depth}"
         inner = self.expression(type_.extra, item)
-        if inner != "True":
+        if inner == "False":
+            names = ", ".join(map(repr, type_.fields))
+            parts.append(f"{v}.keys() <= {{{names}}}" if names else f"not {v}")
+        elif inner != "True":
             known = f" if {key} not in {tuple(type_.fields)!r}" if type_.fields else ""
             quick = None if known else _of_one_type(inner, item, f"{v}.values()")
             parts.append(quick or f"all({inner} for {key}, {item} in {v}.items(){known})")

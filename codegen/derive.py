@@ -15,12 +15,12 @@ from codegen.actions import CHECK, declares
 from codegen.arms import Arms
 from codegen.cosmetic import cosmetic_fields, cosmetic_values
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
-from codegen.moves import arranged, left_and_come
+from codegen.moves import arranged, left_and_come, most_like
 from codegen.names import path_of, snake
 from codegen.overlay import NO_INSTEAD, Change, Decision, Instead, Overlay
 from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
 from codegen.protocol import read_roles
-from codegen.rulings import check_arguments, check_copy, check_other, check_verb
+from codegen.rulings import check_arguments, check_copy, check_factor, check_other, check_verb
 from codegen.sites import Parts, Site
 from codegen.type_facts import fits, json_type, words, words_all
 
@@ -154,7 +154,7 @@ class Derivation:
         source = there.shape
         names = self._renamed_fields(site, source, target)
         parts = Parts(owners=there.owners)
-        self._ask_moves(source, target, site, names)
+        parts.asked = self._ask_moves(source, target, site, names)
         self._known(source, target, site, names, parts)
         self._new(source, target, site, names, parts)
         guarded = (self.profile == "strict" or self.direction == "down") and isinstance(source.extra, Anything)
@@ -200,13 +200,14 @@ class Derivation:
                 elif (method := self._arms.new_method(self.methods, new, member, target.fields[new])) is not None:
                     parts.facts[new] = method
                 else:
-                    parts.members[new] = self._member(member, target.fields[new], below)
+                    factor = self._factor(site, old, new) if old != new else 1
+                    parts.members[new] = self._member(member, target.fields[new], below, factor)
             elif self._names_revision(old, member):
                 self._kept(below, target)
-                self._ask_moved(old, source, target, site)
+                self._ask_moved(old, source, target, site, parts.asked)
                 parts.forgotten.append(old)
             elif not self._kept(below, target):
-                self._ask_moved(old, source, target, site)
+                self._ask_moved(old, source, target, site, parts.asked)
                 parts.drops.append(old)
                 value = self._restored(member, below)
                 if value is not None:
@@ -217,29 +218,46 @@ class Derivation:
         says = name.rpartition("/")[2] == read_roles().revision and member.required
         return says and member.type == Scalar(frozenset({"string"}))
 
-    def _ask_moved(self, old: str, source: Object, target: Object, site: Site) -> None:
-        """Ask about a field that goes where a new one of the same type comes beside it: is it the same one?"""
-        if self.direction == "down" or not isinstance(target.extra, Anything):
+    def _ask_moved(self, old: str, source: Object, target: Object, site: Site, asked: set[str]) -> None:
+        """Ask about a field that goes where a new one comes beside it: is it the same one?"""
+        if self.direction == "down" or not isinstance(target.extra, Anything | Union):
             return
-        gone = source.fields[old].type
-        new = [name for name, member in target.fields.items() if name not in source.fields]
-        like = [name for name in sorted(new) if self._arms.same_type(gone, target.fields[name].type)]
-        if like:
-            entry = {"what": "field", "old": old, "new": like[0], "at": site.at}
-            self.ask(
-                "renamed", site.along([old], like[:1]), f"{', '.join(like)} is of the same type", ("rename", entry)
-            )
+        if old in asked:
+            return
+        new = {n: member for n, member in target.fields.items() if n not in source.fields and n not in asked}
+        like = most_like(old, source.fields[old], new, self._arms.same_type)
+        if like is not None:
+            entry = {"what": "field", "old": old, "new": like.name, "at": site.at}
+            self.ask("renamed", site.along([old], [like.name]), like.hint, ("rename", entry))
 
-    def _ask_moves(self, source: Object, target: Object, site: Site, names: Mapping[str, str]) -> None:
-        """Ask about fields that one object lost and another one beside it, above it or in it got."""
-        if self.direction == "down" or not isinstance(target.extra, Anything):
-            return
-        for old, new in left_and_come(self.source, self.target, source, target, self._arms.same_type):
+    def _ask_moves(self, source: Object, target: Object, site: Site, names: Mapping[str, str]) -> set[str]:
+        """Ask about fields that one object lost and another one beside it, above it or in it got.
+
+        Returns:
+            The fields of this object that are asked about.
+        """
+        asked: set[str] = set()
+        if self.direction == "down" or not isinstance(target.extra, Anything | Union):
+            return asked
+        for old, new, hint in left_and_come(self.source, self.target, source, target, self._arms.same_type):
             if old[0] not in names or len(old) > 1:
                 entry = {"at": site.at, "old": list(old), "new": list(new)}
-                self.ask("moved", site.along(old, new), f"{'.'.join(new)} has the same name and type", ("move", entry))
+                self.ask("moved", site.along(old, new), hint, ("move", entry))
+                asked |= {old[0], new[0]} - (source.fields.keys() & target.fields.keys())
+        return asked
 
-    def _member(self, source: Field, target: Field, site: Site) -> Member:
+    def _factor(self, site: Site, old: str, new: str) -> int:
+        """What the older number of a field is multiplied by, as its `[[rename]]` says."""
+        names = (old, new) if self.direction == "up" else (new, old)
+        found = [one for one in self.overlay.renames if site.at in one.at and (one.old, one.new) == names]
+        return found[0].factor if found else 1
+
+    def _member(self, source: Field, target: Field, site: Site, factor: int = 1) -> Member:
+        if factor != 1:
+            check_factor(self.overlay, source.type, target.type, self.source, self.target, site.at)
+            times, over = (factor, 1) if self.direction == "up" else (1, factor)
+            scaled = Action("scale", {"times": times, "over": over, CHECK: target.type})
+            return Member(Work(before=scaled), optional=not source.required, needed=source.required and target.required)
         work = self.work(source.type, target.type, site)
         one, two = self.source.resolve(source.type), self.target.resolve(target.type)
         both_objects = isinstance(one, Object) and isinstance(two, Object)

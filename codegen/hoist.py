@@ -72,7 +72,7 @@ def _paths(node: Schema, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
     for name, child in node.get("properties", {}).items():
         yield from _paths(child, (*path, "properties", name))
     for keyword in ("items", "additionalProperties"):
-        if keyword in node:
+        if isinstance(node.get(keyword), dict):
             yield from _paths(node[keyword], (*path, keyword))
     for index, arm in enumerate(node.get("anyOf", [])):
         yield from _paths(arm, (*path, "anyOf", str(index)))

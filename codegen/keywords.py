@@ -44,6 +44,7 @@ COMPARED = LIMITS | SHAPES
 ANNOTATIONS = frozenset(
     {
         "$comment",
+        "$schema",
         "contentEncoding",
         "contentMediaType",
         "default",
@@ -57,6 +58,13 @@ ANNOTATIONS = frozenset(
     }
 )
 """Left out: no value is more or less valid for them. `format` is one of them in both dialects that MCP uses."""
+
+SAYS_NOTHING: tuple[tuple[str, object], ...] = (
+    ("propertyNames", {"type": "string"}),
+    ("propertyNames", {}),
+    ("uniqueItems", False),
+)
+"""Left out: keywords with a value that every JSON value satisfies."""
 
 _NUMBERS = frozenset({"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"})
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
-from codegen.model import Anything, Array, Field, Literal, Method, Object, Ref, Scalar, Spec, Type, Union
+from codegen.model import NEVER, Anything, Array, Field, Literal, Method, Object, Ref, Scalar, Spec, Type, Union
 from codegen.normalise import Normalised, read_normalised
 from codegen.overlay import read_table
 from codegen.places import Places
@@ -110,8 +110,9 @@ def _type(node: Schema) -> Type:
 def _object(node: Schema) -> Object:
     required = node.get("required", [])
     fields = {name: Field(_type(child), name in required) for name, child in node.get("properties", {}).items()}
-    extra = _type(node.get("additionalProperties", {}))
-    return Object(fields, extra, "additionalProperties" in node and bool(fields))
+    closed = node.get("additionalProperties") is False
+    extra = NEVER if closed else _type(node.get("additionalProperties", {}))
+    return Object(fields, extra, not closed and "additionalProperties" in node and bool(fields))
 
 
 def _methods(revision: str, definitions: dict[str, Type], unions: Mapping[str, str]) -> dict[str, Method]:

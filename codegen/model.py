@@ -80,6 +80,10 @@ class Union:
     arms: tuple[Type, ...]
 
 
+NEVER = Union(())
+"""No value at all: what the other keys of a closed object may hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ref:
     """A definition, by name."""

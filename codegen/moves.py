@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 
 from codegen.model import Field, Object, Ref, Spec, Type
 from codegen.overlay import Overlay
 from codegen.plan import Moved
+from codegen.type_facts import words
 
 Path = tuple[str, ...]
+RESEMBLANCE = 0.6
+"""How alike the names of two fields in different places have to be for a question."""
 SameType = Callable[[Type, Type], bool]
 
 
@@ -49,8 +53,35 @@ def arranged(overlay: Overlay, direction: str, at: str, spec: Spec, source: Obje
     return Arranged(shape, tuple(moves), owners)
 
 
-def left_and_come(source: Spec, target: Spec, one: Object, two: Object, same: SameType) -> Iterator[tuple[Path, Path]]:
-    """Ways that a field may have gone: it is gone from one place, and one of its name and type came in another.
+@dataclass(frozen=True, slots=True)
+class Like:
+    """A new field that may be one that is gone, and what speaks for it or against it, for a person."""
+
+    name: str
+    hint: str
+
+
+def most_like(old: str, gone: Field, new: Mapping[str, Field], same: SameType) -> Like | None:
+    """Which of the new fields of an object may be one that is gone: the nearest by type, then by name, if one came."""
+    ranked = sorted(new, key=lambda name: (not same(gone.type, new[name].type), -_resemblance(old, name), name))
+    alike = [name for name in ranked if same(gone.type, new[name].type)]
+    if not ranked:
+        return None
+    if alike:
+        return Like(alike[0], f"{', '.join(alike)} is of the same type")
+    first = ranked[0]
+    others = f" (so are {', '.join(ranked[1:])})" if ranked[1:] else ""
+    return Like(
+        first, f"{first} is new here{others}, of another type: {words(gone.type)} became {words(new[first].type)}"
+    )
+
+
+def left_and_come(
+    source: Spec, target: Spec, one: Object, two: Object, same: SameType
+) -> Iterator[tuple[Path, Path, str]]:
+    """Ways that a field may have gone: it is gone from one place, and one like it came in another, with a hint.
+
+    Like it is what has its name, whatever its type, or a similar one.
 
     Args:
         source: The revision of *one*.
@@ -64,8 +95,16 @@ def left_and_come(source: Spec, target: Spec, one: Object, two: Object, same: Sa
         for new in (path for path in after if path not in before):
             beside = old[:-1] == new[:-1]
             renamed = len(old) == len(new) == 2 and old[:1] not in after and new[:1] not in before
-            if old[-1] == new[-1] and not beside and not renamed and same(before[old].type, after[new].type):
-                yield old, new
+            if _resemblance(old[-1], new[-1]) >= RESEMBLANCE and not beside and not renamed:
+                name = "the same name" if old[-1] == new[-1] else "a similar name"
+                types = before[old].type, after[new].type
+                kind = "type" if same(*types) else f"another type: {words(types[0])} became {words(types[1])}"
+                yield old, new, f"{'.'.join(new)} has {name} and {kind}"
+
+
+def _resemblance(one: str, other: str) -> float:
+    """How alike two names are, from 0 to 1: `taskHint` and `task` are, by what they begin with."""
+    return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio()
 
 
 def _may_make(spec: Spec, shape: Object, path: Path) -> bool:

@@ -118,7 +118,7 @@ def _silent(node: Schema) -> Schema:
     """A plain node without the words that an object is open: that is so anyway."""
     result = {key: value for key, value in node.items() if not (key == "additionalProperties" and value == {})}
     for keyword in ("items", "additionalProperties"):
-        if keyword in result:
+        if isinstance(result.get(keyword), dict):
             result[keyword] = _silent(result[keyword])
     if "anyOf" in result:
         result["anyOf"] = [_silent(arm) for arm in result["anyOf"]]
@@ -163,7 +163,7 @@ def _tag_unions(
         return {"anyOf": [union, *others]} if others else union
     result = dict(node)
     for keyword in ("items", "additionalProperties"):
-        if keyword in node:
+        if isinstance(node.get(keyword), dict):
             result[keyword] = _tag_unions(node[keyword], definitions, unions)
     if "properties" in node:
         result["properties"] = {

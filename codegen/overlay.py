@@ -114,6 +114,8 @@ class Rename:
     new: str
     reason: str
     at: tuple[str, ...] = ("",)
+    factor: int = 1
+    """For numbers whose unit changed with the name: what the older number is multiplied by."""
 
 
 @dataclass(frozen=True, slots=True)

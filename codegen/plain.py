@@ -9,13 +9,14 @@ makes the form that models are made from. Must not live here: names for what has
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import reduce
 from itertools import combinations
 from types import MappingProxyType
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
-from codegen.keywords import ANNOTATIONS, COMPARED, LIMITS, TOLD_OF
+from codegen.keywords import ANNOTATIONS, COMPARED, LIMITS, SAYS_NOTHING, TOLD_OF
 from codegen.names import escaped, unescaped
 from codegen.naming import PREFIX as PREFIX
 from codegen.naming import definition_of
@@ -81,6 +82,7 @@ class _Reader:
             return {}
         if not isinstance(node, dict):
             raise UnknownSchemaForm(self.revision, pointer, f"{node!r} in place of a schema")
+        node = {key: value for key, value in node.items() if (key, value) not in SAYS_NOTHING}
         unknown = sorted(node.keys() - COMPARED - ANNOTATIONS)
         if unknown:
             raise UnknownSchemaForm(self.revision, pointer, f"the keyword {', '.join(map(repr, unknown))}")
@@ -88,10 +90,7 @@ class _Reader:
         if "$ref" in node:
             return self._reference(self._only(node, pointer, "$ref")["$ref"], pointer)
         if "allOf" in node:
-            places: dict[str, str] = {}
-            return self._object(
-                self._merge(self._only(node, pointer, "allOf")["allOf"], pointer, places), pointer, places
-            )
+            return self._all(self._only(node, pointer, "allOf")["allOf"], pointer)
         for keyword in ("anyOf", "oneOf"):
             if keyword in node:
                 return self._alternatives(self._only(node, pointer, keyword)[keyword], keyword, pointer)
@@ -105,6 +104,20 @@ class _Reader:
         if node.keys() != {keyword}:
             raise UnknownSchemaForm(self.revision, pointer, f"{keyword} beside {sorted(node.keys() - {keyword})}")
         return node
+
+    def _all(self, parts: list[Any], pointer: str) -> Schema:
+        """What says all that each part says: objects have the fields of all, other values the narrowest limits."""
+        if not any(self._is_object(part) for part in parts) or len(parts) == 1:
+            read = [self.read(part, f"{pointer}/allOf/{index}") for index, part in enumerate(parts)]
+            return reduce(lambda one, other: self._narrow(one, other, pointer), read)
+        places: dict[str, str] = {}
+        return self._object(self._merge(parts, pointer, places), pointer, places)
+
+    def _is_object(self, node: Any) -> bool:
+        """Whether a part of an `allOf` is an object: what an object is not may be merged with no other."""
+        if isinstance(node, dict) and "$ref" in node:
+            node = self.schema["$defs"].get(definition_of(str(node["$ref"]))[0])
+        return isinstance(node, dict) and (node.get("type") == "object" or "allOf" in node or "properties" in node)
 
     def _alternatives(self, arms: list[Any], keyword: str, pointer: str) -> Schema:
         if not arms:
@@ -179,9 +192,7 @@ class _Reader:
         required = sorted(set(node.get("required", [])))
         properties |= {name: {} for name in required if name not in properties}
         extra = node.get("additionalProperties", {})
-        if extra is False:
-            raise UnknownSchemaForm(self.revision, pointer, "additionalProperties: false")
-        value = self.read(extra, f"{pointer}/additionalProperties")
+        value = {} if extra is False else self.read(extra, f"{pointer}/additionalProperties")
         if value and properties:
             raise UnknownSchemaForm(self.revision, pointer, "an object with properties whose other keys are typed")
         result: Schema = {"type": "object"}
@@ -189,11 +200,12 @@ class _Reader:
             result |= {"properties": dict(sorted(properties.items())), "required": required}
         if value or (properties and "additionalProperties" in node):
             result["additionalProperties"] = value
-        return result
+        return result if extra is not False else result | {"additionalProperties": False}
 
     def _merge(self, parts: list[Schema], pointer: str, places: dict[str, str]) -> Schema:
         """One object schema that says what all parts say; *places* gets where each property stands."""
         merged: Schema = {"type": "object", "properties": {}, "required": []}
+        closed: list[Collection[str]] = []
         for index, part in enumerate(parts):
             node, here = part, f"{pointer}/allOf/{index}"
             if "$ref" in part:
@@ -202,8 +214,9 @@ class _Reader:
             inner: dict[str, str] = {}
             node = self._merge(node["allOf"], here, inner) if "allOf" in node else node
             ruled = ANNOTATIONS | {"type", "properties", "required", "additionalProperties"}
-            opened = node.get("additionalProperties", {}) in ({}, True)
-            if node.get("type") != "object" or not opened or node.keys() - ruled:
+            node = {key: value for key, value in node.items() if (key, value) not in SAYS_NOTHING}
+            others = node.get("additionalProperties", {})
+            if node.get("type") != "object" or others not in ({}, True, False) or node.keys() - ruled:
                 raise UnknownSchemaForm(self.revision, here, "an allOf of something other than open objects")
             for name, child in node.get("properties", {}).items():
                 known = merged["properties"].get(name, {})
@@ -212,7 +225,33 @@ class _Reader:
                 if merged["properties"][name] == child or name not in places:
                     places[name] = place
             merged["required"] = sorted({*merged["required"], *node.get("required", [])})
-        return merged
+            if others is False:
+                closed.append(node.get("properties", {}).keys())
+        return self._closed(merged, closed, pointer) if closed else merged
+
+    def _closed(self, merged: Schema, closed: list[Collection[str]], pointer: str) -> Schema:
+        """A merged object of which parts are closed: what one of those does not name cannot be there."""
+        properties = {k: child for k, child in merged["properties"].items() if all(k in names for names in closed)}
+        if impossible := sorted(set(merged["required"]) - properties.keys()):
+            raise UnknownSchemaForm(
+                self.revision, pointer, f"an allOf that both asks for {impossible[0]} and forbids it"
+            )
+        return {**merged, "properties": properties, "additionalProperties": False}
+
+    def _extends(self, narrow: Schema, wide: Schema) -> bool:
+        """Whether two references are to open objects of which the one has all that the other has, and perhaps more."""
+        if not narrow.keys() == wide.keys() == {"$ref"}:
+            return False
+        own, base = (self.schema["$defs"][definition_of(node["$ref"])[0]] for node in (narrow, wide))
+        known = {"type", "properties", "required", "additionalProperties"} | ANNOTATIONS
+        if (own.keys() | base.keys()) - known or not own.get("type") == base.get("type") == "object":
+            return False
+        if not all(node.get("additionalProperties", {}) in ({}, True) for node in (own, base)):
+            return False
+        fields = base.get("properties", {})
+        return all(own.get("properties", {}).get(name) == child for name, child in fields.items()) and set(
+            base.get("required", [])
+        ) <= set(own.get("required", []))
 
     def _narrow(self, one: Schema, other: Schema, pointer: str) -> Schema:
         """What satisfies both; only where one says all that the other says."""
@@ -224,7 +263,21 @@ class _Reader:
             values = _constant_values(narrow)
             if wide.keys() == {"type"} and values is not None and all(_is_of(v, wide["type"]) for v in values):
                 return narrow
+            if self._extends(narrow, wide):
+                return narrow
+        kinds = {str(node.get("type")) for node in (one, other)}
+        if (one.keys() | other.keys()) <= LIMITS | {"type"} and (len(kinds) == 1 or kinds == {"integer", "number"}):
+            return {"type": min(kinds), **_tightest(one, other)}
         raise UnknownSchemaForm(self.revision, pointer, f"an allOf that asks for {one} and for {other}")
+
+
+def _tightest(one: Schema, other: Schema) -> Schema:
+    """The limits of two scalars at once."""
+    found = {}
+    for limit in sorted((one.keys() | other.keys()) & LIMITS):
+        said = [node[limit] for node in (one, other) if limit in node]
+        found[limit] = max(said) if "min" in limit.lower() else min(said)
+    return found
 
 
 def _kinds(kinds: list[str]) -> list[str]:
@@ -269,7 +322,8 @@ def _flat_arms(definitions: Mapping[str, Schema], node: Schema) -> Iterator[Sche
 
 
 def _open(node: Schema, keyword: str, definitions: Mapping[str, Schema], assumed: frozenset[str]) -> bool:
-    return node.keys() <= {"type", keyword} and _is_anything(node.get(keyword, {}), definitions, assumed)
+    opened = node.get(keyword) is not False and node.keys() <= {"type", keyword}
+    return opened and _is_anything(node.get(keyword, {}), definitions, assumed)
 
 
 def _union(arms: list[Schema]) -> Schema:

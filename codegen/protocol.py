@@ -91,6 +91,17 @@ def read_prose(path: Path = DATA) -> Prose:
     return Prose(tuple(table["capability"]), tuple(table["error_code"]), tuple(table["fill"]))
 
 
+@cache
+def _revisions_named() -> frozenset[str]:
+    texts = [file.read_text(encoding="utf-8") for file in sorted(DATA.parent.glob("*.toml"))]
+    return frozenset(re.findall(r"20\d\d-\d\d-\d\d", "\n".join(texts)))
+
+
+def is_whole(revisions: Collection[str]) -> bool:
+    """Whether a tree has all revisions that the tables in `data/` name; in a part of it, some entries are for none."""
+    return _revisions_named() <= set(revisions)
+
+
 def check_prose(prose: Prose, specs: Sequence[Spec], schemas: Sequence[Normalised]) -> None:
     """Make sure that every entry is used.
 

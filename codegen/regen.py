@@ -34,10 +34,10 @@ from codegen.normalise import read_normalised
 from codegen.nulls import render_nulls
 from codegen.overlay import parse_overlay, read_overlay
 from codegen.pins import check_pins
-from codegen.protocol import filled_in, read_prose
+from codegen.protocol import filled_in, is_whole, read_prose
 from codegen.registry import NOTICE, render_registry
-from codegen.skeleton import add_entries, undecided_error
-from codegen.step_plan import METHODS_GONE, StepPlan, plan_step
+from codegen.skeleton import add_entries, has_defaults, undecided_error
+from codegen.step_plan import StepPlan, plan_step
 from codegen.steps import render_steps
 from codegen.words import check_words, missing_words, read_words
 
@@ -141,7 +141,8 @@ def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:
     rules = [rule for revision in pins for rule in read_overlay(root, revision).rules]
     eras = {revision: pin.era for revision, pin in pins.items()}
     words = read_words()
-    check_words(words, schemas)
+    if is_whole(pins):
+        check_words(words, schemas)
     prose = read_prose()
     fills = {schema.revision: filled_in(schema, prose) for schema in schemas}
     beside = Beside(words, fills, find_counterparts(schemas, plans))
@@ -169,8 +170,7 @@ def plan_steps(root: Path, specs: Sequence[Spec], *, accept_defaults: bool) -> t
             path = plan.overlay.path
             file = root / path
             before = file.read_text(encoding="utf-8") if file.is_file() else ""
-            # Without its methods a revision refuses everything: no default is safe.
-            accepted = accept_defaults and all(change.kind != METHODS_GONE for change in plan.undecided)
+            accepted = accept_defaults and has_defaults(plan.undecided)
             text = add_entries(before, plan, complete=accepted)
             if not accepted:
                 raise undecided_error(plan, text)

@@ -19,7 +19,7 @@ from codegen.facts import Json, Made, Source, check_entries, derive_facts, sourc
 from codegen.model import Spec
 from codegen.names import module_name
 from codegen.normalise import Normalised
-from codegen.protocol import check_prose, envelopes, error_codes, input_entries, method_entries, read_prose
+from codegen.protocol import check_prose, envelopes, error_codes, input_entries, is_whole, method_entries, read_prose
 from codegen.words import NO_WORDS, Words
 
 TEMPLATES = Path(__file__).parent / "templates" / "dragoman_spec"
@@ -47,12 +47,14 @@ def render_registry(
     """
     environment = _environment()
     prose = read_prose()
-    check_prose(prose, specs, schemas)
+    whole = is_whole(digests)
+    if whole:
+        check_prose(prose, specs, schemas)
     output: dict[str, str] = {}
     for name in ("revisions.py", "conversions.py"):
         output[f"dragoman_spec/{name}"] = environment.get_template(f"{name}.jinja").render(notice=NOTICE, eras=eras)
     sources = [source_of(spec, schema, eras[spec.revision], prose) for spec, schema in zip(specs, schemas, strict=True)]
-    output["dragoman_spec/_facts.py"] = render_facts(sources, read_entries())
+    output["dragoman_spec/_facts.py"] = render_facts(sources, read_entries(), whole=whole)
     for spec, schema in zip(specs, schemas, strict=True):
         module = module_name(spec.revision)
         facts = {"notice": NOTICE, "revision": spec.revision, "module": module, "digest": digests[spec.revision]}
@@ -71,13 +73,14 @@ def render_registry(
     return output
 
 
-def render_facts(sources: Sequence[Source], entries: Sequence[Entry]) -> str:
-    """Render the table of facts.
+def render_facts(sources: Sequence[Source], entries: Sequence[Entry], *, whole: bool = True) -> str:
+    """Render the table of facts; where not all revisions are there, entries may be of no use.
 
     Raises:
         UnusedDecision: An entry is of no use, or contradicts another one.
     """
-    check_entries(sources, entries)
+    if whole:
+        check_entries(sources, entries)
     facts = {source.revision: derive_facts(source, entries) for source in sources}
     return _environment().get_template("_facts.py.jinja").render(notice=NOTICE, facts_by_revision=facts)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codegen.errors import UnusedDecision
-from codegen.model import Array, Ref, Spec, Type
+from codegen.model import Array, Ref, Scalar, Spec, Type
 from codegen.overlay import Cosmetic, Decision, Overlay
 from codegen.type_facts import accepts, fits, words
 
@@ -69,6 +69,16 @@ def check_copy(overlay: Overlay, decision: Decision, copied: Type | None, wanted
         found = "no such field" if copied is None else words(copied)
         said = f"{place} takes {words(wanted)}; {decision.arguments.get('field')!r} is {found}"
         raise UnusedDecision(overlay.path, decision.name, said)
+
+
+def check_factor(overlay: Overlay, one: Type, two: Type, source: Spec, target: Spec, place: str) -> None:
+    """Make sure that what is multiplied is a number, before and after."""
+    for spec, type_ in ((source, one), (target, two)):
+        kind = spec.resolve(type_)
+        if not isinstance(kind, Scalar) or not kind.types <= {"integer", "number"}:
+            raise UnusedDecision(
+                overlay.path, f"rename at {place}", f"a `factor` is for numbers, not for {words(kind)}"
+            )
 
 
 def check_other(overlay: Overlay, decision: Decision, arm: Type, target: Spec) -> str:

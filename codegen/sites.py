@@ -60,5 +60,7 @@ class Parts:
     named_in: list[str] = field(default_factory=list)
     demands: list[str] = field(default_factory=list)
     entries: dict[str, str] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+    """Fields of which it has been asked already whether they have moved."""
     owners: Mapping[str, str] = field(default_factory=dict)
     """The definitions of members that moves write anew, by field."""

@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from codegen.errors import UndecidedChange
 from codegen.model import Spec
 from codegen.overlay import Change
 from codegen.questions import Question, ask_once
-from codegen.step_plan import StepPlan
+from codegen.step_plan import METHODS_GONE, StepPlan
 from codegen.type_facts import accepts
 
 VERBS = {
     "arm-removed": "text-block | as | drop-item | map-value | refuse | keep",
     "field-removed": "keep | drop",
-    "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | refuse | keep",
+    "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | as-list | first-item | refuse | keep",
     "required": "default | copy-of | digest | refuse",
     "renamed": "apart",
     "moved": "apart",
     "methods-gone": "gone",
 }
+UNITS = ("Ms", "Millis", "Milliseconds", "Seconds", "Secs", "Minutes", "Bytes", "Kb", "Percent")
 LINE = 118
 SAFE_REASON = "Safe default, taken by --accept-defaults."
 
@@ -32,12 +33,16 @@ SAFE_REASON = "Safe default, taken by --accept-defaults."
 def undecided_error(plan: StepPlan, skeleton: str) -> UndecidedChange:
     """The error that lists what a person has to decide; *skeleton* is the overlay's text with an entry for each."""
     path = plan.overlay.path
-    remedy = (
-        f"Rule on each: its entry is at the end of {path}, with `do` and `reason` to fill in. Or run "
-        "`nox -s regen -- --accept-defaults` to take the safe default for all of them, marked as not reviewed."
-    )
+    remedy = f"Rule on each: its entry is at the end of {path}, with `do` and `reason` to fill in."
+    if has_defaults(plan.undecided):
+        remedy += " Or run `nox -s regen -- --accept-defaults` to take safe defaults for all, marked as not reviewed."
     changes = [str(question) for question in ask_once(plan.undecided)]
     return UndecidedChange(plan.newer.revision, changes, remedy, overlay=path, skeleton=skeleton)
+
+
+def has_defaults(changes: Sequence[Change]) -> bool:
+    """Whether there is a safe default for all: without its methods a revision refuses everything."""
+    return all(change.kind != METHODS_GONE for change in changes)
 
 
 def add_entries(text: str, plan: StepPlan, *, complete: bool) -> str:
@@ -109,7 +114,14 @@ def _instead(question: Question) -> list[str]:
     places = [str(change.instead[1]["at"]) for change in question.changes if "at" in entry]
     said = [f"# {key} = {json.dumps(value)}" for key, value in entry.items() if key != "at"]
     said += [f"# at = {_places(places)}".replace("\n", "\n# ")] if places else []
+    said += ["# factor = 1000  # if it is a number in another unit; else without this line"] if _is_unit(entry) else []
     return ["# If it is the same, write in the place of this entry:", f"# [[{table}]]", *said, '# reason = ""']
+
+
+def _is_unit(entry: Mapping[str, object]) -> bool:
+    """Whether a new name of a field says a unit: `ttl`, and then `ttlMs`."""
+    old, new = str(entry.get("old")), str(entry.get("new"))
+    return any(name.endswith(UNITS) for name in (old, new)) and entry.get("what") == "field"
 
 
 def safe_default(change: Change, plan: StepPlan) -> list[str]:

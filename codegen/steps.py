@@ -41,7 +41,7 @@ def render_steps(plans: list[StepPlan], rules: list[Rule], digests: Mapping[str,
         Unformatted Python by path below `generated/`.
     """
     templates = environment(TEMPLATES)
-    revisions = [plans[0].older.revision, *(plan.newer.revision for plan in plans)] if plans else []
+    revisions = sorted(digests)
     steps = [(plan.older.revision, module_name(plan.newer.revision)) for plan in plans]
     facts = {
         "notice": NOTICE,

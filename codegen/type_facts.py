@@ -146,4 +146,4 @@ def words(type_: Type) -> str:
 
 def words_all(types: Iterable[Type]) -> str:
     """Several types in a few words."""
-    return " | ".join(words(type_) for type_ in types)
+    return " | ".join(words(type_) for type_ in types) or "nothing"

@@ -159,8 +159,10 @@ class Model(BaseModel, metaclass=Metaclass):
         own.pop("title", None)
         if cls.__doc__:
             own["description"] = cls.__doc__.partition("\n\n")[0]
+        members, names = own["properties"], {name: field.alias or name for name, field in cls.model_fields.items()}
+        by_alias = all(alias in members for alias in names.values())
         for name, field in cls.model_fields.items():
-            member = own["properties"][field.alias or name]
+            member = members[names[name] if by_alias else name]
             member.pop("title", None)
             if member.get("default", ...) is None:
                 del member["default"]

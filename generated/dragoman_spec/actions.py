@@ -226,6 +226,55 @@ def join_text(value: Any, at: At, out: Losses, *, separator: str) -> Any:
     return separator.join(value)
 
 
+@action("value", losses=["rewritten"], checked=True)
+def split_text(value: Any, at: At, out: Losses, *, separator: str, check: Check) -> Any:
+    """A list of strings of one string: the other way of `join-text`."""
+    if check(value):
+        return value
+    if not isinstance(value, str):
+        raise wrong(at, "a string", value)
+    out.add(at, "rewritten", value)
+    return value.split(separator)
+
+
+@action("value", losses=["rewritten"], checked=True)
+def as_list(value: Any, at: At, out: Losses, *, check: Check) -> Any:
+    """A list of one value, where the target wants a list."""
+    if check(value):
+        return value
+    if not check([value]):
+        raise without_counterpart(at, value)
+    return [value]
+
+
+@action("value", losses=["truncated"], gone=True, checked=True)
+def first_item(value: Any, at: At, out: Losses, *, check: Check) -> Any:
+    """The first item of a list that the target accepts, where it wants one value; nothing of a list that has none."""
+    if check(value):
+        return value
+    if not isinstance(value, list):
+        raise without_counterpart(at, value)
+    fitting = [number for number, item in enumerate(value) if check(item)]
+    if len(value) > 1 or not fitting:
+        out.add(at, "truncated", value[: fitting[0]] + value[fitting[0] + 1 :] if fitting else value)
+    return value[fitting[0]] if fitting else GONE
+
+
+@action("value", losses=["rewritten"], checked=True)
+def scale(value: Any, at: At, out: Losses, *, times: int, over: int, check: Check) -> Any:
+    """A number in another unit; rounded down, which is a loss, where the target takes no fraction of it."""
+    if type(value) not in (int, float):
+        raise wrong(at, "a number", value)
+    whole, rest = divmod(value * times, over)
+    scaled = whole if type(value) is int and not rest else value * times / over if rest else float(whole)
+    if rest and not check(scaled):
+        out.add(at, "rewritten", value)
+        scaled = int(whole)
+    if not check(scaled):
+        raise without_counterpart(at, value)
+    return scaled
+
+
 @action("value")
 def digest(value: dict[str, Any], at: At, out: Losses, *, of: str) -> str:
     """A short name that is always the same for the same value of the field *of*."""

@@ -295,7 +295,7 @@ def test_an_arm_finds_itself_by_its_name_where_it_has_no_tag() -> None:
     older, newer = {"It": any_of(ref("A"), STRING)}, {"It": any_of(STRING, ref("A"))}
     way = derivation({**older, "A": object_of("a", a=STRING)}, {**newer, "A": object_of("b", b=INTEGER)})
     way.pair("It", "It")
-    assert asked(way) == ["required A.b"]
+    assert asked(way) == ["renamed A.a", "required A.b"]
 
 
 def test_an_arm_in_place_finds_the_one_that_shares_most_with_it() -> None:
@@ -351,20 +351,33 @@ def test_a_part_that_is_no_object_has_no_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gone", "come", "is_asked"),
+    ("gone", "come", "hint"),
     [
-        (STRING, STRING, True),
-        (array_of(STRING), array_of(STRING), True),
-        (ref("Text"), ref("Text"), True),
-        (array_of(ref("Text")), array_of(ref("Text")), True),
-        (STRING, INTEGER, False),
-        (ref("Text"), ref("Sound"), False),
-        (array_of(STRING), array_of(INTEGER), False),
-        ({}, {}, False),
+        (STRING, STRING, "b is of the same type"),
+        (array_of(STRING), array_of(STRING), "b is of the same type"),
+        (ref("Text"), ref("Text"), "b is of the same type"),
+        (array_of(ref("Text")), array_of(ref("Text")), "b is of the same type"),
+        (STRING, INTEGER, "b is new here, of another type: string became integer"),
+        (ref("Text"), ref("Sound"), "b is new here, of another type: Text became Sound"),
+        (array_of(STRING), array_of(INTEGER), "b is new here, of another type: list of string became list of integer"),
+        ({}, {}, "b is new here, of another type: any value became any value"),
     ],
 )
-def test_a_field_is_asked_about_where_one_of_its_type_comes(gone: Schema, come: Schema, is_asked: bool) -> None:
-    assert ("renamed It.a" in asked(derive(object_of(a=gone), object_of(b=come)))) is is_asked
+def test_a_field_is_asked_about_where_one_comes_beside_it(gone: Schema, come: Schema, hint: str) -> None:
+    way = derive(object_of(a=gone), object_of(b=come))
+    assert [change.detail for change in way.undecided.values() if change.kind == "renamed"] == [hint]
+
+
+def test_of_several_new_fields_the_one_of_its_type_is_proposed_and_then_the_one_of_its_name() -> None:
+    way = derive(object_of(task=STRING), object_of(a=INTEGER, taskSupport=INTEGER))
+    (change,) = way.undecided.values()
+    assert (change.instead[1]["new"], "(so are a)" in change.detail) == ("taskSupport", True)
+    way = derive(object_of(task=STRING), object_of(a=STRING, taskSupport=INTEGER))
+    assert [change.instead[1]["new"] for change in way.undecided.values()] == ["a"]
+
+
+def test_a_field_that_goes_where_none_comes_is_not_asked_about() -> None:
+    assert asked(derive(object_of(a=STRING, c=STRING), object_of(c=STRING))) == []
 
 
 # --- renames -----------------------------------------------------------------------------------------------------

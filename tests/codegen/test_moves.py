@@ -26,7 +26,8 @@ IN, OUT = object_of(x=STRING, b=object_of(y=STRING)), object_of(b=object_of(x=ST
         (OUT, IN, [(("b", "x"), ("x",))]),
         (object_of(x=STRING), object_of(c=object_of(x=STRING)), [(("x",), ("c", "x"))]),
         (object_of(c=object_of(x=STRING)), object_of(x=STRING), [(("c", "x"), ("x",))]),
-        (IN, object_of(b=object_of(x=INTEGER, y=STRING)), []),
+        (IN, object_of(b=object_of(x=INTEGER, y=STRING)), [(("x",), ("b", "x"))]),
+        (object_of(taskHint=STRING), object_of(c=object_of(task=STRING)), [(("taskHint",), ("c", "task"))]),
         (IN, object_of(b=object_of(z=STRING, y=STRING)), []),
         (object_of(x=STRING, b=object_of(x=STRING)), object_of(b=object_of(x=STRING)), []),
         (object_of(c=object_of(x=STRING)), object_of(d=object_of(x=STRING)), []),
@@ -37,7 +38,23 @@ IN, OUT = object_of(x=STRING, b=object_of(y=STRING)), object_of(b=object_of(x=ST
 def test_ways_that_a_field_may_have_gone(one: Schema, two: Schema, ways: object) -> None:
     older, newer = spec({"A": one}), spec({"A": two}, NEWER)
     shapes = older.definitions["A"], newer.definitions["A"]
-    assert list(left_and_come(older, newer, *shapes, lambda a, b: a == b)) == ways  # type: ignore[arg-type]
+    found = left_and_come(older, newer, *shapes, lambda a, b: a == b)  # type: ignore[arg-type]
+    assert [(old, new) for old, new, _ in found] == ways
+
+
+@pytest.mark.parametrize(
+    ("two", "hint"),
+    [
+        (object_of(c=object_of(task=STRING)), "c.task has the same name and type"),
+        (object_of(c=object_of(task=INTEGER)), "c.task has the same name and another type: string became integer"),
+        (object_of(c=object_of(tasks=STRING)), "c.tasks has a similar name and type"),
+    ],
+)
+def test_a_way_has_a_hint(two: Schema, hint: str) -> None:
+    older, newer = spec({"A": object_of(task=STRING)}), spec({"A": two}, NEWER)
+    shapes = older.definitions["A"], newer.definitions["A"]
+    found = left_and_come(older, newer, *shapes, lambda a, b: a == b)  # type: ignore[arg-type]
+    assert [said for _, _, said in found] == [hint]
 
 
 def test_object_looks_as_if_the_field_stood_where_it_goes() -> None:

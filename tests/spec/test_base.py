@@ -374,3 +374,9 @@ def test_star_import_gives_every_model() -> None:
         _fresh("from dragoman_spec.v2024_11_05 import *; print(Annotated.__name__, len(METHODS) > 20)")
         == "Annotated True"
     )
+
+
+def test_the_json_schema_has_the_names_of_attributes_if_asked() -> None:
+    found = v2025_11_25.Tool.model_json_schema(by_alias=False)
+    assert {"input_schema", "output_schema"} <= found["properties"].keys()
+    assert found["$defs"]["Icon"]["properties"].keys() >= {"mime_type", "src"}

@@ -39,6 +39,8 @@ class State:
     date: str
     subject: str
     schema: Schema = field(repr=False, hash=False, compare=False)
+    fixes: str = ""
+    """Entries for defects of the state that leave no value valid."""
 
     @property
     def predecessor(self) -> str:
@@ -61,7 +63,7 @@ def states() -> tuple[State, ...]:
             except NotASchema:
                 continue  # an empty file, or a reference to what is not there: `pull` says so and changes nothing
             if not any(schema == state.schema for state in found):
-                found.append(State(commit, date[:10], subject, schema))
+                found.append(State(commit, date[:10], subject, schema, _fixes(schema)))
     return tuple(found)
 
 
@@ -71,18 +73,37 @@ def _text(archive: tarfile.TarFile, name: str) -> str:
     return member.read().decode()
 
 
+def _fixes(schema: Schema) -> str:
+    """Repair a time to live that upstream's generator has made of `integer & { minimum: 0 }`."""
+    text = ""
+    for name, node in sorted(schema["$defs"].items()):
+        found = node.get("properties", {}).get("ttl", {})
+        if "allOf" in found:
+            minimum = '{ const = 0, type = "integer" }'
+            text += f"""
+[[fix]]
+pointer = "/$defs/{name}/properties/ttl"
+replace = {{ type = "integer", minimum = 0 }}
+reason = "No value is an object and an integer."
+
+[fix.expect]
+allOf = [{{ type = "object", properties = {{ minimum = {minimum} }}, required = ["minimum"] }}, {{ type = "integer" }}]
+"""
+    return text
+
+
 def as_next_release(state: State, overlay: str = "") -> Made:
     """A state as the release after the one before it."""
-    return _made(state.predecessor, {NEXT: state.schema}, (state.predecessor, NEXT), overlay)
+    return _made(state.predecessor, {NEXT: state}, (state.predecessor, NEXT), overlay)
 
 
 def as_next_state(before: State, state: State, overlay: str = "") -> Made:
     """A state as the release after the state before it."""
-    return _made(state.predecessor, {BEFORE: before.schema, NEXT: state.schema}, (BEFORE, NEXT), overlay)
+    return _made(state.predecessor, {BEFORE: before, NEXT: state}, (BEFORE, NEXT), overlay)
 
 
-def _made(latest: str, schemas: Mapping[str, Schema], step: tuple[str, str], overlay: str) -> Made:
-    """The step between two revisions of a tree that ends with *latest* and *schemas*."""
+def _made(latest: str, states: Mapping[str, State], step: tuple[str, str], overlay: str) -> Made:
+    """The step between two revisions of a tree that ends with *latest* and *states*."""
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         (root / "codegen" / "overlays").mkdir(parents=True)
@@ -90,10 +111,11 @@ def _made(latest: str, schemas: Mapping[str, Schema], step: tuple[str, str], ove
             shutil.copytree(ROOT / "schema" / revision, root / "schema" / revision)
             if (file := ROOT / overlay_path(revision)).is_file():
                 shutil.copy(file, root / overlay_path(revision))
-        for revision, schema in schemas.items():
+        for revision, state in states.items():
             (root / "schema" / revision).mkdir()
-            (root / "schema" / revision / "schema.json").write_text(json.dumps(schema), encoding="utf-8")
-        (root / overlay_path(step[1])).write_text(overlay, encoding="utf-8")
+            (root / "schema" / revision / "schema.json").write_text(json.dumps(state.schema), encoding="utf-8")
+            text = state.fixes + (overlay if revision == step[1] else "")
+            (root / overlay_path(revision)).write_text(text, encoding="utf-8")
         older, newer = (_side(root, revision) for revision in step)
     return made_of(older, newer, overlay)
 

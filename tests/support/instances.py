@@ -155,7 +155,7 @@ class _Maker:
         names = [name for name in (*VENDOR_KEYS, *_python_names(properties)) if name not in properties]
         wanted = (
             self.pick((0, 0, 0, 1, 2) if properties else (0, 1, 2, 3))
-            if (self.extras or not properties) and depth > 0
+            if (self.extras or not properties) and depth > 0 and value is not False
             else 0
         )
         for _ in range(wanted):

@@ -92,6 +92,19 @@ def move(at: str, old: list[str], new: list[str]) -> str:
     return f'\n[[move]]\nat = "{at}"\nold = {old}\nnew = {new}\nreason = "The same in another place."\n'
 
 
+def moved_under_another_name(defs: Schema) -> None:
+    """A boolean becomes one of some strings, in another place."""
+    remove("ToolAnnotations", "readOnlyHint")(defs)
+    add("Tool", readOnly={"enum": ["yes", "no"], "type": "string"})(defs)
+
+
+def result_in_all_of(defs: Schema) -> None:
+    """A response is said to be that of the base, with a result that is narrower than the base's."""
+    narrower = {"type": "object", "properties": {"result": {"$ref": "#/$defs/ListToolsResult"}}, "required": ["result"]}
+    defs["ListToolsResultResponse"] = {"allOf": [{"$ref": "#/$defs/JSONRPCResultResponse"}, narrower]}
+    add("Tool", cost={"type": "number"})(defs)
+
+
 HINT = {"annotations": {"readOnlyHint": True}}
 
 SHAPES = [
@@ -232,6 +245,61 @@ SHAPES = [
             ["up required JSONRPCResultResponse.via"],
             [over(tools({}), {**tools({}), "via": "?"}), over({**tools({}), "via": "x"}, tools({}), "down")],
             entry("up", "required", "JSONRPCResultResponse.via", "default", with_='{ value = "?" }')),
+    Release("a field goes and one of another type comes", both(remove("Tool", "title"), add("Tool", rank={"type": "integer"})),
+            ["up renamed Tool.title"], [over(tools({"title": "T"}), tools({}))]),
+    Release("a field has a new name and another type", both(remove("Tool", "title"), add("Tool", label={
+        "type": "string", "maxLength": 3})), ["up renamed Tool.title"],
+            [over(tools({"title": "T"}), tools({"label": "T"})), over(tools({"title": "Title"}), tools({})),
+             over(tools({"label": "T"}), tools({"title": "T"}), "down")],
+            rename("field", "title", "label", "Tool")),
+    Release("a field moves and gets another name", moved_under_another_name,
+            ["up moved Tool.annotations.readOnlyHint"],
+            [over(tools(HINT), tools({"readOnly": "yes"}))],
+            move("Tool", ["annotations", "readOnlyHint"], ["readOnly"])
+            + entry("up", "narrowed", "Tool.readOnly", "map-value", with_='{ to = {}, otherwise = "yes" }')),
+    Release("a number has a new name and another unit", both(remove("Annotations", "priority"), add(
+        "Annotations", priorityPercent={"type": "integer", "maximum": 100})), ["up renamed Annotations.priority"],
+            [over(call({**TEXT, "annotations": {"priority": 1}}), call({**TEXT, "annotations": {"priorityPercent": 100}}),
+                  method="tools/call"),
+             over(call({**TEXT, "annotations": {"priority": 0.5}}), call({**TEXT, "annotations": {"priorityPercent": 50.0}}),
+                  method="tools/call"),
+             over(call({**TEXT, "annotations": {"priorityPercent": 100}}), call({**TEXT, "annotations": {"priority": 1}}),
+                  "down", "tools/call"),
+             over(call({**TEXT, "annotations": {"priorityPercent": 50}}), call({**TEXT, "annotations": {"priority": 0.5}}),
+                  "down", "tools/call")],
+            rename("field", "priority", "priorityPercent", "Annotations") + "factor = 100\n"),
+    Release("one value becomes a list", add("Prompt", title={"type": "array", "items": STRING}),
+            ["up narrowed Prompt.title", "down narrowed Prompt.title"],
+            [over(prompts(title="T"), prompts(title=["T"]), method="prompts/list"),
+             over(prompts(title=["T", "U"]), prompts(title="T"), "down", "prompts/list"),
+             over(prompts(title=[]), prompts(), "down", "prompts/list")],
+            entry("up", "narrowed", "Prompt.title", "as-list") + entry("down", "narrowed", "Prompt.title", "first-item")),
+    Release("a text becomes a list of its parts", add("Prompt", title={"type": "array", "items": STRING}),
+            ["up narrowed Prompt.title", "down narrowed Prompt.title"],
+            [over(prompts(title="a b"), prompts(title=["a", "b"]), method="prompts/list"),
+             over(prompts(title=["a", "b"]), prompts(title="a b"), "down", "prompts/list")],
+            entry("up", "narrowed", "Prompt.title", "split-text", with_='{ separator = " " }')
+            + entry("down", "narrowed", "Prompt.title", "join-text", with_='{ separator = " " }')),
+    Release("an object is closed", lambda defs: defs["ToolAnnotations"].update(additionalProperties=False),
+            ["up narrowed ToolAnnotations{}"],
+            [over(tools({"annotations": {"readOnlyHint": True, "x": 1}}), tools({"annotations": {"readOnlyHint": True}})),
+             same(tools({"annotations": {"readOnlyHint": True}}), "down")]),
+    Release("a closed object comes, and has a name in it", add("Tool", limits={
+        "type": "object", "properties": {"a": STRING}, "additionalProperties": False}), [],
+            [same(tools({"limits": {"a": "b"}})), over(tools({"limits": {"c": "b"}}), tools({}))]),
+    Release("a closed object in an allOf", add("Tool", limits={"allOf": [
+        {"type": "object", "properties": {"a": STRING, "b": STRING}, "propertyNames": {"type": "string"}},
+        {"type": "object", "properties": {"a": STRING}, "additionalProperties": False}]}), [],
+            [same(tools({"limits": {"a": "b"}})), over(tools({"limits": {"b": "b"}}), tools({}))]),
+    Release("limits in an allOf", add("Tool", size={
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "allOf": [{"type": "number", "minimum": 0}, {"type": "integer", "maximum": 5}, {"minimum": 1, "type": "number"}]}), [],
+            [same(tools({"size": 1})), over(tools({"size": 0}), tools({})), over(tools({"size": 6}), tools({})),
+             over(tools({"size": 1.5}), tools({}))]),
+    Release("an allOf of a scalar", add("Tool", size={"allOf": [STRING]}), [],
+            [same(tools({"size": "a"})), over(tools({"size": 1}), tools({}))]),
+    Release("a result in an allOf", result_in_all_of, [],
+            [over(tools({"cost": 0.5}), tools({}), "down")]),
     Release("a reference into a definition", add("Prompt", hint={"$ref": "#/$defs/Tool/properties/annotations"}), [],
             [over(prompts(hint={"readOnlyHint": True}), prompts(), "down", "prompts/list")]),
 ]  # fmt: skip
