@@ -8,6 +8,7 @@ limit of its own, which says what did not come.
 
 from __future__ import annotations
 
+import hashlib
 import signal
 from collections.abc import Iterator
 from types import FrameType
@@ -26,6 +27,15 @@ heed_signals()
 hypothesis.settings.register_profile("the same every time", derandomize=True, database=None, deadline=None)
 if not THOROUGH:
     hypothesis.settings.load_profile("the same every time")
+
+
+@pytest.fixture(autouse=True)
+def remember_nothing(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let no test know what servers of another one have turned out to be, nor what the user's have."""
+    name = hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:16]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache" / name))
 
 
 @pytest.hookimpl(wrapper=True)

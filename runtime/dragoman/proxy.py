@@ -24,7 +24,7 @@ from dragoman.core.consent import Method
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
-from dragoman.core.settings import RestartPolicy, Settings
+from dragoman.core.settings import Known, RestartPolicy, Settings
 from dragoman.core.switch.direct import Direct
 from dragoman.core.translate import Counters, OnLoss, Translator
 from dragoman.core.wiring import Bridging, Wiring
@@ -75,6 +75,8 @@ class ProxyConfig:
             HTTP cannot be used then.
         middleware_timeout_s: How long middleware may take for each of them, in seconds, without the time that a peer
             takes to answer.
+        known: What is remembered of the server from one start to the next, as `dragoman.host.known.know` gives it; None
+            where nothing is.
         board: Where the state of the servers is put up, for `dragoman.status`; None where nobody looks.
         names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
             the client has started us; others need not know.
@@ -112,6 +114,7 @@ class ProxyConfig:
     notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
     header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), hash=False, repr=False)
     middleware_timeout_s: float = 60.0
+    known: Known | None = None
     board: StatusBoard | None = None
     names_server: bool = False
     questions: str = "auto"
@@ -143,6 +146,7 @@ class ProxyConfig:
             request_ceiling_s=self.request_ceiling_s,
             restart=RestartPolicy(self.restarts, chance=_chance) if self.restarts else None,
             health_s=self.health_s,
+            known=self.known,
             has_middleware=bool(self.middleware or self.notice_middleware),
             watch=None if self.trace is None else self.trace.translated,
         )

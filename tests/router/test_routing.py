@@ -154,6 +154,7 @@ def test_capabilities_and_instructions_are_those_of_all() -> None:
             "prompts": {"listChanged": True},
             "resources": {"subscribe": True, "listChanged": True},
             "completions": {},
+            "logging": {},
         }
         assert opened["instructions"] == "a:\nAsk a."
         assert opened["serverInfo"]["name"] == "dragoman"

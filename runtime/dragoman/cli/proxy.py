@@ -37,6 +37,7 @@ from dragoman.errors import TransportClosed
 if TYPE_CHECKING:
     from dragoman.cli.routing import Routing
     from dragoman.core.commands import Finish
+    from dragoman.core.settings import Known
     from dragoman.proxy import Proxy, ProxyConfig
     from dragoman.status import StatusBoard
     from dragoman.trace.trace import Trace
@@ -89,6 +90,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-retry-older",
         action="store_true",
         help="do not offer another revision to a server that rejects the first one explicitly",
+    )
+    parser.add_argument(
+        "--no-era-cache",
+        action="store_true",
+        help="do not remember, in the user's cache directory, whether the server that a command starts has a "
+        "handshake, and use nothing that was remembered",
     )
     _add_watching(parser)
     add_middleware_arguments(parser)
@@ -357,11 +364,20 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
         restarts=args.restarts,
         health_s=args.health_interval,
         trace=trace,
+        known=_know(args),
         board=_make_board(args),
         names_server=args.listen is None,
         **args.around,
         **chosen_bridging(args),
     )
+
+
+def _know(args: argparse.Namespace) -> Known | None:
+    if not args.command or args.no_era_cache or args.server_revision != "auto":
+        return None
+    from dragoman.host.known import know
+
+    return know(args.command, args.cwd)
 
 
 def _make_board(args: argparse.Namespace) -> StatusBoard | None:

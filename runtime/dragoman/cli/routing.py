@@ -12,12 +12,14 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from dragoman.config import ConfigError, Configuration, ServerConfig, read_config
+from dragoman.config.model import CommandTarget
 from dragoman.config.opening import opener_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dragoman.cli.reloading import Reloading
+    from dragoman.core.settings import Known
     from dragoman.proxy import ProxyConfig
     from dragoman.router import Router
     from dragoman.transports.base import Transport
@@ -52,6 +54,7 @@ class Routing:
     def __init__(
         self, args: argparse.Namespace, configuration: Configuration, config: ProxyConfig, warden: Warden
     ) -> None:
+        from dragoman.host.known import know
         from dragoman.router import Router
         from dragoman.router.watch import ConfigWatch
 
@@ -65,7 +68,13 @@ class Routing:
                 hides_url=args.listen is not None,
             )
 
-        self.router: Router = Router(configuration, config, open_server)
+        def know_server(server: ServerConfig) -> Known | None:
+            target = server.target
+            if args.no_era_cache or not isinstance(target, CommandTarget):
+                return None
+            return know(target.command, target.cwd)
+
+        self.router: Router = Router(configuration, config, open_server, know_server)
         self._watch = ConfigWatch(args.config, self.router.apply)
         self._watching: asyncio.Task[None] | None = None
 

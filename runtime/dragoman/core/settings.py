@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from dragoman.core.batches import BATCH_REQUESTS
 from dragoman.core.calls import OPEN_REQUESTS
@@ -33,6 +34,16 @@ class RestartPolicy:
         return longest_s / 2 * (1 + self.chance())
 
 
+class Known(Protocol):
+    """What is remembered of a server."""
+
+    def recall(self) -> bool | None:
+        """Whether it has a handshake; None where that is not known."""
+
+    def note(self, has_handshake: bool) -> None:
+        """Remember it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the user decided.
@@ -58,6 +69,7 @@ class Settings:
         health_s: How long a server may say nothing before it is asked whether it is there; None for ever.
         request_ceiling_s: How long at most, whatever progress it makes; None for as long as it makes any.
         has_middleware: Whether requests and notifications are given to middleware on their way.
+        known: What is remembered of the server; None where nothing is.
         watch: Told of each frame that is translated; None where nobody wants to know.
     """
 
@@ -81,4 +93,5 @@ class Settings:
     restart: RestartPolicy | None = None
     health_s: float | None = None
     has_middleware: bool = False
+    known: Known | None = None
     watch: Callable[[Crossing], None] | None = None

@@ -15,6 +15,7 @@ from typing import Any
 from dragoman.config.model import Configuration, ServerConfig
 from dragoman.config.opening import opener_of
 from dragoman.core.negotiation import AUTO, SAME
+from dragoman.core.settings import Known
 from dragoman.core.switch.catalogue.member import Member
 from dragoman.core.switch.catalogue.names import NameKind, Names
 from dragoman.proxy import Proxy, ProxyConfig
@@ -47,6 +48,7 @@ class Router:
         configuration: Configuration,
         config: ProxyConfig | None = None,
         open_server: Callable[[ServerConfig], Callable[[], Transport]] = opener_of,
+        know: Callable[[ServerConfig], Known | None] = lambda server: None,
     ) -> None:
         self.configuration = configuration
         self._config = behind_router(config or ProxyConfig())
@@ -54,6 +56,7 @@ class Router:
         self._config = dataclasses.replace(self._config, board=self.board)
         self._outages = Outages()
         self._open_server = open_server
+        self._know = know
         self._sessions: list[RouterTransport] = []
         self._servers: dict[str, ServerConfig] = {}
         self._names = Names(always=configuration.options.prefix == "always", separator=configuration.options.separator)
@@ -159,6 +162,7 @@ class Router:
             request_timeout_s=timeout_s or config.request_timeout_s,
             drain_timeout_s=min(config.drain_timeout_s, _LONGEST_DRAIN_S),
             server_name=server.name,
+            known=self._know(server),
         )
         return Proxy(inner, link, self._open_server(server))
 

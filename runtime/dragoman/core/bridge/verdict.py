@@ -53,6 +53,11 @@ class Verdict:
     is_rejection: bool = False
 
     @property
+    def is_older(self) -> bool:
+        """Whether it shows a server with a handshake."""
+        return self.era is Era.HANDSHAKE
+
+    @property
     def discovers(self) -> bool:
         """Whether it shows a server that can be used without a handshake."""
         return self.discovered is not None and self.revision is not None

@@ -66,6 +66,9 @@ class Opener(Protocol):
     def send_offer(self, frame: Frame | None = None) -> bool:
         """Send `initialize`: the first offer, or another one. Whether there is any."""
 
+    def remember(self, has_handshake: bool) -> None:
+        """Remember what the server is."""
+
     def begin_silence(self) -> None:
         """Say when nothing has come for `SILENCE_S`."""
 
@@ -88,6 +91,7 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
     kept: Frame | None = None  # a doubtful answer to the offer
     reopened = 0  # how many offers had been made when the server was started last
     rejected: Verdict | None = None
+    was_refused = False  # whether it has shown that it does not know `server/discover`
     found: Verdict | None = None  # that it needs no handshake, while it may still accept the offer
     while True:
         event = yield
@@ -96,6 +100,7 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
             if offer is None or (question is None and found is None and reopened == offer.offers - 1):
                 return None
             logger.warning("%s when it was asked what it speaks; starting it once more", event.reason)
+            was_refused = was_refused or question is not None
             question, reopened = None, offer.offers - 1
             edge.open()
             if found is not None:
@@ -104,6 +109,7 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
         elif question is not None and (verdict := question.judge(event)) is not None:
             question = None
             if verdict.discovers:
+                edge.remember(has_handshake=False)
                 if not has_offer or kept is not None:
                     return verdict
                 found = verdict
@@ -115,6 +121,7 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
                 continue
             if offer is None:
                 return verdict
+            was_refused = verdict.is_older
         elif event is not None and not (has_offer and offer is not None and offer.is_answer(event)):
             edge.pass_on(event, has_offer)
             continue
@@ -139,6 +146,8 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
         said, kept = offer.read_answer(kept), None
         if found is not None and not isinstance(said, Accepted):
             return found
+        if was_refused and isinstance(said, Accepted):
+            edge.remember(has_handshake=True)
         if not isinstance(said, Retried):
             return said
         edge.send_offer(said.frame)

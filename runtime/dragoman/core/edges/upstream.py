@@ -146,7 +146,8 @@ class UpstreamEdge(Restarting):
             if self.state is not _OPENING:
                 self.pin()
             return None
-        asks_first = not needs_session and setting == AUTO
+        known = self._settings.known.recall() if self._settings.known is not None and setting == AUTO else None
+        asks_first = setting == AUTO and known is not True and (known is False or not needs_session)
         if needs_session and (asks_first or self.state is _OPENING):
             # The answer may come late, when something else has the client's id.
             key = encode(f"{OFFER_ID}1")
@@ -277,6 +278,12 @@ class UpstreamEdge(Restarting):
 
     def _write_ping(self, key: bytes) -> Frame:
         return self._write_probe().write() if self._keeps_nothing else super()._write_ping(key)
+
+    def remember(self, has_handshake: bool) -> None:
+        """Remember what the server is, for the next time."""
+        known = self._settings.known
+        if known is not None and known.recall() is not has_handshake:
+            known.note(has_handshake)
 
     def begin_silence(self) -> None:
         """Say when nothing has come for `SILENCE_S`."""

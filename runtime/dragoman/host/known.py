@@ -1,0 +1,91 @@
+"""What servers turned out to be, remembered from one start to the next: with a handshake, or without.
+
+Lives here: a small file for each server in the user's cache directory. Must not: decide what follows (`core.edges`).
+
+A server is known by its command and by size and time of each file that the command names, so another release of it is
+another server. The name of the file is a hash: it shows neither the command nor what is secret in it. A file is
+replaced as a whole, so processes do not disturb each other; one that cannot be read, or says anything else, says
+nothing.
+
+That a server can do without a handshake is held to be true until it shows otherwise, which is seen at once. That it
+has one expires after a day: a server of both eras would be bridged for ever, and nobody would notice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_WORDS: Final = {True: "handshake", False: "per-request"}
+_MOST: Final = 500
+"""How many servers are remembered; beyond that the oldest are forgotten."""
+
+HANDSHAKE_S: Final = 24 * 3600.0
+"""For how many seconds it is remembered that a server has a handshake."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownServer:
+    """What is remembered of one server; `path` is its file."""
+
+    path: Path
+
+    def recall(self) -> bool | None:
+        """Whether it has a handshake; None where that is not known, or not any more."""
+        try:
+            word, written_s = self.path.read_text(), self.path.stat().st_mtime
+        except (OSError, ValueError):
+            return None
+        if word == _WORDS[False]:
+            return False
+        is_fresh = 0 <= time.time() - written_s < HANDSHAKE_S
+        return True if word == _WORDS[True] and is_fresh else None
+
+    def note(self, has_handshake: bool) -> None:
+        """Remember it; a cache that cannot be written remembers nothing."""
+        spare = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            spare.write_text(_WORDS[has_handshake])
+            spare.replace(self.path)
+            _forget_oldest(self.path.parent)
+
+
+def know(command: Sequence[str], directory: str | None = None) -> KnownServer:
+    """Give what is remembered of the server that a command starts.
+
+    Args:
+        command: With its arguments.
+        directory: Where it is started; None for where we are.
+    """
+    home = directory or os.getcwd()
+    found = (os.path.join(folder, command[0]) for folder in os.get_exec_path())
+    program = next((path for path in found if os.access(path, os.X_OK)), command[0])
+    facts = [home, *command, *(_describe(os.path.join(home, word)) for word in (program, *command[1:]))]
+    name = hashlib.sha256(json.dumps(facts).encode(errors="surrogateescape")).hexdigest()[:32]
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    folder = Path(cache) if os.path.isabs(cache) else Path(os.path.expanduser("~")) / ".cache"
+    return KnownServer(folder / "dragoman" / "eras" / name)
+
+
+def _describe(path: str) -> str:
+    """Say which version of a file it is; nothing for what is no file."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return ""
+    return f"{found.st_size} {found.st_mtime_ns}"
+
+
+def _forget_oldest(folder: Path) -> None:
+    files = list(folder.iterdir())
+    if len(files) > _MOST:
+        for path in sorted(files, key=lambda path: path.stat().st_mtime)[:-_MOST]:
+            path.unlink(missing_ok=True)

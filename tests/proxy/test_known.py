@@ -1,0 +1,176 @@
+"""What a server turned out to be is remembered: it is asked the right thing first, the next time."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.host.known import HANDSHAKE_S, KnownServer, know
+from dragoman_spec import HANDSHAKE_REVISIONS
+from tests.proxy.conversation import (
+    READY,
+    Step,
+    client,
+    error,
+    expect_to_client,
+    expect_to_server,
+    hold,
+    initialize,
+    initialized,
+    result,
+    server,
+    server_closes,
+    server_restarts,
+    time_passes,
+)
+from tests.proxy.per_request import discovered
+from tests.proxy.test_per_request import asks
+
+D = HANDSHAKE_REVISIONS[-1]
+LISTED = {"tools": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> KnownServer:
+    return KnownServer(tmp_path / "cache" / "eras" / "one")
+
+
+def method(name: str) -> Any:
+    return lambda frame: frame["method"] == name
+
+
+def opens(key: Any) -> list[Step]:
+    """The server opens a session, as the only thing that it is asked."""
+    return [expect_to_server(method("initialize")), server(initialized(D, key)), expect_to_server(READY)]
+
+
+REFUSED = [
+    client(asks(1, "tools/list")),
+    expect_to_server(method("server/discover")),
+    server(error("dragoman-discover-1", -32601)),
+]
+ANSWERED = [
+    expect_to_server(method("tools/list")),
+    server(result(1, {"tools": []})),
+    expect_to_client(lambda frame: frame["id"] == 1),
+]
+
+
+def test_a_server_of_both_eras_is_asked_in_the_newer_one_once_that_is_known(known: KnownServer) -> None:
+    hold(
+        [
+            client(asks(1, "tools/list")),
+            expect_to_server(method("server/discover")),
+            server(discovered("dragoman-discover-1", tools={})),
+            expect_to_server(method("tools/list")),
+            server(result(1, LISTED)),
+            expect_to_client(result(1, LISTED)),
+        ],
+        known=known,
+    )
+    assert known.recall() is False
+    hold(
+        [
+            client(initialize(D)),
+            expect_to_server(method("server/discover")),
+            server(discovered("dragoman-discover-1", tools={})),
+            expect_to_client(lambda frame: frame["result"]["protocolVersion"] == D),
+        ],
+        known=known,
+    )
+
+
+def test_a_server_with_a_handshake_is_not_asked_what_it_is_once_that_is_known(known: KnownServer) -> None:
+    hold([*REFUSED, *opens("dragoman-initialize"), *ANSWERED], known=known)
+    assert known.recall() is True
+    hold([client(asks(1, "tools/list")), *opens("dragoman-initialize"), *ANSWERED], known=known)
+
+
+def test_a_server_that_dies_of_the_question_is_not_asked_again(known: KnownServer) -> None:
+    restarts = [server_closes(), time_passes(0.02), server_restarts()]
+    hold([*REFUSED[:2], *restarts, *opens("dragoman-initialize"), *ANSWERED], known=known)
+    assert known.recall() is True
+
+
+def test_one_that_was_remembered_wrongly_gets_its_session(known: KnownServer) -> None:
+    known.note(has_handshake=False)
+    hold(
+        [
+            client(initialize(D)),
+            expect_to_server(method("server/discover")),
+            server(error("dragoman-discover-1", -32602)),
+            expect_to_server(method("initialize")),
+            server(initialized(D, "dragoman-initialize-1")),
+            expect_to_client(lambda frame: frame["id"] == 0 and frame["result"]["protocolVersion"] == D),
+        ],
+        known=known,
+    )
+    assert known.recall() is True
+
+
+def test_nothing_is_learned_of_a_server_that_was_not_asked(known: KnownServer) -> None:
+    hold(
+        [
+            client(initialize(D)),
+            expect_to_server(method("initialize")),
+            server(initialized(D)),
+            expect_to_client(lambda frame: frame["id"] == 0),
+        ],
+        known=known,
+    )
+    assert known.recall() is None
+
+
+# The file
+
+
+@pytest.mark.parametrize("text", [b"", b"handshak", b"\xff\xfe", b"per-request\n"])
+def test_a_file_that_is_damaged_says_nothing(known: KnownServer, text: bytes) -> None:
+    known.note(has_handshake=True)
+    known.path.write_bytes(text)
+    assert known.recall() is None
+    known.note(has_handshake=False)
+    assert known.recall() is False
+
+
+def test_a_handshake_is_forgotten_after_a_day_and_that_there_is_none_is_not(known: KnownServer) -> None:
+    for has_handshake, after in ((True, None), (False, False)):
+        known.note(has_handshake)
+        then_s = time.time() - HANDSHAKE_S - 1
+        os.utime(known.path, (then_s, then_s))
+        assert known.recall() is after
+
+
+def test_a_cache_that_cannot_be_written_remembers_nothing(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file, where a directory should be")
+    known = KnownServer(tmp_path / "cache" / "one")
+    known.note(has_handshake=True)
+    assert known.recall() is None
+
+
+def test_no_more_servers_are_remembered_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.host.known._MOST", 3)
+    for number in range(5):
+        KnownServer(tmp_path / str(number)).note(has_handshake=False)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_another_release_of_a_command_is_another_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    script = tmp_path / "server.py"
+    script.write_text("1")
+    before = know([sys.executable, "server.py"], str(tmp_path))
+    assert know([sys.executable, "server.py"], str(tmp_path)) == before
+    assert know([sys.executable, "server.py", "--more"], str(tmp_path)) != before
+    script.write_text("22")
+    assert know([sys.executable, "server.py"], str(tmp_path)) != before
+    assert before.path.is_relative_to(tmp_path / "cache" / "dragoman")
+    assert "server" not in before.path.name
+    before.note(has_handshake=True)
+    assert stat.S_IMODE(before.path.parent.stat().st_mode) == 0o700
