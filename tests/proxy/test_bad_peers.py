@@ -23,16 +23,19 @@ from tests.proxy.per_request import asks as wants_input
 from tests.proxy.per_request import opening as handshake_client
 from tests.proxy.per_request import stamped
 from tests.proxy.test_per_request import IDENTITY, OLD, asks, opening
-from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, Client, begin, elicit
+from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, FORM, Client, begin, elicit
 from tests.proxy.test_per_request_questions import CAN, COLOR, Q, calling
 
 NOT_OBJECTS = [5, "x", [], [1], True]
 
 
-def serves_on() -> list[Step]:
+ALL: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {}}
+
+
+def serves_on(has: Any = FORM) -> list[Step]:
     """A per-request client calls a server with a handshake, which answers."""
     return [
-        client(asks("on", "tools/list")),
+        client(asks("on", "tools/list", has=has)),
         expect_to_server(lambda frame: frame["method"] == "tools/list"),
     ]
 
@@ -42,17 +45,29 @@ def serves_on() -> list[Step]:
 def test_a_question_whose_params_are_no_object_ends_its_call(method: str, params: Any) -> None:
     hold(
         [
-            *begin(has={"elicitation": {}, "sampling": {}, "roots": {}}),
+            *begin(has=ALL),
             server({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}),
             expect_to_server(an_error(7, -32602, "/params")),
             expect_to_client(an_error(1, -32603, "cannot be asked")),
             server(result(1, DONE)),
-            *serves_on(),
+            *serves_on(ALL),
         ]
     )
 
 
-@pytest.mark.parametrize("answer", [{}, {"content": {}}, 5, None])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"content": {}},
+        5,
+        None,
+        {"action": 5},
+        {"action": "maybe"},
+        {"action": "accept", "content": {"name": {"first": "Ada"}}},
+        {"action": "accept", "content": "Ada"},
+    ],
+)
 def test_an_answer_that_says_nothing_may_be_given_again(answer: Any) -> None:
     peer = Client()
     hold(

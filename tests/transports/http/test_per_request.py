@@ -465,3 +465,35 @@ async def test_a_call_that_waits_for_its_client_is_lost_with_its_server_and_the_
         retrying = await begin(stage, call(8, has=FORM, **again))
         refused = (await (await within(retrying)).frame())["error"]
         assert (refused["code"], refused["data"]["reason"]) == (-32602, "call-unknown")
+
+
+async def hear_of(stage: Stage, method: str) -> Any:
+    """Give the next frame of this method that the server hears."""
+    while (frame := await stage.server.hear()).get("method") != method:
+        pass
+    return frame
+
+
+@pytest.mark.parametrize("method", ["tools/call", "resources/list"])
+@pytest.mark.parametrize(("whose", "hears"), [(ANN, True), (BEN, False)])
+@on_loop
+async def test_late_words_about_a_request_that_somebody_gave_up_reach_nobody_else(
+    whose: dict[str, str], hears: bool, method: str
+) -> None:
+    """The server speaks of it when the only request that is open is somebody else's."""
+    wants = {LEVEL: "debug"}
+    async with sharing() as stage:
+        given_up = posts(stage, asks(2, method, meta=wants, **({"name": "x"} if method == "tools/call" else {})), **ANN)
+        await until(lambda: bool(stage.servers))
+        offer = await is_offered(stage)
+        stage.server.answer(offer["id"], **{**initialized("2025-11-25"), "capabilities": {"logging": {}}})
+        await hear_of(stage, method)
+        stage.server.say(log_message("begun"))
+        (await within(given_up)).leave()
+        await hear_of(stage, "notifications/cancelled")
+        await pass_time(0.4)
+        calling = posts(stage, asks(3, "prompts/list", meta=wants), **whose)
+        heard = await hear_of(stage, "prompts/list")
+        stage.server.say(log_message("of the first"))
+        stage.server.answer(heard["id"], prompts=[])
+        assert (b"of the first" in await (await within(calling)).body()) is hears

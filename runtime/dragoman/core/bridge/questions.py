@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import dragoman_spec
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER, OLDER_FACTS
 from dragoman.core.methods import ELICITATION, ROOTS
-from dragoman_spec import Loss, MissingRequiredField, TranslationError, translate, translator
+from dragoman_spec import Loss, MissingRequiredField, TranslationError, ValidationFailed, translate, translator
 
 SAMPLING: Final = "sampling/createMessage"
 
@@ -120,6 +120,10 @@ def unembed_answer(method: str, answer: Mapping[str, Any], revision: str) -> Rep
     _check_answer(method, answer, "")
     result, crossing = _cross(_result_of(method), answer, NEWER, OLDER)
     frame = {"jsonrpc": "2.0", "id": 0, "result": result}
+    try:
+        dragoman_spec.validate(frame, OLDER, method, allow_null=True)
+    except ValidationFailed as error:  # the server would have to make something of it
+        raise TranslationError(error.pointer, error.expected, error.found, method=method) from None
     translation = translate(frame, source=OLDER, target=revision, method=method)
     assert translation.frame is not None
     return Reply(translation.frame["result"], (*crossing, *translation.losses))

@@ -14,7 +14,7 @@ request", 2026-07-28/basic/transports/stdio).
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -29,17 +29,19 @@ from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import CANCELLED, LOG, PROGRESS
 from dragoman.core.mistakes import explain_malformed
 from dragoman.core.peek import SPLICED_BYTES, splice_id
+from dragoman.core.suspects import Suspect, Suspects
 
 logger = logging.getLogger("dragoman.session")
 
 _TOKEN: Final = "progressToken"
+_SUSPECTS: Final = 1024
 
 
 class Asker(Protocol):
     """Who has a request with the server."""
 
     @property
-    def owner(self) -> object:
+    def owner(self) -> Hashable:
         """For whom: those of one client have the same."""
 
     @property
@@ -80,12 +82,13 @@ class PerRequestEdge:
         upstream: The connection.
     """
 
-    __slots__ = ("_last", "_lent", "upstream")
+    __slots__ = ("_last", "_lent", "_suspects", "upstream")
 
     def __init__(self, upstream: UpstreamEdge) -> None:
         self.upstream = upstream
         self._lent: dict[bytes, Lent] = {}
         self._last = 0
+        self._suspects: Suspects[Hashable] = Suspects(_SUSPECTS)
         upstream.serve(self)
 
     def ask(
@@ -122,6 +125,7 @@ class PerRequestEdge:
         """Cancel a request, if it is not answered."""
         if self._lent.pop(lent.key, None) is None:
             return
+        self._suspects.add(lent.key, Suspect(lent.asker.owner, lent.asker.hears_logs))
         params: dict[str, Any] = {"requestId": lent.number}
         if reason is not None:
             params["reason"] = reason
@@ -134,6 +138,7 @@ class PerRequestEdge:
         Nothing else is lost. The next request opens the server again.
         """
         lent, self._lent = list(self._lent.values()), {}
+        self._suspects.forget_all()
         level = logging.WARNING if lent else logging.INFO  # it may go because its client has
         logger.log(level, "the server is gone, and is opened again when it is needed: %s", reason)
         for one in lent:
@@ -179,6 +184,7 @@ class PerRequestEdge:
         if lent is None and key is not None and (twin := twin_of(key)) is not None:
             lent = self._lent.pop(twin, None)
         if lent is None:
+            self._suspects.clear(key or b"")
             logger.debug("the server answered %s, which was never asked or is already answered", key)
             return
         if "result" in body and "error" in body:
@@ -217,4 +223,6 @@ class PerRequestEdge:
         if frame.stream is not None or frame.method != LOG:
             return None
         heard = [lent for lent in self._lent.values() if lent.asker.hears_logs]
-        return heard[-1] if len({id(lent.asker.owner) for lent in heard}) == 1 else None
+        owners = {lent.asker.owner for lent in heard}
+        is_clear = len(heard) == 1 or (len(owners) == 1 and owners != {""})  # who has no name may be several
+        return heard[-1] if is_clear and not self._suspects.may_explain(owners, only_asking=True) else None

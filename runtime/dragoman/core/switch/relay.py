@@ -11,7 +11,7 @@ that comes back gets the client's own ids again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from dragoman.core.bridge.capabilities import Path
@@ -213,9 +213,9 @@ class _Asker:
         self._has_refreshed = has_refreshed
 
     @property
-    def owner(self) -> object:
-        """Each request is for itself."""
-        return self._request
+    def owner(self) -> Hashable:
+        """Whose it is."""
+        return find_principal(self._switch._bridging, self._request)
 
     @property
     def hears_logs(self) -> bool:

@@ -7,6 +7,7 @@ Lives here: sending `subscriptions/listen`, and what comes on it. Must not: deci
 from __future__ import annotations
 
 import logging
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.bridge.listening import AnswerClient, CloseListen, Command, ListenStream, OpenListen, TellClient
@@ -121,7 +122,7 @@ class _Stream:
         self._alarm: Alarm | None = None
 
     @property
-    def owner(self) -> object:
+    def owner(self) -> Hashable:
         """Whose it is."""
         return self._switch
 

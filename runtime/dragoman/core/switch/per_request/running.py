@@ -8,7 +8,7 @@ translate a request or a result, which crosses as any other (`core.exchange`), o
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.bridge import errors
@@ -73,7 +73,7 @@ class RunningCall:
         self._has_refreshed = False
 
     @property
-    def owner(self) -> object:
+    def owner(self) -> Hashable:
         """Whose call it is."""
         return self._switch
 

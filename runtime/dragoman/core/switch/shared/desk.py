@@ -18,6 +18,7 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.label import LABEL
+from dragoman.core.suspects import Suspects
 from dragoman.core.switch.shared.allowed import methods_of
 from dragoman.core.switch.shared.attribution import Attribution
 from dragoman.core.switch.shared.call_queue import CallQueue
@@ -25,7 +26,6 @@ from dragoman.core.switch.shared.loans import Loan, Loans
 from dragoman.core.switch.shared.server_requests import ServerRequests
 from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman.core.switch.shared.subscriptions import Levels, Subscriptions
-from dragoman.core.switch.shared.suspects import Suspects
 from dragoman.core.tally import Lines
 
 logger = logging.getLogger("dragoman.sharing")

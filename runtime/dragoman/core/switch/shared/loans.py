@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from dragoman.core.calls import Call
 from dragoman.core.envelope import Frame, twin_of
+from dragoman.core.suspects import Suspect, Suspects
 from dragoman.core.switch.shared.sessions import ClientSession
-from dragoman.core.switch.shared.suspects import Suspect, Suspects
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 _QUIET: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in facts(revision).quiet)
@@ -70,7 +70,7 @@ class Loans:
         cancelled: Those of `by_key` that were cancelled a moment ago: their answer is passed on if it comes.
     """
 
-    suspects: Suspects
+    suspects: Suspects[ClientSession]
     restore_ids: bool = True
     by_key: dict[bytes, Loan] = field(default_factory=dict)
     cancelled: dict[Loan, None] = field(default_factory=dict)

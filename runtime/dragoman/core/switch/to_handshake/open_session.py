@@ -31,7 +31,6 @@ from dragoman.core.methods import CALL_TOOL, CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
 from dragoman.core.switch.to_handshake.asking import Asking
-from dragoman.core.switch.to_handshake.given_up import GivenUpCalls
 from dragoman.core.switch.to_handshake.hearing import ServerNotices
 from dragoman.core.switch.to_handshake.leaving import Leaving
 from dragoman.core.switch.to_handshake.listed import ListedTools
@@ -114,7 +113,9 @@ class OpenSession:
         info, capabilities = (value if isinstance(value, dict) else {} for value in (info, capabilities))
         self._writer = RequestWriter()
         has_headers = not bridging.shares_channel
-        self._works = works = Works(upstream, wiring.settings.restore_ids, label, _make_given_up(bridging))
+        self._works = works = Works(
+            upstream, wiring.settings.restore_ids, label, bridging.steady_s, lambda: bridging.keeper().ttl_s
+        )
         self._leaving = leaving = Leaving(works, bridging.steady_s)
         self._listed = listed = ListedTools(works)
         self._answers = answers = Answers(path, info, downward, strips=has_headers)
@@ -317,7 +318,3 @@ class OpenSession:
         """Do what is due."""
         self._asking.expire()
         self._hearing.settle(self._bridging.steady_s())
-
-
-def _make_given_up(bridging: Bridging) -> GivenUpCalls | None:
-    return GivenUpCalls(bridging.steady_s, lambda: bridging.keeper().ttl_s) if bridging.shares_server else None

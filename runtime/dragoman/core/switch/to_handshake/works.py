@@ -26,11 +26,14 @@ from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, notification_frame, request_frame, twin_of
 from dragoman.core.exact_json import decode
-from dragoman.core.switch.to_handshake.given_up import GivenUpCalls
+from dragoman.core.suspects import Suspect, Suspects
 from dragoman.core.wiring import Bridging
 
 _ASKING: Final = 1024
 """How many tools and prompts are remembered because they asked something; beyond that, each of them may ask."""
+
+_SUSPECTS: Final = 1024
+"""How many requests that nobody waits for are remembered one by one."""
 
 _HOOKS: Final = 4096
 """How many requests of our own may be unanswered."""
@@ -116,7 +119,8 @@ class Works:
         upstream: The server's edge.
         restore_ids: Whether an answer may have an id of the other type.
         label: Random text, the beginning of all names.
-        given_up: Takes the calls that were given up; None where the server has one person's calls only.
+        now_s: Reads a clock that never goes back, in seconds.
+        suspected_s: For how long the server may still speak of a request that nobody waits for.
 
     Attributes:
         is_asking: Whether the server has asked something, and not on the stream of a request: then nothing says which
@@ -126,19 +130,26 @@ class Works:
     __slots__ = (
         "_asking",
         "_calls",
-        "_given_up",
         "_hooks",
         "_label",
         "_last",
+        "_now_s",
         "_queue",
         "_restore_ids",
+        "_suspected_s",
+        "_suspects",
         "_upstream",
         "_works",
         "is_asking",
     )
 
     def __init__(
-        self, upstream: UpstreamEdge, restore_ids: bool, label: str, given_up: GivenUpCalls | None = None
+        self,
+        upstream: UpstreamEdge,
+        restore_ids: bool,
+        label: str,
+        now_s: Callable[[], float] = lambda: 0.0,
+        suspected_s: Callable[[], float] = lambda: 600.0,
     ) -> None:
         self._upstream = upstream
         self._restore_ids = restore_ids
@@ -149,7 +160,9 @@ class Works:
         self._queue: list[Work] = []
         self._last = 0
         self._asking: set[tuple[str, str]] = set()
-        self._given_up = given_up
+        self._now_s = now_s
+        self._suspected_s = suspected_s
+        self._suspects: Suspects[str] = Suspects(_SUSPECTS, restore_ids)
         self.is_asking = False
 
     def __iter__(self) -> Iterator[Work]:
@@ -157,8 +170,7 @@ class Works:
 
     def take_open(self) -> list[bytes]:
         """Give the ids of all requests that the server will not answer any more, our own among them: it has gone."""
-        if self._given_up is not None:
-            self._given_up.clear()
+        self._suspects.forget_all()
         return [*(work.key for work in self._works.values() if work.frame is None), *self._hooks]
 
     def new_key(self) -> bytes:
@@ -216,8 +228,7 @@ class Works:
             del self._works[key]
             self._calls.pop(work, None)
             return work, None
-        if self._given_up is not None:
-            self._given_up.finish(key)
+        self._suspects.clear(key)
         if not self._is_answered_by(key):
             twin = twin_of(key) if self._restore_ids else None
             if twin is None or not self._is_answered_by(twin):
@@ -240,8 +251,8 @@ class Works:
 
     def give_up(self, work: Work) -> None:
         """Take note that nobody waits for the answer to a request, which may still come."""
-        if self._given_up is not None and work.is_at_work:
-            self._given_up.add(work.key, work.sender)
+        if work.frame is None:
+            self._suspects.add(work.key, Suspect(work.sender, work.is_at_work), self._now_s() + self._suspected_s())
         self.finish(work)
 
     def go_on(self) -> None:
@@ -334,9 +345,12 @@ class Works:
             return [named] if named is not None and named.may_ask else []
         self.is_asking = True
         found = self._find_at_work()
-        if self._given_up is not None and any(self._given_up.may_be_about_others(work.sender) for work in found):
-            return []
-        return found
+        return [] if self._may_be_late(found, only_asking=True) else found
+
+    def _may_be_late(self, works: list[Work], only_asking: bool) -> bool:
+        """Whether what the server says may be about a request of somebody else that nobody waits for any more."""
+        self._suspects.expire(self._now_s())
+        return self._suspects.may_explain({work.sender for work in works}, only_asking)
 
     @property
     def can_be_asked(self) -> bool:
@@ -344,9 +358,9 @@ class Works:
         return any(work.may_ask and work.frame is None for work in self._works.values())
 
     def find_only(self) -> Work | None:
-        """Give the only request that the server is at work on; None if there are several, or none."""
+        """Give the only request that the server can be speaking of; None if there are several, or none."""
         begun = [work for work in self._works.values() if work.frame is None]
-        return begun[0] if len(begun) == 1 else None
+        return begun[0] if len(begun) == 1 and not self._may_be_late(begun, only_asking=False) else None
 
     def clear(self) -> None:
         """Forget everything: the server is gone."""
@@ -354,8 +368,7 @@ class Works:
         self._calls.clear()
         self._hooks.clear()
         self._queue.clear()
-        if self._given_up is not None:
-            self._given_up.clear()
+        self._suspects.forget_all()
 
     def _send(self, work: Work) -> None:
         assert work.frame is not None
