@@ -178,6 +178,19 @@ def test_what_is_on_no_list_of_denied_resources_is_read(uri: str) -> None:
     talk(*passes(1, "resources/read", uri=uri), around=Allow(resources=["file:///srv/*"]))
 
 
+@pytest.mark.parametrize("around", [Deny(tools=["hidden"]), Allow(tools=["seen"])])
+def test_a_name_that_comes_twice_reaches_no_server(around: Any) -> None:
+    """Parsers differ in which of two members counts."""
+    twice = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hidden","name":"seen","arguments":{}}}\n'
+    talk(
+        client(twice),
+        expect_to_server(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"seen","arguments":{}}}\n'),
+        server(result(1, {"content": []})),
+        expect_to_client(result(1, {"content": []})),
+        around=around,
+    )
+
+
 def test_allowing_depends_on_case() -> None:
     allowed = Allow(resources=["file:///srv/*"])
     talk(*refused(1, "resources/read", "unknown resource", uri="file:///SRV/a"), around=allowed)

@@ -26,10 +26,12 @@ class _Lists:
         """Refuse what names something hidden, and leave out what is hidden."""
         if call.direction is Direction.TO_CLIENT:
             return await proceed(call)
-        for kind, name in names_in(call.method, call.params):
+        named = names_in(call.method, call.params)
+        for kind, name in named:
             if not self._is_seen(kind, name):
                 return Answer.fail(INVALID_PARAMS, f"unknown {kind}: {name[:500]}", {"method": call.method})
-        answer = await proceed(call)
+        # An object may have a member twice, and a server may read the other one: what was looked at is what is sent.
+        answer = await proceed(call.with_params(call.params) if named else call)
         if call.method not in LISTS or answer.result is None:
             return answer
         kind, member, named_by = LISTS[call.method]
