@@ -163,7 +163,7 @@ def test_a_notification_that_the_target_lacks_is_swallowed_in_both_profiles(prof
 
 
 DEEP: dict[str, Any] = {}
-for _ in range(3000):
+for _ in range(200_000):
     DEEP = {"x": DEEP}
 
 

@@ -251,7 +251,7 @@ def test_unknown_field_of_that_name_is_one() -> None:
 
 
 def test_model_is_shown_however_deep_it_is() -> None:
-    model = v2025_11_25.CallToolResult(content=[], structured_content=deep(5_000, "object"))
+    model = v2025_11_25.CallToolResult(content=[], structured_content=deep(200_000, "object"))
     assert repr(model) == "CallToolResult(content=[], structured_content=...)"
     assert str(model) == "content=[] structured_content=..."
 

@@ -127,7 +127,9 @@ def gateway(joint: Joint, target: list[str]) -> list[str]:
     if is_url(target):
         return [start, "--transport", "streamablehttp", *target]
     port = free_port()
-    return joint.listening([start, "--port", str(port), "--", *target], f"http://127.0.0.1:{port}/mcp")
+    # As plain arguments, it would lose the `--` that stands before the proxy's server.
+    options = ("--port", str(port), "--named-server", "it", shlex.join(target))
+    return joint.listening([start, *options], f"http://127.0.0.1:{port}/servers/it/mcp")
 
 
 Stage = Callable[[Joint, list[str]], list[str]]
