@@ -100,7 +100,7 @@ def test_a_proxy_that_listens_tells_over_http(tmp_path: Path, scope: str) -> Non
     try:
         assert fetch(run.port, "/healthz") == (200, {"status": "ok"})
         assert fetch(run.port, "/readyz") == (200, {"ready": True, "servers": [], "problems": {}, "turned_away": {}})
-        assert "no servers at present" in ask(f"http://127.0.0.1:{run.port}")[1]
+        assert "no servers run at present" in ask(f"http://127.0.0.1:{run.port}")[1]
         clients = [Client(run.port), Client(run.port)]
         for client in clients:
             client.open(NEWEST)
@@ -131,7 +131,7 @@ def test_servers_are_shown_to_those_who_are_let_in(tmp_path: Path) -> None:
         assert fetch(run.port, "/readyz", host="elsewhere.example")[0] == 421
         url = f"http://127.0.0.1:{run.port}"
         assert "--token" in ask(url)[1]
-        assert "no servers at present" in ask(url, "--token", "a-secret-that-nobody-guesses")[1]
+        assert "no servers run at present" in ask(url, "--token", "a-secret-that-nobody-guesses")[1]
     finally:
         run.stop()
 

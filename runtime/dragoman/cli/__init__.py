@@ -35,7 +35,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "unwrap": "take the proxy out of a desktop client's configuration again",
         "convert": "convert JSON-RPC frames from one revision to another",
         "diff": "show what changed between two revisions",
-        "explain": "say what works between a client and a server, what is emulated, and what is lost",
+        "explain": "show what works between a client and a server, what is emulated, and what is lost",
         "revisions": "list the revisions",
         "demo": "show a client and a server of different revisions talking through the proxy",
         "completion": "write a script that completes command lines in bash, zsh or fish",
@@ -129,7 +129,7 @@ def _explain(arguments: list[str]) -> int:
 
     from dragoman.cli.parsing import CommandParser, suggest
 
-    listed = "\n".join(f"  {name:<10} {what}" for name, what in COMMANDS.items())
+    listed = "\n".join(f"  {name:<11} {what}" for name, what in COMMANDS.items())
     parser = CommandParser(
         prog="dragoman",
         usage="dragoman COMMAND ...",

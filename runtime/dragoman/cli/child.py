@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def add_child_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Describe the flags; give them: they mean nothing without COMMAND."""
-    group = parser.add_argument_group("what COMMAND finds")
+    group = parser.add_argument_group("the environment of COMMAND")
     group.add_argument(
         "--env",
         dest="variables",
@@ -42,7 +42,9 @@ def add_child_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action
         help="which other variables of the proxy's environment the server gets: all but DRAGOMAN_*, those that are not "
         "secret (HOME, PATH, LANG and the like), or none (default: all; with --listen safe)",
     )
-    group.add_argument("--cwd", type=directory, metavar="DIR", help="run the server there (default: where we run)")
+    group.add_argument(
+        "--cwd", type=directory, metavar="DIR", help="run the server in this directory (default: the current one)"
+    )
     return group._group_actions
 
 

@@ -24,13 +24,14 @@ _OF_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
 
 def add_era_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the flags."""
-    group = parser.add_argument_group("clients without a handshake at servers with one")
+    group = parser.add_argument_group("clients of 2026-07-28, which has no handshake, with servers that have one")
     group.add_argument(
         "--questions",
         choices=QUESTIONS,
         default="auto",
-        help="how a client is asked what its server wants to know in the middle of a call: in a task, by parking the "
-        "call, by making it twice, or not at all (default: %(default)s, which is a task if the client takes tasks, "
+        help="how a client is asked if the server has a question in the middle of a call: in a "
+        "task, by parking the call until the client comes back, by making it twice, or not "
+        "at all (default: %(default)s, which is a task if the client takes tasks, "
         "else parking)",
     )
     group.add_argument(
@@ -38,7 +39,8 @@ def add_era_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TOOL",
-        help="a tool that may run twice to be asked about, beside those whose annotations say so; may be repeated",
+        help="a tool that may run twice so that its question can be asked, beside those whose "
+        "annotations say so; may be repeated",
     )
     add_seconds(group, "--answer-timeout", 600, "how long a parked call waits for its client to come back")
     group.add_argument(
@@ -53,8 +55,8 @@ def add_era_arguments(parser: argparse.ArgumentParser) -> None:
         "--roots-ttl",
         type=seconds,
         metavar="S",
-        help="how long a server gets the roots again that a client has told, without another question (default: not "
-        "at all)",
+        help="how long the roots that a client has named are given to servers without asking it "
+        "again (default: not at all)",
     )
     group.add_argument(
         "--state-key-file",

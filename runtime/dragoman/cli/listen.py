@@ -59,7 +59,7 @@ def add_listen_arguments(parser: argparse.ArgumentParser) -> list[argparse.Actio
     ):
         group.add_argument(option, default=default, metavar="PATH", type=kind, help=f"{what} (default: {default})")
     for option, metavar, kind, what in (
-        ("--allow-host", "HOST", host, "a name that clients may know us by, beside loopback names; * for any"),
+        ("--allow-host", "HOST", host, "a name by which clients may reach us, beside loopback names; * for any"),
         ("--allow-origin", "ORIGIN", origin, "a page that may call us, as scheme://host[:port]; port * for any"),
     ):
         group.add_argument(
@@ -96,18 +96,18 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         ("--session-idle", 1800, "after how many idle seconds a session ends"),
         ("--header-timeout", 10, "how long the headers of a request may take"),
         ("--body-timeout", 30, "how long the body of a request may take"),
-        ("--stall-timeout", 60, "how long a client may take nothing of what it is sent"),
+        ("--stall-timeout", 60, "how long a client may read nothing of what it is sent"),
     ):
         add_seconds(group, option, default, what)
     group.add_argument(
-        "--sse-poll", type=seconds, metavar="S", help="close streams after S seconds, where clients know to come back"
+        "--sse-poll", type=seconds, metavar="S", help="close streams after S seconds; clients that can come back do so"
     )
     group.add_argument(
         "--answers",
         choices=("auto", "json", "sse"),
         default="auto",
-        help="how requests are answered where the client takes both (default: auto, which is JSON if quick and nothing "
-        "else to say)",
+        help="how requests are answered where the client takes both (default: auto, which is JSON "
+        "if the answer is quick and nothing else has to be said)",
     )
     group.add_argument("--post-sse", action="store_true", help="let a POST open the stream of HTTP+SSE too")
 

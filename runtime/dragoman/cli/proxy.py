@@ -108,9 +108,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="several servers behind one front, in place of COMMAND: the JSON file in which desktop clients name them",
+        help="several servers as one, in place of COMMAND: the file in which a client names its servers",
     )
-    parser.add_argument("--server", metavar="NAME", help="only this server of the file, as if it had been named alone")
+    parser.add_argument(
+        "--server", metavar="NAME", help="only this server of the file, as if its command or URL had been given"
+    )
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
     parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None)
 
@@ -119,7 +121,7 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--status",
         metavar="PATH",
-        help="make a Unix socket at PATH where `dragoman status PATH` finds out how the proxy and its servers are",
+        help="make a Unix socket at PATH, where `dragoman status PATH` reads the status of the proxy and its servers",
     )
     add_log_level(parser)
     parser.add_argument(
@@ -158,15 +160,15 @@ def _add_patience(parser: argparse.ArgumentParser) -> None:
         type=whole_number,
         default=0,
         metavar="N",
-        help="start a server again that ends while its clients need it, up to N times in a row: their sessions go on, "
-        "and requests that it had fail (default: 0, their sessions end)",
+        help="if a server ends while clients use it, start it again, up to N times in a row: "
+        "sessions go on, and the requests that it had fail (default: 0, their sessions end)",
     )
     parser.add_argument(
         "--health-interval",
         type=seconds,
         metavar="S",
-        help="ask a server from which nothing came for S seconds whether it is there; if nothing comes for as long "
-        "again, it is lost (not asked if absent)",
+        help="ask a server that has sent nothing for S seconds whether it is there; if nothing "
+        "comes for another S seconds, it is lost (not asked if absent)",
     )
 
 

@@ -83,7 +83,7 @@ def add_server_arguments(parser: argparse.ArgumentParser, asked: str, otherwise:
     asked = f" {asked}" if asked else ""
     parser.usage = f"%(prog)s [OPTION ...]{asked} (-- COMMAND [ARG ...] | --url URL | --config FILE [--server NAME])"
     group = parser.add_argument_group("a server of a configuration file")
-    group.add_argument("--config", metavar="FILE", help="the JSON file in which desktop clients name their servers")
+    group.add_argument("--config", metavar="FILE", help="the file in which a client names its servers")
     group.add_argument("--server", metavar="NAME", help=f"which server of the file (default: {otherwise})")
     company = {"--url": add_upstream_arguments(parser), "COMMAND": add_child_arguments(parser)}
     defaults: dict[str, Any] = {"listen": None, "stderr": None, "no_rules": [], "more_rules": [], "configuration": None}

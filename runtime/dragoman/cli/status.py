@@ -68,11 +68,11 @@ def show(said: dict[str, Any]) -> None:
         print(f"turned away by {option}: {count}")
     servers = said.get("servers")
     if servers is None:
-        print("the servers are shown to those with a token: --token")
+        print("to see its servers, give its secret: --token")
         return
     rows = [_COLUMNS, *dict.fromkeys(_row(server) for server in servers)]
     if len(rows) == 1:
-        print("no servers at present: they are started when clients come")
+        print("no servers run at present; they are started when clients connect")
         return
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     for row in rows:

@@ -49,11 +49,14 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Act
         help="the transport for an http URL (default: auto, which tries Streamable HTTP first)",
     )
     group.add_argument(
-        "--ca-file", type=certificates, metavar="FILE", help="who signs the server's certificate, as PEM"
+        "--ca-file",
+        type=certificates,
+        metavar="FILE",
+        help="the authority that signed the server's certificate, as PEM",
     )
     group.add_argument("--insecure", action="store_true", help="do not check the server's certificate at all")
     add_seconds(group, "--connect-timeout", 10, "how long a connection to the server may take")
-    add_seconds(group, "--idle-timeout", 300, "how long a server that owes an answer may send nothing at all")
+    add_seconds(group, "--idle-timeout", 300, "how long a server may send nothing at all while it owes an answer")
     group.set_defaults(injected=None)  # what a configuration file says beside
     group.add_argument("--no-delete", action="store_true", help="do not tell the server when a session is over")
     return [action for action in group._group_actions if action.dest != "url"]
