@@ -166,12 +166,12 @@ class RouterTransport:
             loop = asyncio.get_running_loop()
             loop.call_soon(self.catalogue.take_member, member, error_frame(frame.key, CONNECTION_CLOSED, reason))
 
-    def remind(self, after_s: float, what: object) -> None:
+    def remind(self, after_s: float, then: Callable[[], None]) -> None:
         """Tell the catalogue when a time is over."""
 
         def expire() -> None:
             self._timers.discard(timer)
-            self.catalogue.expire(what)
+            then()
 
         timer = asyncio.get_running_loop().call_later(after_s, expire)
         self._timers.add(timer)

@@ -25,15 +25,14 @@ from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import CANCELLED, ELICITED, INITIALIZED, LISTEN, PROGRESS, SET_LEVEL, UPDATED
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.asking import MemberQuestions
-from dragoman.core.switch.catalogue.lists import Lists, Overdue
+from dragoman.core.switch.catalogue.lists import Lists
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
 from dragoman.core.switch.catalogue.names import Names
-from dragoman.core.switch.catalogue.opening import MemberOpening, Openings, Unopened
+from dragoman.core.switch.catalogue.opening import Openings
 from dragoman.core.switch.catalogue.own import OWN_ID, Changes, OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.quick import QuickCalls
 from dragoman.core.switch.catalogue.routes import Routes
-from dragoman.core.switch.catalogue.search import Turn
 from dragoman.core.switch.catalogue.tokens import CallTokens
 from dragoman.core.switch.catalogue.uris import may_name_pages
 
@@ -353,17 +352,3 @@ class Catalogue:
         """Open a server that was not there, or is there again; then the client is told that lists have changed."""
         self.set_state(member, MemberState.WAITING)
         self.openings.join(member)
-
-    def expire(self, what: object) -> None:
-        """Take note that a time is over that was asked for."""
-        if isinstance(what, MemberOpening | Turn):
-            what.finish()
-        elif isinstance(what, Overdue):
-            self.lists.expire(what)
-        elif isinstance(what, Unopened):
-            if what.member.state is MemberState.OPENING:
-                self.lists.give_up(what.member)
-        elif isinstance(what, str):
-            self.changes.expire(what)
-        elif self.listens is not None:
-            self.listens.expire(what)

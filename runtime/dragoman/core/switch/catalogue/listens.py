@@ -11,6 +11,7 @@ that want them, under their ids, each kind at most twice a second: only the late
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
@@ -69,13 +70,6 @@ class _Ear:
         self.granted: Filter = frozenset()
 
 
-class Late:
-    """What a reminder is about: a stream that is to be acknowledged, or None for notices that wait."""
-
-    def __init__(self, key: bytes | None) -> None:
-        self.key = key
-
-
 class MemberStreams:
     """The listen requests of one client.
 
@@ -100,17 +94,13 @@ class MemberStreams:
         for member in members:
             self._listen(stream, member)
         if stream.pending:
-            self._catalogue.outside.remind(_PATIENCE_S, Late(stream.key))
+            self._catalogue.outside.remind(_PATIENCE_S, partial(self._acknowledge, stream))
         else:
             self._acknowledge(stream)
 
-    def expire(self, late: object) -> None:
-        """Take note that some servers have not acknowledged in time, or that notices may be told again."""
-        if isinstance(late, Late) and late.key is None:
-            self._is_quiet = False
-            self._flush()
-        elif isinstance(late, Late) and late.key in self._streams:
-            self._acknowledge(self._streams[late.key])
+    def _go_on(self) -> None:
+        self._is_quiet = False
+        self._flush()
 
     def join(self, member: Member) -> None:
         """Listen to a server that was not there."""
@@ -223,7 +213,7 @@ class MemberStreams:
                     self._say(stream, method, params or {})
         self._is_quiet |= self._catalogue.outside.is_paused
         if self._is_quiet:
-            self._catalogue.outside.remind(_PAUSE_S, Late(None))
+            self._catalogue.outside.remind(_PAUSE_S, self._go_on)
 
     def _say(self, stream: _Stream, method: str, params: Mapping[str, Any]) -> None:
         meta = params.get("_meta")
@@ -232,7 +222,7 @@ class MemberStreams:
         self._catalogue.outside.tell_client(Frame(encode_line(body), "notification", None, method, body, stream.key))
 
     def _acknowledge(self, stream: _Stream) -> None:
-        if not stream.is_acknowledged:
+        if not stream.is_acknowledged and self._streams.get(stream.key) is stream:
             stream.is_acknowledged = True
             self._say(stream, ACKNOWLEDGED, {"notifications": stream.agreed})
             self._flush()

@@ -127,15 +127,6 @@ class Gathering:
             then(self)
 
 
-class Overdue:
-    """What a reminder is about."""
-
-    def __init__(self, gathering: Gathering, listings: Sequence[MemberListing], after_s: float) -> None:
-        self.gathering = gathering
-        self.listings = listings
-        self.after_s = after_s
-
-
 class _Snapshot:
     def __init__(self, kind: ListKind, pieces: list[Piece], rest: dict[str, Any]) -> None:
         self.kind = kind
@@ -194,20 +185,18 @@ class Lists:
                 else:
                     self._leave_out(gathering, listing, _OWES)
         for after_s, listings in by_time.items():
-            self.catalogue.outside.remind(after_s, Overdue(gathering, listings, after_s))
+            self.catalogue.outside.remind(after_s, partial(self._expire, gathering, listings, after_s))
         for listing in [listing for listing in gathering.pending if listing.failure is None and not listing.pages]:
             if listing.waiting == [gathering]:
                 listing.ask()
         if not gathering.pending:
             gathering.finish()
 
-    def expire(self, overdue: Overdue) -> None:
-        """Take note that a time is over."""
-        gathering = overdue.gathering
-        for listing in overdue.listings:
+    def _expire(self, gathering: Gathering, listings: Sequence[MemberListing], after_s: float) -> None:
+        for listing in listings:
             if gathering.then is not None and listing in gathering.pending:
                 gathering.pending.discard(listing)
-                why = _OWES if listing.member.is_late else f"no answer within {overdue.after_s:g} s"
+                why = _OWES if listing.member.is_late else f"no answer within {after_s:g} s"
                 listing.is_late = listing.member.is_late = True
                 self._leave_out(gathering, listing, why)
         if not gathering.pending:
@@ -217,7 +206,7 @@ class Lists:
         """Wait no more for a server that has had its time to open."""
         for listing in [one for one in self._under_way.values() if one.member is member]:
             for gathering in listing.waiting:
-                self.expire(Overdue(gathering, (listing,), member.list_timeout_s))
+                self._expire(gathering, (listing,), member.list_timeout_s)
         member.is_late = True
 
     def forget(self, member: Member) -> None:

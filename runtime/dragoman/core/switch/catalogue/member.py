@@ -5,7 +5,7 @@ Lives here: what is known of it, and the protocol of whoever moves frames. Must 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -34,8 +34,8 @@ class Outside(Protocol):
     def tell_member(self, member: Member, frame: Frame) -> None:
         """Send this to a server."""
 
-    def remind(self, after_s: float, what: object) -> None:
-        """Call `Catalogue.expire` with this after so many seconds."""
+    def remind(self, after_s: float, then: Callable[[], None]) -> None:
+        """Call this after so many seconds."""
 
     def note_state(self, member: Member) -> None:
         """The state of a server has changed, or what is known of it."""

@@ -9,6 +9,7 @@ As long as a server is not known, the lists that it may have are declared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.codes import METHOD_NOT_FOUND
@@ -148,13 +149,6 @@ class Openings:
             self._catalogue.own.ask(member, SET_LEVEL, params, take)
 
 
-class Unopened:
-    """What a reminder is about: a server that may still be opening."""
-
-    def __init__(self, member: Member) -> None:
-        self.member = member
-
-
 class MemberOpening:
     """One round of asking every server what it is.
 
@@ -194,7 +188,7 @@ class MemberOpening:
             self.ask(member)
         longest_s = max((member.list_timeout_s for member in asked), default=0.0)
         if self._pending:
-            self._catalogue.outside.remind(min(longest_s, LONGEST_OPENING_S), self)
+            self._catalogue.outside.remind(min(longest_s, LONGEST_OPENING_S), self.finish)
         else:
             self.finish()
 
@@ -202,8 +196,12 @@ class MemberOpening:
         """Ask one of them."""
         if member.state is MemberState.WAITING:
             self._catalogue.set_state(member, MemberState.OPENING)
-            self._catalogue.outside.remind(member.list_timeout_s, Unopened(member))
+            self._catalogue.outside.remind(member.list_timeout_s, partial(self._give_up, member))
         self._catalogue.own.ask(member, self._method, self._params, lambda frame: self._take(member, frame), None)
+
+    def _give_up(self, member: Member) -> None:
+        if member.state is MemberState.OPENING:
+            self._catalogue.lists.give_up(member)
 
     def forget(self, member: Member) -> None:
         """Take note that a server is not there any more."""

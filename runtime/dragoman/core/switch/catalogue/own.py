@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.codes import CONNECTION_CLOSED
@@ -106,15 +107,14 @@ class Changes:
             self._missed.add(method)
             return
         self._quiet.add(method)
-        self._catalogue.outside.remind(_CHANGE_PAUSE_S, method)
+        self._catalogue.outside.remind(_CHANGE_PAUSE_S, partial(self._expire, method))
         if self._catalogue.listens is not None:
             self._catalogue.listens.tell_changed(method)
         elif self._catalogue.openings.initialized is not None:
             body = {"jsonrpc": "2.0", "method": method}
             self._catalogue.outside.tell_client(Frame(encode_line(body), "notification", None, method, body))
 
-    def expire(self, method: str) -> None:
-        """Take note that the client may be told again."""
+    def _expire(self, method: str) -> None:
         self._quiet.discard(method)
         if method in self._missed:
             self._missed.discard(method)

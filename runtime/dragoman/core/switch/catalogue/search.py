@@ -7,6 +7,7 @@ others: after as long as a merged list would wait for it, the next is asked as w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.envelope import Frame
@@ -54,13 +55,12 @@ class Search:
                 if member in self._asked:
                     self._asked[member] = key
                     if self._left:
-                        self._catalogue.outside.remind(member.list_timeout_s, Turn(self, member, refusal))
+                        self._catalogue.outside.remind(member.list_timeout_s, partial(self._expire, member, refusal))
                 return
         if not self._asked:
             self._end(None, refusal)
 
-    def expire(self, member: Member, refusal: Frame) -> None:
-        """Take note that a server has had its time."""
+    def _expire(self, member: Member, refusal: Frame) -> None:
         if member in self._asked:
             self.go_on(refusal)
 
@@ -88,16 +88,3 @@ class Search:
         self.stop("another server has answered")
         if then is not None:
             then(member, answer)
-
-
-class Turn:
-    """What a reminder is about."""
-
-    def __init__(self, search: Search, member: Member, refusal: Frame) -> None:
-        self.search = search
-        self.member = member
-        self.refusal = refusal
-
-    def finish(self) -> None:
-        """The time is over."""
-        self.search.expire(self.member, self.refusal)
