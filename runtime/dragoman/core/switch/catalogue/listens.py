@@ -43,6 +43,7 @@ class _Stream:
         self.meta = meta
         self.agreed: dict[str, Any] = {name: True for name in FACTS.subscriptions if name in self.lists}
         self.parts: dict[Member, Filter] = {}
+        self.watched: dict[Member, set[str]] = {}
         self.pending: set[Member] = set()
         self.is_acknowledged = False
         self.waiting = Backlog()
@@ -56,8 +57,7 @@ class _Stream:
         """Whether it asked for what a server says."""
         if method != UPDATED:
             return self.wants(method)
-        uris = {uri for name, uri in self.parts.get(member, ()) if name == RESOURCE_FILTER}
-        return isinstance(uri, str) and covers(uris, uri)
+        return isinstance(uri, str) and covers(self.watched.get(member, ()), uri)
 
 
 class _Ear:
@@ -108,8 +108,11 @@ class MemberStreams:
             self._listen(stream, member)
 
     def _listen(self, stream: _Stream, member: Member) -> None:
-        own = {(RESOURCE_FILTER, uri) for uri in (self._own_uri(member, uri) for uri in stream.uris) if uri is not None}
-        stream.parts[member] = frozenset({(name, "") for name in stream.lists} | own)
+        own = {uri for uri in (self._own_uri(member, uri) for uri in stream.uris) if uri is not None}
+        stream.watched[member] = own
+        stream.parts[member] = frozenset(
+            {(name, "") for name in stream.lists} | {(RESOURCE_FILTER, uri) for uri in own}
+        )
         self._follow(member)
         self._settle(stream, member)
 

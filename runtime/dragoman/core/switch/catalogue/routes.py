@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
@@ -29,6 +29,9 @@ _NAMED: Final = {"tools/call": (NameKind.TOOL, "tools/list"), "prompts/get": (Na
 _BY_URI: Final = frozenset({"resources/read", "resources/subscribe", "resources/unsubscribe"})
 _RESOURCE_LISTS: Final = ("resources/list", "resources/templates/list")
 _MOST_REMEMBERED: Final = 10_000
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Routes:
@@ -197,7 +200,7 @@ class Routes:
         def take(member: Member | None, answer: Frame) -> None:
             del self._sought[key]
             if member is not None:
-                self._remember(self._found, uri, member)
+                self._remember(self._found, uri, member, len(uri))
             self._catalogue.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
 
         asked = {name: value for name, value in params.items() if name != "_meta"}
@@ -207,11 +210,7 @@ class Routes:
 
     def note_watched(self, owner: NameOwner, uri: str) -> None:
         """Take note of the URI under which the client wants to hear of a resource."""
-        if len(uri) > LONGEST_NAME:
-            return
-        self._watched[owner] = uri
-        if len(self._watched) > _MOST_REMEMBERED:
-            del self._watched[next(iter(self._watched))]
+        self._remember(self._watched, owner, uri, len(uri))
 
     def show_uri(self, member: Member, uri: str) -> str:
         """Give what the client knows a resource of a server as."""
@@ -282,12 +281,12 @@ class Routes:
                     "%s and %s have a task of one id; it stays the first one's", self._tasks[task].name, member.name
                 )
             else:
-                self._remember(self._tasks, task, member)
+                self._remember(self._tasks, task, member, len(task))
 
-    def _remember(self, table: dict[str, Member], name: str, member: Member) -> None:
-        if len(name) > LONGEST_NAME:
+    def _remember(self, table: dict[K, V], name: K, value: V, size: int) -> None:
+        if size > LONGEST_NAME:
             return
-        table[name] = member
+        table[name] = value
         if len(table) > _MOST_REMEMBERED:
             del table[next(iter(table))]
 
