@@ -97,6 +97,27 @@ def test_what_to_mind_about_a_scope_is_said_once_after_the_first_line() -> None:
         assert said.count("per session") == 1
 
 
+TALKS_TWICE = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        told = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": told})
+        print(answer if asked["method"] == "initialize" else answer + answer, flush=True)
+"""
+
+
+def test_two_texts_on_one_line_of_a_server_are_not_the_body_of_an_answer() -> None:
+    with listening(server=[sys.executable, "-c", TALKS_TWICE]) as proxy:
+        _, headers, _ = proxy.post(INITIALIZE)
+        session = headers["mcp-session-id"]
+        proxy.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, mcp_session_id=session)
+        _, _, answer = proxy.post({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, mcp_session_id=session)
+        assert (answer["id"], answer["error"]["code"]) == (2, -32603)
+        proxy.end()
+
+
 def children_of(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 
@@ -102,3 +103,33 @@ def test_a_line_that_was_too_long_says_so() -> None:
     assert isinstance(found, Malformed)
     assert found.key == b"2"
     assert found.line == Overlong(LONG[:256], 300)
+
+
+def an_answer(*values: object, between: str = "") -> bytes:
+    return between.join(json.dumps({"jsonrpc": "2.0", "id": 1, "result": value}) for value in values).encode() + b"\n"
+
+
+@pytest.mark.parametrize("between", ["", " ", "\t", "5", '"}"'])
+@pytest.mark.parametrize("size", [1, 5_000, 500_000])
+def test_two_texts_on_one_line_are_no_frame_where_texts_are_checked(between: str, size: int) -> None:
+    line = an_answer({"a": "x" * size}, {}, between=between)
+    [found] = LineFramer(checks_texts=True).feed(line)
+    assert isinstance(found, Malformed)
+    assert (found.key, found.is_response, found.reason) == (b"1", True, "the line is not one JSON text")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [{}, {"b": [[], [{}]]}, 5], "c": {}},
+        {"a": "}{ }{" * 1_000, "b": [{}]},
+        {"a": ["}{", {"\\": '"}{"'}] * 500},
+        {"a": "}{" * 200_000},
+        {"n": [10**400, 1.0] * 300},
+    ],
+)
+def test_one_text_is_a_frame_whatever_is_in_its_strings(value: object) -> None:
+    line = an_answer(value)
+    [found] = LineFramer(checks_texts=True).feed(line)
+    assert isinstance(found, Frame)
+    assert found.raw == line

@@ -71,7 +71,7 @@ class Launcher:
         self._directory: str | None = args.cwd
         self._stderr: int | None = args.stderr
         self.warden = Warden()
-        serves_others = args.listen is not None
+        serves_others = self._serves_others = args.listen is not None
         given = {name: os.environ[name] if value is None else value for name, value in args.variables}
         self._environment = make_environment(
             args.inherit_env or ("safe" if serves_others else "all"), os.environ, given
@@ -105,7 +105,12 @@ class Launcher:
         """
         from dragoman.transports.stdio import ChildTransport
 
-        return ChildTransport(process or self.start(), warden=self.warden, limit_bytes=limit_bytes)
+        return ChildTransport(
+            process or self.start(),
+            warden=self.warden,
+            limit_bytes=limit_bytes,
+            checks_texts=self._serves_others,
+        )
 
     def put_away(self, process: subprocess.Popen[bytes] | None) -> None:
         """Make sure that nothing stays behind of a server, whatever happened."""

@@ -64,7 +64,7 @@ def _start(target: CommandTarget, mode: str, limit_bytes: int, warden: Warden | 
 
     environment = make_environment(mode, os.environ, dict(target.env))
     process = spawn(target.command, environment, target.cwd, warden, stderr)
-    return ChildTransport(process, warden=warden, limit_bytes=limit_bytes)
+    return ChildTransport(process, warden=warden, limit_bytes=limit_bytes, checks_texts=True)
 
 
 def _connect(config: UpstreamConfig) -> Transport:

@@ -40,6 +40,7 @@ PIECE_BYTES: Final = 256 * 1024
 _LEVELS: Final = 256
 _TEXTS: Final = 100
 _READ_BYTES: Final = 1024 * 1024
+_NOT_STRUCTURE: Final = bytes(code for code in range(256) if code not in b"[]{},")
 _NOT_BRACKETS: Final = bytes(code for code in range(256) if code not in b"[]{}")
 
 
@@ -133,6 +134,19 @@ def is_whole(message: bytes) -> bool:
     for piece in pieces_of(message):
         brackets.feed(bytes(piece))
     return brackets.is_whole() and message.rstrip().endswith(b"}")
+
+
+def is_one_text(line: bytes) -> bool:
+    """Whether a line that begins and ends as an object is one JSON text, and not two.
+
+    After a closing bracket within an object comes a comma or another closing bracket. A long line in which that is so
+    is not parsed: what else may be wrong with it is for whoever decodes it.
+    """
+    if len(line) > GLANCED_BYTES:
+        structure = line.translate(None, _NOT_STRUCTURE)
+        if b"}{" not in structure and b"}[" not in structure:
+            return True
+    return is_whole(line)
 
 
 def read_last_line(line: bytes | Overlong) -> Frame | Malformed | None:

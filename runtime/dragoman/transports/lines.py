@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dragoman.core.codes import PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES, LineSplitter, Overlong
-from dragoman.core.peek import read_line
-from dragoman.core.wholeness import read_last_line
+from dragoman.core.peek import read_beginning, read_line
+from dragoman.core.wholeness import is_one_text, read_last_line
 
 
 class LineFramer:
@@ -19,18 +20,23 @@ class LineFramer:
 
     Args:
         limit_bytes: The longest line accepted; one that is longer is not kept, and comes as `Malformed`.
+        checks_texts: Whether a line is looked at as a whole: it will leave by a transport that has other bounds than
+            the ends of lines, where two JSON texts on one line would pass for one message.
     """
 
-    __slots__ = ("_splitter",)
+    __slots__ = ("_checks_texts", "_splitter")
 
-    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, checks_texts: bool = False) -> None:
         self._splitter = LineSplitter(limit_bytes)
+        self._checks_texts = checks_texts
 
     def feed(self, data: bytes) -> list[Frame | Malformed]:
         """Take the next bytes of the stream; give the frames that have ended, in order."""
         frames = []
         for line in self._splitter.feed(data):
             frame = read_line(line)
+            if self._checks_texts and isinstance(frame, Frame) and frame.body is None and not is_one_text(frame.raw):
+                frame = read_beginning(frame.raw, PARSE_ERROR, "the line is not one JSON text")
             if frame is not None:
                 frames.append(frame if isinstance(frame, Frame) else _show(frame, line))
         return frames

@@ -58,6 +58,7 @@ class ChildTransport:
         patience: How long it gets to go.
         warden: Who was told of the process, if anybody was, and is told that it is gone.
         limit_bytes: The longest line accepted.
+        checks_texts: As for `LineFramer`: where what it says leaves over HTTP, or out of a router.
     """
 
     def __init__(
@@ -66,11 +67,12 @@ class ChildTransport:
         patience: ChildPatience | None = None,
         warden: Warden | None = None,
         limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        checks_texts: bool = False,
     ) -> None:
         self.process = process
         self.patience = patience or ChildPatience()
         self._warden = warden
-        self._framer = LineFramer(limit_bytes)
+        self._framer = LineFramer(limit_bytes, checks_texts)
         self._receiver: Receiver | None = None
         self._reader: PipeReader | None = None
         self._writer: PipeWriter | None = None
