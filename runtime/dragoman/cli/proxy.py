@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dragoman.status import StatusBoard
     from dragoman.trace.trace import Trace
     from dragoman.transports.base import Transport
+    from dragoman.transports.upstream.config import UpstreamConfig
 
 EXIT_CODES: Final = {
     "CLIENT_CLOSED": 0,
@@ -247,7 +248,8 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -
     if args.configuration is not None:
         routing, config = _route(args, config, launcher)
         return listen(args, config, routing.router.connect, begin=routing.begin, board=routing.router.board)
-    return listen(args, config, lambda: _connect(args, config, launcher, []), launcher.caution)
+    upstream = _reach(args)
+    return listen(args, config, lambda: _connect(upstream, config, launcher, []), launcher.caution)
 
 
 def _route(args: argparse.Namespace, config: ProxyConfig, launcher: Launcher) -> tuple[Routing, ProxyConfig]:
@@ -283,13 +285,14 @@ def _serve(
     if args.configuration is not None:
         routing, config = _route(args, config, launcher)
     spawned = [process] if process is not None else []
+    upstream = _reach(args)
 
     def connect() -> Transport:
         if problem is not None:
             raise problem
         if routing is not None:
             return routing.router.connect()
-        return _connect(args, config, launcher, spawned)
+        return _connect(upstream, config, launcher, spawned)
 
     async def serve() -> int:
         log_defects(asyncio.get_running_loop())
@@ -326,14 +329,22 @@ async def _run_told(proxy: Proxy, path: str, board: StatusBoard | None) -> Finis
         return None
 
 
+def _reach(args: argparse.Namespace) -> UpstreamConfig | None:
+    """Put the options for a URL together once: all that is opened with them shares its connections."""
+    return configure_upstream(args) if args.url is not None else None
+
+
 def _connect(
-    args: argparse.Namespace, config: ProxyConfig, launcher: Launcher, spawned: list[subprocess.Popen[bytes]]
+    upstream: UpstreamConfig | None,
+    config: ProxyConfig,
+    launcher: Launcher,
+    spawned: list[subprocess.Popen[bytes]],
 ) -> Transport:
     """Open a transport to the server: to one that was spawned already, to a new child, or to a URL."""
-    if args.url is not None:
+    if upstream is not None:
         from dragoman.transports.upstream.connect import open_upstream
 
-        return open_upstream(configure_upstream(args))
+        return open_upstream(upstream)
     return launcher.connect(config.limit_bytes, spawned.pop() if spawned else None)
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from dragoman.errors import TransportError
-from dragoman.transports.upstream import connection_pool as wire_module
+from dragoman.transports.upstream import idle_connections as idle_module
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from tests.support.waiting import hang, linger, pass_time, until
 from tests.transports.upstream.raw import CHUNKED, OK, Line, ask, on_both_loops, raw_server, wire_to
@@ -17,7 +17,7 @@ from tests.transports.upstream.raw import CHUNKED, OK, Line, ask, on_both_loops,
 
 async def given_up(wire: ConnectionPool) -> None:
     """Wait until no connection is kept for later."""
-    await until(lambda: not wire._idle)
+    await until(lambda: not any(wire._idle._kept.values()))
 
 
 @on_both_loops
@@ -106,7 +106,8 @@ async def test_a_connection_that_is_being_closed_is_not_used() -> None:
 
     async with raw_server(handle) as url, wire_to(url) as wire:
         assert await ask(wire) == (200, b"ok")
-        wire._idle[0].drop()
+        [[connection]] = wire._idle._kept.values()
+        connection.drop()
         assert await ask(wire) == (200, b"ok")
 
 
@@ -165,7 +166,7 @@ async def test_idle_connections_are_closed_before_the_server_does() -> None:
         ended.append(line.number)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wire_module, "_KEEP_ALIVE_S", 0.1)
+        patch.setattr(idle_module, "_KEEP_S", 0.1)
         async with raw_server(handle) as url, wire_to(url) as wire:
             await asyncio.gather(ask(wire), ask(wire))
             await until(lambda: len(ended) == 2)
@@ -184,7 +185,7 @@ async def test_a_connection_that_has_been_idle_for_too_long_is_not_used() -> Non
     with pytest.MonkeyPatch.context() as patch:
         async with raw_server(handle) as url, wire_to(url) as wire:
             await ask(wire)
-            patch.setattr(wire_module, "_KEEP_ALIVE_S", 0.0)
+            patch.setattr(idle_module, "_KEEP_S", 0.0)
             await ask(wire)
     assert lines == [1, 2]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import TransportError
-from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.config import UpstreamConfig, parse_header
 from dragoman.transports.upstream.heads import Heads, host_of
 from tests.transports.upstream.raw import Line, on_both_loops, raw_server, wire_to
 
@@ -178,6 +178,22 @@ async def test_nothing_is_sent_of_a_request_with_a_bad_header() -> None:
                 with pytest.raises(TransportError, match="nothing can be sent to it"):
                     await wire.send("POST", url, {name: value}, b"{}")
     assert not connected
+
+
+@on_both_loops
+async def test_a_configured_value_is_sent_as_it_was_checked() -> None:
+    heads: list[bytes] = []
+    values = {"EURO": "€", "NOT_UTF_8": b"caf\xe9".decode(errors="surrogateescape")}
+    headers = tuple(parse_header(f"X-{name}=${name}", values) for name in values)
+
+    async def handle(line: Line) -> None:
+        heads.append(await line.request())
+        await line.say(b"HTTP/1.1 204 No\r\n\r\n")
+
+    async with raw_server(handle) as url, wire_to(url, headers=headers) as wire:
+        (await wire.send("GET", url, {})).close()
+    assert "X-EURO: €\r\n".encode() in heads[0]
+    assert b"X-NOT_UTF_8: caf\xe9\r\n" in heads[0]
 
 
 @on_both_loops

@@ -15,6 +15,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.transports.surroundings import expand
+from dragoman.transports.upstream.idle_connections import IdleConnections
 from dragoman_spec import REVISIONS, facts
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class UpstreamConfig:
         end_session: Whether the server is told, by DELETE, that a session is over.
         restore_ids: Whether an answer counts whose id came back as another type (rule `restore-id-type`).
         name: What it is called in errors, which clients read, and in the log; None for its URL.
+        idle: Connections that are kept for whoever is configured alike; all that is opened with one value shares them.
         dial: Opens a connection in the place of the network, for a server inside our process; None without one.
     """
 
@@ -92,6 +94,7 @@ class UpstreamConfig:
     name: str | None = None
     dial: Callable[[], Awaitable[socket.socket]] | None = None
     header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), repr=False)
+    idle: IdleConnections = field(default_factory=IdleConnections, repr=False, compare=False)
 
     @property
     def peer(self) -> str:
@@ -167,9 +170,14 @@ def check_header_value(name: str, value: str) -> None:
     if any((ord(char) < 32 and char != "\t") or ord(char) == 127 for char in value):
         raise ValueError(f"the value of the header {name} holds a control character, such as a line feed")
     try:
-        value.encode("latin-1")
+        encode_header(value)
     except UnicodeEncodeError:
         raise ValueError(f"the value of the header {name} holds a character that HTTP headers cannot") from None
+
+
+def encode_header(text: str) -> bytes:
+    """Give header text as it is sent: in UTF-8, and bytes of the environment that are not UTF-8 as they came."""
+    return text.encode(errors="surrogateescape")
 
 
 def _split(url: str) -> SplitResult:

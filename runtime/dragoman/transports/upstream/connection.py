@@ -51,6 +51,7 @@ class HttpConnection(asyncio.Protocol):
         on_lost: Called when the connection is gone.
 
     Attributes:
+        on_lost: As given; whoever keeps an idle connection is told in its place.
         requests: How many requests have been sent.
         idle_since: When the last of them was done, by the clock of the loop.
     """
@@ -60,7 +61,7 @@ class HttpConnection(asyncio.Protocol):
     ) -> None:
         self._peer = peer
         self._on_free = on_free
-        self._on_lost = on_lost
+        self.on_lost = on_lost
         self.requests = 0
         self.idle_since = 0.0
         self._loop = asyncio.get_running_loop()
@@ -89,6 +90,19 @@ class HttpConnection(asyncio.Protocol):
     def open(self) -> bool:
         """Whether a request can be sent."""
         return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def file_number(self) -> int:
+        """The descriptor of the socket."""
+        assert self._transport is not None
+        number: int = self._transport.get_extra_info("socket").fileno()
+        return number
+
+    def adopt(
+        self, peer: str, on_free: Callable[[HttpConnection, bool], None], on_lost: Callable[[HttpConnection], None]
+    ) -> None:
+        """Serve another session."""
+        self._peer, self._on_free, self.on_lost = peer, on_free, on_lost
 
     def begin(self, head: bytes, body: bytes | None, on_sent: Callable[[], None], idle_s: float | None) -> HttpResponse:
         """Send a request, as fast as it is taken; its answer fills itself.
@@ -231,7 +245,7 @@ class HttpConnection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._transport = self._parser = self._timer = None  # parser and connection hold each other
-        self._on_lost(self)
+        self.on_lost(self)
 
     def pause_writing(self) -> None:
         """The server does not take it as fast as we write."""

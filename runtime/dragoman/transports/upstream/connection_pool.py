@@ -1,7 +1,7 @@
 """HTTP requests to one server, over as few connections as it takes.
 
-Lives here: idle connections, redirects, and what may be sent a second time. Must not: know MCP. Called by `streamable`
-and `legacy`.
+Lives here: the connections of one session, redirects, and what may be sent a second time; idle ones are shared
+(`idle_connections`). Must not: know MCP.
 
 Headers go to the configured origin and nowhere else: a redirect is followed only where method and origin stay the same.
 Why this is not done by a library: docs/decisions/0008.
@@ -10,7 +10,7 @@ Why this is not done by a library: docs/decisions/0008.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
@@ -19,7 +19,7 @@ from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
 from dragoman.transports.upstream.connection import HttpConnection
-from dragoman.transports.upstream.connector import Dialler
+from dragoman.transports.upstream.connector import Dialler, trust
 from dragoman.transports.upstream.heads import Heads
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 _REDIRECTS: Final = 3
 _AT_ONCE_BYTES: Final = 64 * 1024
-_KEEP_ALIVE_S: Final = 4.0
-"""Idle connections are dropped before the server does (uvicorn: after 5 s): a POST that meets a closing connection
-cannot be repeated, because nobody knows whether it was carried out."""
 
 _REPEATABLE: Final = frozenset({"GET", "DELETE"})
 
@@ -48,13 +45,17 @@ class ConnectionPool:
     def __init__(self, config: UpstreamConfig) -> None:
         self.config = config
         self.peer = config.peer
-        self._dialler = Dialler(config)
+        # What is sent by middleware, or to a server in our process, is not told apart by what is configured.
+        self._is_alone = bool(config.header_middleware) or config.dial is not None
+        tls = origin_of(config.url), config.ca_file, config.verify
+        self._key: Hashable = self if self._is_alone else (asyncio.get_running_loop(), *tls, config.headers)
+        self._idle = config.idle
+        self._dialler = Dialler(config, self._idle.trust(tls, lambda: trust(config)))
+        self._idle.join()
         self._heads: Heads | None = None
         self._cookies: Cookies | None = None
         self._moved: dict[str, str] = {}
         self._connections: set[HttpConnection] = set()
-        self._idle: list[HttpConnection] = []
-        self._sweeper: asyncio.TimerHandle | None = None
         self._closed = False
 
     async def send(
@@ -101,7 +102,7 @@ class ConnectionPool:
 
         Whoever takes the answer hands it to `send`, unless it is complete, successful and sets no cookies.
         """
-        if not self._idle or len(body) > _AT_ONCE_BYTES or self.config.header_middleware:
+        if len(body) > _AT_ONCE_BYTES or self.config.header_middleware:
             return None
         there = self._moved.get(url, url)
         try:
@@ -117,10 +118,10 @@ class ConnectionPool:
 
     async def close(self) -> None:
         """Close every connection."""
-        self._closed = True
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-        self._idle.clear()
+        if not self._closed:
+            self._closed = True
+            self._idle.drop(self)
+            self._idle.leave()
         for connection in list(self._connections):
             connection.drop()
         await asyncio.sleep(0)  # they say so in the next round of the loop
@@ -179,6 +180,7 @@ class ConnectionPool:
             raise TransportError(self.peer, f"nothing can be sent to it: {error}") from error
 
     def _take_cookies(self, lines: str, url: str) -> None:
+        self._key = self  # a cookie may stand for a person, and some servers remember one with the connection
         if self._cookies is None:
             from dragoman.transports.upstream.cookies import Cookies
 
@@ -186,42 +188,27 @@ class ConnectionPool:
         self._cookies.take(lines, url)
 
     async def _connect(self) -> HttpConnection:
-        connection = await self._dialler.connect(lambda: HttpConnection(self.peer, self._free, self._lose))
+        connection = await self._dialler.connect(
+            lambda: HttpConnection(self.peer, self._free, self._connections.discard)
+        )
         if not connection.open:
             raise TransportError(self.peer, "it closed the connection as soon as it was open")
         self._connections.add(connection)
         return connection
 
     def _take_idle(self) -> HttpConnection | None:
-        """Give the connection that was used last; one that is closing is of no use."""
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.open and asyncio.get_running_loop().time() - connection.idle_since < _KEEP_ALIVE_S:
-                return connection
-            connection.drop()
-        return None
+        connection = self._idle.take(self._key)
+        if connection is not None:
+            connection.adopt(self.peer, self._free, self._connections.discard)
+            self._connections.add(connection)
+        return connection
 
     def _free(self, connection: HttpConnection, reusable: bool) -> None:
-        if not reusable or self._closed:
+        if reusable and not self._closed:
+            self._connections.discard(connection)
+            self._idle.keep(self._key, connection)
+        else:
             connection.drop()
-            return
-        self._idle.append(connection)
-        if self._sweeper is None:
-            self._sweeper = asyncio.get_running_loop().call_later(_KEEP_ALIVE_S, self._sweep)
-
-    def _lose(self, connection: HttpConnection) -> None:
-        self._connections.discard(connection)
-        if connection in self._idle:
-            self._idle.remove(connection)
-
-    def _sweep(self) -> None:
-        """Drop what has been idle for too long. The list is in the order of use, the longest idle first."""
-        self._sweeper = None
-        loop = asyncio.get_running_loop()
-        while self._idle and loop.time() - self._idle[0].idle_since >= _KEEP_ALIVE_S:
-            self._idle.pop(0).drop()
-        if self._idle:
-            self._sweeper = loop.call_at(self._idle[0].idle_since + _KEEP_ALIVE_S, self._sweep)
 
     def _follow(self, answer: HttpResponse, url: str) -> str:
         """Give where a redirect leads, if we may go there.

@@ -36,14 +36,12 @@ class Dialler:
 
     Args:
         config: The server.
-
-    Raises:
-        OSError: TLS cannot be set up.
+        tls: From `trust`.
     """
 
-    def __init__(self, config: UpstreamConfig) -> None:
+    def __init__(self, config: UpstreamConfig, tls: ssl.SSLContext | None) -> None:
         self._config = config
-        self._tls = trust(config)
+        self._tls = tls
 
     async def connect(self, make: Callable[[], _Protocol]) -> _Protocol:
         """Open a connection.

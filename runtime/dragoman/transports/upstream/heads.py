@@ -21,6 +21,7 @@ from dragoman.transports.upstream.config import (
     UpstreamConfig,
     check_header_name,
     check_header_value,
+    encode_header,
     origin_of,
 )
 
@@ -161,7 +162,7 @@ def _encode(headers: Iterable[tuple[str, str]]) -> bytes:
         if _ENDS_IT.search(value):
             raise ValueError(f"the value of the header {name} holds a line end or NUL")
         lines.append(f"{name}: {value}\r\n")
-    return "".join(lines).encode(errors="surrogateescape")
+    return encode_header("".join(lines))
 
 
 def _target_of(url: str) -> bytes:

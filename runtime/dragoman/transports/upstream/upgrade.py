@@ -16,7 +16,7 @@ from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url
 from dragoman.transports.upstream.connection import SWITCHING_PROTOCOLS, HttpConnection
-from dragoman.transports.upstream.connector import Dialler
+from dragoman.transports.upstream.connector import Dialler, trust
 from dragoman.transports.upstream.heads import Heads
 from dragoman.transports.upstream.websocket_connection import WebSocketConnection
 
@@ -36,7 +36,7 @@ async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebS
         OSError: TLS cannot be set up.
     """
     until = asyncio.get_running_loop().time() + config.connect_timeout_s
-    connection = await Dialler(config).connect(lambda: HttpConnection(config.peer, _free, _lose))
+    connection = await Dialler(config, trust(config)).connect(lambda: HttpConnection(config.peer, _free, _lose))
     try:
         async with asyncio.timeout_at(until):
             return await _ask(connection, config, subprotocol)
