@@ -8,17 +8,18 @@ from __future__ import annotations
 import os
 import selectors
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from time import perf_counter, process_time
+from time import perf_counter, process_time, sleep
 
 from bench.peers import HttpPeer, started
 from bench.proxy import LISTEN, NEW_REVISION, PROXY, REQUESTS, server_command
 
 SESSIONS = 500
+FEW, MANY = 10, 2000
 CALLS = 10
 """How many calls of each session a round takes."""
 
@@ -40,6 +41,44 @@ def measure_crowd(rounds: int) -> None:
         ratio = median(other / one for one, other in rates)
         direct_rate, shared_rate = (median(pair[place] for pair in rates) for place in (0, 1))
         print(f"  {what:<30}  {shared_rate:7.0f} shared, {direct_rate:.0f} direct: {ratio:.2f} x")
+
+
+def measure_reached(rounds: int) -> None:
+    """Measure what a call costs the proxy before a server behind a URL, with few sessions open and with many."""
+    print("\nA call of the sessions in turn, behind --url")
+    with started(server_command("h", NEW_REVISION)) as (_, port), ExitStack() as stack:
+        many_of, few_of = (stack.enter_context(_sessions_at(port, number)) for number in (MANY, FEW))
+        costs = [(_cost_us(*few_of), _cost_us(*many_of)) for _ in range(min(rounds, 5))]
+    few, many = (median(cost[place] for cost in costs) for place in (0, 1))
+    print(f"  CPU of the proxy, {FEW} and {MANY} sessions   {few:.0f} µs, {many:.0f} µs: {many / few:.2f} x")
+
+
+@contextmanager
+def _sessions_at(port: int, sessions: int) -> Iterator[tuple[int, list[HttpPeer]]]:
+    """Give a proxy before a URL, with so many sessions open."""
+    command = (*PROXY, *LISTEN, "--max-sessions", "10000", "--url", f"http://127.0.0.1:{port}/mcp")
+    with started(command) as (process, front):
+        peers: list[HttpPeer] = []
+        for _ in range(sessions):
+            peer = HttpPeer(front, NEW_REVISION)
+            if peers:
+                peer.share_connection(peers[0])
+            peer.open()
+            peers.append(peer)
+        yield process.pid, peers
+        peers[0].close()
+
+
+def _cost_us(pid: int, peers: list[HttpPeer]) -> float:
+    """Give the CPU time of a call, of calls one after the other in turn, when most sessions have been silent for 5 s."""
+    method, params, _ = REQUESTS["call"]
+    for _ in range(5):
+        sleep(1)
+        peers[0].p50_us(method, params, 1)  # or the proxy closes the connection
+    before = busy_s(pid)
+    for number in range(MANY):
+        peers[number % len(peers)].p50_us(method, params, 1)
+    return (busy_s(pid) - before) / MANY * 1e6
 
 
 def resident_kb() -> float:

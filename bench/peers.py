@@ -181,6 +181,11 @@ class HttpPeer(Peer):
         assert data, "the server closed the connection"
         return data
 
+    def share_connection(self, other: HttpPeer) -> None:
+        """Use the connection of another client, one after the other: the proxy closes those that are idle for long."""
+        self._socket.close()
+        self._socket = other._socket
+
     def connections(self, count: int) -> list[HttpPeer]:
         """Give clients of this same session, each with a connection of its own; they are kept."""
         while len(self._others) < count:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from bench.crowd import measure_crowd
+from bench.crowd import measure_crowd, measure_reached
 from dragoman.core.commands import Send
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -42,6 +42,7 @@ def measure_sharing(rounds: int) -> None:
     took_us = median(call_us() for _ in range(rounds))
     print(f"  a call of 200 bytes and its answer through edges and switch: {took_us:.1f} µs")
     measure_crowd(rounds)
+    measure_reached(rounds)
 
 
 def held(prepare: Callable[[], object]) -> float:

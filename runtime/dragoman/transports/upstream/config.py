@@ -15,13 +15,13 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.transports.surroundings import expand
-from dragoman.transports.upstream.idle_connections import IdleConnections
 from dragoman_spec import REVISIONS, facts
 
 if TYPE_CHECKING:
     import socket
 
     from dragoman.middleware import HeaderMiddleware
+    from dragoman.transports.upstream.idle_connections import IdleConnections
 
 OURS: Final = frozenset(
     {
@@ -52,6 +52,12 @@ class Kind(Enum):
     AUTO = "auto"
     STREAMABLE_HTTP = "streamable-http"
     SSE = "sse"
+
+
+def _make_idle() -> IdleConnections:
+    from dragoman.transports.upstream.idle_connections import IdleConnections  # brings asyncio
+
+    return IdleConnections()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ class UpstreamConfig:
     name: str | None = None
     dial: Callable[[], Awaitable[socket.socket]] | None = None
     header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), repr=False)
-    idle: IdleConnections = field(default_factory=IdleConnections, repr=False, compare=False)
+    idle: IdleConnections = field(default_factory=_make_idle, repr=False, compare=False)
 
     @property
     def peer(self) -> str:

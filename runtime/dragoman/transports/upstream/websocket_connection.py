@@ -40,9 +40,6 @@ something left to read, the system would reset it (RFC 9293, 3.6.1), and the ser
 
 _WORDS: Final = 200
 _PONG: Final = 0x80 | Opcode.PONG
-_WHOLE_TEXT: Final = 0x80 | Opcode.TEXT
-_LONG: Final = 126
-"""What stands in the place of a length that has two bytes of its own."""
 
 
 class WebSocketConnection(asyncio.Protocol):
@@ -69,8 +66,6 @@ class WebSocketConnection(asyncio.Protocol):
         self._unparsed: memoryview = memoryview(b"")
         self._at_eof = False
         self._held_back = False
-        self._between = True  # whether what has come ends with a frame
-        self._open_bytes = 0  # what has been parsed since it last did
         self._at_once_bytes = _AT_ONCE_BYTES
         self._started: bytearray | None = None  # the message whose first fragments have come
         self._is_text = True
@@ -159,11 +154,6 @@ class WebSocketConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Something came."""
         self.on_bytes()
-        if self._between and (message := _read_short_text(data)) and len(message) <= self._limit_bytes:
-            self._take_message(message, is_text=True)
-            self._wake()
-            return
-        self._between = False
         self._unparsed = memoryview(b"".join((self._unparsed, data)) if self._unparsed else data)
         self._parse()
 
@@ -199,9 +189,7 @@ class WebSocketConnection(asyncio.Protocol):
             size = self._at_once_bytes
             piece, self._unparsed = self._unparsed[:size], self._unparsed[size:]
             self._frames.receive_data(cast(bytes, piece))
-            self._open_bytes += len(piece)
             self._at_once_bytes = _AT_ONCE_BYTES if self._take_events() else 2 * size
-        self._between = self._open_bytes == 0 and not self._unparsed and self._started is None
         if self._at_eof and not self._unparsed:
             self._frames.receive_eof()
             self._take_events()
@@ -215,7 +203,6 @@ class WebSocketConnection(asyncio.Protocol):
         """Take in what the parser made of what has come; whether that was anything."""
         frames = cast(list[Frame], self._frames.events_received())
         for frame in frames:
-            self._open_bytes -= _size_of(frame)
             if frame.opcode is Opcode.CLOSE:
                 self._finish(f"it closed the connection{_describe(self._frames.close_rcvd)}")
             elif frame.opcode is not Opcode.PING and frame.opcode is not Opcode.PONG:
@@ -286,24 +273,6 @@ class WebSocketConnection(asyncio.Protocol):
         if self._held_back and self._transport is not None and not self._transport.is_closing():
             self._held_back = False
             self._transport.resume_reading()
-
-
-def _read_short_text(data: bytes) -> bytes:
-    """Give the text of a single frame that is one message of less than 64 KiB; nothing if that is not what came.
-
-    That is what nearly all answers are; the parser takes three times as long.
-    """
-    if len(data) < 3 or data[0] != _WHOLE_TEXT:
-        return b""
-    start = 2 if data[1] < _LONG else 4
-    size = data[1] if start == 2 else int.from_bytes(data[2:4], "big") if data[1] == _LONG else 0
-    return data[start:] if len(data) == start + size else b""
-
-
-def _size_of(frame: Frame) -> int:
-    """Say how many bytes a frame came as, if its length was written as it has to be: as shortly as can be."""
-    size = len(frame.data)
-    return size + (2 if size < _LONG else 4 if size < 65536 else 10)
 
 
 def _describe(close: Close | None) -> str:
