@@ -70,7 +70,7 @@ def _sessions_at(port: int, sessions: int) -> Iterator[tuple[int, list[HttpPeer]
 
 
 def _cost_us(pid: int, peers: list[HttpPeer]) -> float:
-    """Give the CPU time of a call, of calls one after the other in turn, when most sessions have been silent for 5 s."""
+    """Give the CPU time of a call, made in turn, after most sessions have been silent for 5 s."""
     method, params, _ = REQUESTS["call"]
     for _ in range(5):
         sleep(1)
