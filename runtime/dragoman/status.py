@@ -83,6 +83,7 @@ class StatusBoard:
 
     Attributes:
         turned_away: As in `ProxyStatus`; set by the front.
+        is_doubted: Whether something has failed since a session was opened last: the next client may find no server.
     """
 
     def __init__(self) -> None:
@@ -93,6 +94,7 @@ class StatusBoard:
         self._left_out: Mapping[str, str] = {}
         self._stopping = False
         self.turned_away: Mapping[str, int] = {}
+        self.is_doubted = False
 
     def expect(self, names: Iterable[str], left_out: Mapping[str, str] | None = None) -> None:
         """Say what all servers are called, where there are several: what is known of others does not count any more.
@@ -118,6 +120,17 @@ class StatusBoard:
         """Take note that a server could not be started or reached; it counts until it is seen ready."""
         self._problems[name] = reason
         self._unreached.add(name)
+        self.is_doubted = True
+
+    def doubt(self) -> None:
+        """Take note that something has failed at a server, which may or may not be there for the next client."""
+        self.is_doubted = True
+
+    def trust(self) -> None:
+        """Take note that a session has just been opened."""
+        self.is_doubted = False
+        self._problems.pop("", None)
+        self._unreached.discard("")
 
     def note_ready(self, name: str) -> None:
         """Take note that a new session has a server of several: so the next one may well have it."""

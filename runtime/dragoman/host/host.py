@@ -103,6 +103,7 @@ class Host:
             self.note_started(port)
             finish = await ending
             if finish.outcome in FAILURES:
+                self.doubt()
                 reason = (finish.outcome is Outcome.SERVER_NOT_STARTED and self.not_started) or finish.reason
                 level = logging.ERROR if self._settings.says_why else logging.DEBUG
                 logger.log(level, "the session failed: %s%s", reason, WHAT_NEXT.get(finish.outcome, ""))
@@ -194,6 +195,11 @@ class Host:
                 for frame in left:  # who asked is told
                     take(frame)
         self.flush()
+
+    def doubt(self) -> None:
+        """Let be known that the server may not be there for the next client."""
+        if self._settings.board is not None:
+            self._settings.board.doubt()
 
     def take_failed(self, port: Port, frame: Frame) -> None:
         """The transport gives up a request: for the edge, that is an answer."""

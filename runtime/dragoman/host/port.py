@@ -100,6 +100,7 @@ class Port:
     def failed(self, frame: Frame) -> None:
         """The transport gives up a request."""
         if self.alive:
+            self.host.doubt()
             self.host.take_failed(self, frame)
 
     def session_lost(self, frame: Frame | None, error: Frame | None, renewed: bool) -> None:

@@ -32,6 +32,7 @@ from dragoman.transports.http.exchange import (
 from dragoman.transports.http.health import HEALTH, READY, answer_health
 from dragoman.transports.http.legacy import LegacyFront
 from dragoman.transports.http.pending import AsgiRequest, Known, Later
+from dragoman.transports.http.readiness import Readiness
 from dragoman.transports.http.refusals import Refusals, shorten
 from dragoman.transports.http.security import Doorkeeper
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
@@ -69,6 +70,7 @@ class HttpFront:
         self.refusals = Refusals()
         if board is not None:
             board.turned_away = self.refusals.by_option
+        self._readiness = None if board is None else Readiness(serve, board)
         self._gate = Doorkeeper(self.config.admission)
         self.streamable = StreamableFront(self.config, self.sessions)
         self._legacy = LegacyFront(self.config, self.sessions)
@@ -100,13 +102,6 @@ class HttpFront:
         """Take no new sessions, and wait until those that are open have ended with what they have under way."""
         if self.board is not None:
             self.board.stop()
-        if self.sessions:
-            logger.warning(
-                "%s: %d session(s) end once their calls are answered, or --drain-timeout is over; another signal ends "
-                "them at once",
-                reason,
-                len(self.sessions),
-            )
         await self.sessions.drain(reason)
 
     async def close(self, reason: str = "the server is stopping") -> None:
@@ -186,7 +181,9 @@ class HttpFront:
         path = find_path(exchange.scope)
         service = self._services.get(path)
         if self.board is not None and service is None and path in (HEALTH, READY):
-            await answer_health(exchange, path, self.board, self._gate)
+            await answer_health(
+                exchange, path, self.board, self._gate, None if self.sessions.closing else self._readiness
+            )
             return
         self._identify(exchange)
         if service is None:

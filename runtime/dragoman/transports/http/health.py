@@ -15,13 +15,16 @@ from dragoman.transports.http.security import Doorkeeper
 
 if TYPE_CHECKING:
     from dragoman.status import StatusBoard
+    from dragoman.transports.http.readiness import Readiness
 
 HEALTH: Final = "/healthz"
 READY: Final = "/readyz"
 _HEADERS: Final = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 
 
-async def answer_health(exchange: HttpExchange, path: str, board: StatusBoard, gate: Doorkeeper) -> None:
+async def answer_health(
+    exchange: HttpExchange, path: str, board: StatusBoard, gate: Doorkeeper, readiness: Readiness | None = None
+) -> None:
     """Answer a request to one of the two paths.
 
     Args:
@@ -29,6 +32,7 @@ async def answer_health(exchange: HttpExchange, path: str, board: StatusBoard, g
         path: Which.
         board: What there is to tell.
         gate: Knows who may see the servers.
+        readiness: Asks the server, if that is in doubt; None where that is somebody else's affair.
 
     Raises:
         RequestRefused: It is neither GET nor HEAD.
@@ -37,6 +41,8 @@ async def answer_health(exchange: HttpExchange, path: str, board: StatusBoard, g
         raise RequestRefused(405, "expected GET", (b"allow", b"GET, HEAD"))
     status, told = 200, {"status": "ok"}
     if path == READY:
+        if readiness is not None:
+            await readiness.settle()
         status, told = _read(board, _is_known(exchange, gate))
     body = b"" if exchange.method == "HEAD" else json.dumps(told).encode() + b"\n"
     await exchange.reply(status, body, *_HEADERS)

@@ -31,6 +31,9 @@ VISITS_A_STREAM = 2
 """So many requests of a session are served at once for each stream that it may have: answers have to get through."""
 
 _SWEEPS_PER_IDLE = 8
+
+_SAID_AFTER_S: Final = 1.0
+"""How long sessions may take to end before the log says what they wait for."""
 _AT_ONCE: Final = nullcontext()
 
 
@@ -243,6 +246,14 @@ class Sessions:
         self.closing = True
         for session in self.all():
             session.runner.drain(reason)
+        await self._wait_for_ends(_SAID_AFTER_S)
+        if self._sessions:
+            logger.warning(
+                "%s: %d session(s) end once their calls are answered, or --drain-timeout is over; another signal ends "
+                "them at once",
+                reason,
+                len(self._sessions),
+            )
         await self._wait_for_ends()
 
     async def close(self, reason: str) -> None:
@@ -255,10 +266,10 @@ class Sessions:
             session.runner.stop(reason)
         await self._wait_for_ends()
 
-    async def _wait_for_ends(self) -> None:
+    async def _wait_for_ends(self, limit_s: float | None = None) -> None:
         tasks = [session.task for session in self._sessions.values() if session.task is not None]
         if tasks:
-            await asyncio.wait(tasks)  # unlike `gather`, it leaves them alone if it is cancelled
+            await asyncio.wait(tasks, timeout=limit_s)  # unlike `gather`, it leaves them alone if it is cancelled
 
     async def _run(self, session: HttpSession[TransportT]) -> None:
         try:

@@ -1,0 +1,91 @@
+"""`/readyz` asks what the next client would meet, as soon as something speaks against the server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.errors import TransportClosed
+from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.status import StatusBoard
+from dragoman.transports.base import Transport
+from dragoman.transports.http import readiness
+from tests.transports.http.stage import Server, Stage, initialize, initialized, on_loop, serving, until, within
+
+
+class Answering(Server):
+    """A server that answers `initialize` by itself."""
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        while not self._heard.empty():
+            frame = self._heard.get_nowait()
+            if frame["method"] == "initialize":
+                self.answer(frame["id"], **initialized("2025-06-18"))
+
+
+def connects(stage: Stage, board: StatusBoard, how: list[str]) -> None:
+    """Let the server be as the first of `how` says: `down`, `exits`, `up`."""
+
+    def connect() -> Transport:
+        if how[0] == "down":
+            raise TransportClosed("the server", "connection refused")
+        stage.servers.append(Answering() if how[0] == "up" else Server())
+        if how[0] == "exits":
+            stage.server.exit()
+        return stage.server.far
+
+    stage.make = lambda transport: Proxy(ProxyConfig(board=board), transport, connect)
+
+
+async def ready(stage: Stage) -> tuple[int, Any]:
+    reply = await within(stage.get("/readyz"))
+    return reply.status, await reply.frame()
+
+
+@pytest.mark.parametrize("fault", ["down", "exits"])
+@on_loop
+async def test_it_is_not_ready_when_sessions_fail_and_ready_when_the_next_would_not(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "_AGAIN_S", 0.0)
+    board, how = StatusBoard(), [fault]
+    async with serving(board=board) as stage:
+        connects(stage, board, how)
+        assert (await ready(stage))[0] == 200  # nobody is asked without a reason: a server may be dear to start
+        assert not stage.servers
+        assert "error" in await (await within(stage.post(initialize()))).frame()
+        status, told = await ready(stage)
+        assert (status, told["ready"], list(told["problems"])) == (503, False, [""])
+        assert (await ready(stage))[0] == 503
+        how[0] = "up"
+        assert (await ready(stage))[0] == 200  # without a client, which nobody would send
+        await until(lambda: stage.server.gone is not None)
+        started = len(stage.servers)
+        assert (await ready(stage))[0] == 200
+        assert len(stage.servers) == started
+
+
+@on_loop
+async def test_a_server_that_dies_under_a_session_is_asked_for() -> None:
+    board, how = StatusBoard(), ["up"]
+    async with serving(board=board) as stage:
+        connects(stage, board, how)
+        assert (await within(stage.post(initialize()))).status == 200
+        assert (await ready(stage))[0] == 200
+        how[0] = "down"
+        stage.server.exit()
+        await until(lambda: not stage.front.sessions)
+        assert (await ready(stage))[0] == 503
+
+
+@on_loop
+async def test_a_server_is_not_started_for_everybody_who_asks() -> None:
+    board, how = StatusBoard(), ["exits"]
+    async with serving(board=board) as stage:
+        connects(stage, board, how)
+        await within(stage.post(initialize()))
+        for _ in range(5):
+            assert (await ready(stage))[0] == 503
+        assert len(stage.servers) == 2  # the client's, and ours
