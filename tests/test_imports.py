@@ -87,3 +87,10 @@ def test_a_proxy_between_two_handshakes_loads_nothing_of_the_other_era() -> None
     code = "import dragoman.proxy, sys; print([m for m in sys.modules if 'bridge' in m or 'per_request' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_pool_whose_clients_share_no_server_loads_nothing_of_sharing() -> None:
+    code = "import dragoman.pool, sys; dragoman.pool.UpstreamPool(dragoman.pool.Scope.CLIENT, print)"
+    code += "; print([m for m in sys.modules if 'shared' in m or 'per_request' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"

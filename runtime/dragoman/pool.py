@@ -11,15 +11,16 @@ import dataclasses
 import logging
 from collections.abc import Callable, Hashable
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dragoman.core.commands import Finish, Side
 from dragoman.core.label import LABEL, SHARED
-from dragoman.core.switch.shared.switch import Shared
 from dragoman.errors import TransportClosed
-from dragoman.host.shared import Guest, PoolConfig, SharedHost
 from dragoman.proxy import Proxy, ProxyConfig, host_settings_of, watched, watched_connect, wiring_of
 from dragoman.transports.base import Transport
+
+if TYPE_CHECKING:  # loaded with the first client that shares a server: most proxies have none
+    from dragoman.host.shared import Guest, PoolConfig, SharedHost
 
 logger = logging.getLogger("dragoman.shared")
 
@@ -55,8 +56,8 @@ class UpstreamPool:
     def __init__(self, scope: Scope, open_upstream: Callable[[], Transport], config: PoolConfig | None = None) -> None:
         self.scope = scope
         self._open = open_upstream
-        self._config = config or PoolConfig()
-        self._sharing = self._config.sharing
+        self._config = config
+        self._asks = False
         self._upstreams: dict[Hashable, SharedHost] = {}
         self._closing: dict[asyncio.Task[None], SharedHost] = {}
         self._cautioned = False
@@ -120,13 +121,18 @@ class UpstreamPool:
         await asyncio.gather(*self._closing)
 
     def _start(self, key: Hashable, config: ProxyConfig) -> SharedHost:
-        if len(self._upstreams) >= self._config.upstreams:
-            raise TransportClosed("the proxy", f"{self._config.upstreams} servers are open, which is the limit")
+        from dragoman.core.switch.shared.switch import Shared
+        from dragoman.host.shared import PoolConfig, SharedHost
+
+        decided = self._config = self._config or PoolConfig()
+        if len(self._upstreams) >= decided.upstreams:
+            raise TransportClosed("the proxy", f"{decided.upstreams} servers are open, which is the limit")
+        sharing = dataclasses.replace(decided.sharing, asks=True) if self._asks else decided.sharing
         host = SharedHost(
-            Shared(wiring_of(config), self._sharing),
+            Shared(wiring_of(config), sharing),
             watched_connect(config, self._open),
             host_settings_of(config),
-            self._config,
+            decided,
             lambda gone: self._forget(key, gone),
             self._closing,
         )
@@ -141,7 +147,7 @@ class UpstreamPool:
         if self._upstreams.get(key) is host:
             del self._upstreams[key]
         if host.switch.asks:
-            self._sharing = dataclasses.replace(self._sharing, asks=True)
+            self._asks = True
 
 
 class SharedProxy:
@@ -164,6 +170,8 @@ class SharedProxy:
 
     async def run(self) -> Finish:
         """Serve the client until its session ends."""
+        from dragoman.host.shared import Guest
+
         try:
             host = self._pool.find(self._key, self._config)
         except TransportClosed as error:

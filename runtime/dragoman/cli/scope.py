@@ -47,13 +47,14 @@ def make_pool(args: argparse.Namespace, connect: Callable[[], Transport]) -> Ups
         args: With the flags above.
         connect: Opens a transport to the server.
     """
-    from dragoman.core.switch.shared.desk import SharingSettings
-    from dragoman.host.shared import PoolConfig
     from dragoman.pool import Scope, UpstreamPool
 
-    sharing = SharingSettings()
-    if args.scope in ("shared", "principal"):  # only then is the server told who we are
-        from importlib.metadata import version
+    if args.scope == "client":
+        return UpstreamPool(Scope.CLIENT, connect)
+    from importlib.metadata import version
 
-        sharing = SharingSettings(identity={"name": "dragoman", "version": version("dragoman")})
+    from dragoman.core.switch.shared.desk import SharingSettings
+    from dragoman.host.shared import PoolConfig
+
+    sharing = SharingSettings(identity={"name": "dragoman", "version": version("dragoman")})
     return UpstreamPool(Scope(args.scope), connect, PoolConfig(sharing=sharing, idle_s=args.server_idle))
