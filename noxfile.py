@@ -179,7 +179,7 @@ def pull(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure conversions, imports, models, proxy and client, as ratios in one run; `-- --help` says what there is."""
-    install(session)
+    install(session, "codegen")
     session.install("mcp==1.30.0", "mcp-types==2.3.0")  # the models of both official SDKs, to compare ours with
     environment = {"DRAGOMAN_PEERS": str(peer_environments(session, "current"))}
     session.run("python", "-m", "bench", *session.posargs, env=environment)

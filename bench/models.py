@@ -1,4 +1,5 @@
-"""What reading a result into a model costs, beside plain pydantic models and those of the official SDKs.
+"""What reading a result into a model and writing it costs, beside plain pydantic models, those that
+datamodel-code-generator makes of the same schema by default, and those of the official SDKs.
 
 Each has a process of its own; they take turns.
 
@@ -12,6 +13,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from bench.messages import plain_tool, rich_tool
@@ -25,47 +29,68 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 OURS = f"import dragoman_spec; models = dragoman_spec.load({REVISION!r})"
 PLAIN = "import bench.plain as models"
+DEFAULT = "import sys; sys.path.insert(0, {folder!r}); import default_models as models"
 THEIRS = {"mcp_types": "import mcp_types as models", "mcp.types": "import mcp.types as models"}
+WAYS = {"model_validate": {}, "model_dump_json": {"by_alias": True, "exclude_none": True}}
+"""What is measured, and what others are told so that they leave out what is absent, as ours do by themselves."""
 PROGRAM = """
 import json, sys, time
 {statement}
 cases, rounds = json.loads(sys.stdin.readline())
 print("ready", flush=True)
 for line in sys.stdin:
-    name, value = cases[json.loads(line)]
-    validate = getattr(models, name).model_validate
-    count = 2000 if len(str(value)) < 1000 else 20
-    validate(value)
+    way, case, options = json.loads(line)
+    name, value = cases[case]
+    call, options = getattr(models, name).model_validate, {{}} if way == "model_validate" else options
+    if way != "model_validate":
+        call, value = getattr(call(value), way), None
+    given = () if value is None else (value,)
+    count = 2000 if len(str(cases[case])) < 1000 else 20
+    call(*given, **options)
     started = time.process_time()
     for _ in range(count):
-        validate(value)
+        call(*given, **options)
     print((time.process_time() - started) / count * 1e6, flush=True)
 """
 
 
 def measure_models(rounds: int) -> None:
     """Measure and print every case, ours and theirs taking turns."""
-    print(f"\nmodel_validate, {REVISION} (best of {rounds}; ratio of ours to theirs)")
+    print(f"\nmodels, {REVISION} (best of {rounds}; ratio of ours to theirs)")
     ours = _start(OURS, None, rounds)
     assert ours is not None
     plain = _start(PLAIN, None, rounds)
     assert plain is not None
     sdks = {"plain pydantic": plain}
+    folder = tempfile.TemporaryDirectory()
+    if _write_defaults(Path(folder.name)) and (made := _start(DEFAULT.format(folder=folder.name), None, rounds)):
+        sdks["datamodel-code-generator"] = made
     for place in [None, *filter(None, os.environ.get("DRAGOMAN_BENCH_SDKS", "").split(os.pathsep))]:
         for name, statement in THEIRS.items():
             if sdk := _start(statement, place, rounds):
                 sdks[name if place is None else f"{name} of {place}"] = sdk
-    if len(sdks) == 1:
+    if not any(name.startswith("mcp") for name in sdks):
         print("  no SDK to compare with: name one in DRAGOMAN_BENCH_SDKS")
-    for case in CASES:
+    for way, case in ((way, case) for way in WAYS for case in CASES):
         best = {name: float("inf") for name in ("ours", *sdks)}
         for _ in range(rounds):
             for name, process in (("ours", ours), *sdks.items()):
-                best[name] = min(best[name], _ask(process, case))
+                best[name] = min(best[name], _ask(process, way, case, {} if name == "ours" else WAYS[way]))
         theirs = "".join(f"  {best[name]:>8.1f} µs {name} ({best['ours'] / best[name]:.2f})" for name in sdks)
-        print(f"  {case:<16} {best['ours']:>8.1f} µs ours{theirs}")
+        print(f"  {way:<15} {case:<16} {best['ours']:>8.1f} µs ours{theirs}")
     for process in (ours, *sdks.values()):
         process.communicate()
+    folder.cleanup()
+
+
+def _write_defaults(folder: Path) -> bool:
+    """Write what datamodel-code-generator makes of the schema with no option but the kind of its input."""
+    if find_spec("datamodel_code_generator") is None:
+        return False
+    schema = Path(__file__).resolve().parents[1] / "schema" / REVISION / "schema.json"
+    command = ["-m", "datamodel_code_generator", "--input", str(schema), "--input-file-type", "jsonschema"]
+    command += ["--output", str(folder / "default_models.py"), "--output-model-type", "pydantic_v2.BaseModel"]
+    return subprocess.run([sys.executable, *command], check=False, capture_output=True).returncode == 0
 
 
 def _start(statement: str, packages: str | None, rounds: int) -> subprocess.Popen[str] | None:
@@ -89,9 +114,9 @@ def _start(statement: str, packages: str | None, rounds: int) -> subprocess.Pope
     return None
 
 
-def _ask(process: subprocess.Popen[str], case: str) -> float:
+def _ask(process: subprocess.Popen[str], way: str, case: str, options: dict[str, Any]) -> float:
     assert process.stdin
     assert process.stdout
-    process.stdin.write(json.dumps(case) + "\n")
+    process.stdin.write(json.dumps([way, case, options]) + "\n")
     process.stdin.flush()
     return float(process.stdout.readline())
