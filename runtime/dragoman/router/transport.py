@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,7 @@ class RouterTransport:
         board: StatusBoard,
         outages: Outages,
     ) -> None:
-        self.catalogue = Catalogue(self, names, members, identity, page_size, most_questions)
+        self.catalogue = Catalogue(self, names, members, identity, page_size, most_questions, os.urandom(8).hex())
         self.proxies: dict[Member, Proxy] = {}
         self.label = LABEL.get()
         self._open_proxy = open_proxy

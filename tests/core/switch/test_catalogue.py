@@ -50,7 +50,7 @@ class Stage:
         self.names = Names()
         self.names.set_servers({name: name for name in servers})
         self.members = {name: Member(name) for name in servers}
-        self.catalogue = Catalogue(self, self.names, self.members.values(), {"name": "all", "version": "1"})
+        self.catalogue = Catalogue(self, self.names, self.members.values(), {"name": "all", "version": "1"}, mark="m")
         self.is_per_request = is_per_request
         self._last = 0
         if is_per_request:
@@ -270,31 +270,21 @@ def test_what_nobody_is_known_to_have_goes_to_the_only_server_or_nowhere() -> No
     assert two.client.pop()["error"]["code"] == -32601
 
 
-def test_an_id_like_ours_goes_under_another_one_and_comes_back() -> None:
+def test_an_id_of_a_client_that_is_a_router_itself_stays() -> None:
     stage = Stage("a", "b")
     stage.tools(a=["x"], b=["y"])
-    call = {"jsonrpc": "2.0", "id": "dragoman/1", "method": "tools/call", "params": {"name": "x"}}
-    stage.catalogue.take(frame_of(call))
-    asked = stage.heard("a")
-    assert asked["id"] != "dragoman/1"
-    stage.says("a", {"id": asked["id"], "result": {"ok": True}})
-    assert stage.client.pop() == {"jsonrpc": "2.0", "id": "dragoman/1", "result": {"ok": True}}
-    stage.catalogue.take(frame_of(call))
-    asked = stage.heard("a")
-    stage.tell("notifications/cancelled", requestId="dragoman/1")
-    assert stage.heard("a")["params"]["requestId"] == asked["id"]
-    stage.says("a", {"id": asked["id"], "result": {}})
-    assert stage.client == []
-    stage.catalogue.take(frame_of(call))
-    stage.heard("a")
-    stage.tell("notifications/cancelled", requestId="another")
-    stage.tell("notifications/cancelled", requestId="dragoman/1")
-    stage.heard("a")
-    stage.catalogue.take(frame_of(call))
-    asked = stage.heard("a")
-    other = stage.ask("tools/call", name="y")
-    stage.says("b", {"id": other, "result": {}})
-    assert stage.client.pop()["id"] == other
+    stage.ask("tools/list")
+    ours = [stage.heard(name)["id"] for name in ("a", "b")]
+    last = int(ours[0].split("/")[-1])
+    for number in range(last + 3):
+        call = {"jsonrpc": "2.0", "id": f"dragoman/{number}", "method": "tools/call", "params": {"name": "x"}}
+        stage.catalogue.take(frame_of(call))
+        assert stage.heard("a") == call
+        stage.says("a", {"id": call["id"], "result": {"ok": number}})
+        assert stage.client.pop() == {"jsonrpc": "2.0", "id": call["id"], "result": {"ok": number}}
+    for name, key in zip("ab", ours, strict=True):
+        stage.says(name, {"id": key, "result": {"tools": []}})
+    assert stage.client.pop()["result"]["tools"] == []
 
 
 def test_a_cancellation_that_names_nothing_known_goes_nowhere() -> None:

@@ -20,16 +20,15 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.core.calls import OPEN_REQUESTS, cancelled_key
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS, PARSE_ERROR
 from dragoman.core.edges.greeting import DISCOVER, PROTOCOL_VERSION_KEY
-from dragoman.core.envelope import Frame, classify, decoded, error_frame, result_frame, rewrite
+from dragoman.core.envelope import Frame, classify, decoded, error_frame, result_frame
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import CANCELLED, ELICITED, INITIALIZED, LISTEN, PROGRESS, SET_LEVEL, UPDATED
-from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.asking import MemberQuestions
 from dragoman.core.switch.catalogue.lists import Lists
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.core.switch.catalogue.opening import Openings
-from dragoman.core.switch.catalogue.own import OWN_ID, Changes, OwnRequests
+from dragoman.core.switch.catalogue.own import Changes, OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.quick import QuickCalls
 from dragoman.core.switch.catalogue.routes import Routes
@@ -54,6 +53,7 @@ class Catalogue:
         identity: Name and version that the client is told.
         page_size: How many entries a page of a merged list has.
         most_questions: How many requests of servers to the client may be unanswered.
+        mark: Is in the ids of our own requests; nobody else may know it.
 
     Attributes:
         members: The servers by name.
@@ -70,6 +70,7 @@ class Catalogue:
         identity: Mapping[str, Any],
         page_size: int = 5000,
         most_questions: int = OPEN_REQUESTS,
+        mark: str = "",
     ) -> None:
         self.outside = outside
         self.names = names
@@ -77,7 +78,7 @@ class Catalogue:
         self.is_per_request = False
         self.lists = Lists(self, page_size)
         self.asking = MemberQuestions(self, most_questions)
-        self.own = OwnRequests(self)
+        self.own = OwnRequests(self, mark)
         self.changes = Changes(self)
         self.openings = Openings(self, identity)
         self.routes = Routes(self)
@@ -85,7 +86,6 @@ class Catalogue:
         self.tokens = CallTokens()
         self._calls: dict[bytes, Member] = {}
         self._quick = QuickCalls(self, self._calls)
-        self._lent: dict[bytes, bytes] = {}
         self.inspects = False
 
     # What the client says
@@ -164,14 +164,7 @@ class Catalogue:
         key = cancelled_key(frame)
         if key is None or self.routes.cancel(key) or (self.listens is not None and self.listens.cancel(key)):
             return
-        for lent, client_key in self._lent.items():
-            if client_key == key:
-                body = decoded(frame).body
-                frame = rewrite(frame, {**body, "params": {**body["params"], "requestId": lent[1:-1].decode()}})
-                key = lent
-                break
         member = self._calls.pop(key, None)
-        self._lent.pop(key, None)
         if member is not None and member.state is not MemberState.FAILED:
             self.outside.tell_member(member, frame)
 
@@ -213,11 +206,6 @@ class Catalogue:
         if member.state is MemberState.FAILED:
             self.reply(error_frame(key, CONNECTION_CLOSED, f"{member.name} cannot be used: {member.reason}"))
             return
-        if key.startswith(OWN_ID):  # the client is a router itself, as like as not
-            lent = self.own.next_key()
-            self._lent[lent] = key
-            frame = frame._replace(raw=with_id(frame, lent), key=lent, body=None)
-            key = lent
         self._calls[key] = member
         self.tokens.note(member, frame)
         self.outside.tell_member(member, frame)
@@ -236,8 +224,6 @@ class Catalogue:
             if owner is member:
                 if self.inspects or frame.kind == "error" or may_name_pages(frame.raw):
                     frame = self.routes.inspect(member, frame)
-                if self._lent:
-                    frame = self._give_back(frame)
                 self.outside.tell_client(frame)
             else:
                 if owner is not None:  # not its call
@@ -267,14 +253,8 @@ class Catalogue:
         if frame.stream is None:
             calls = list(islice((key for key, other in self._calls.items() if other is member), 2))
             if len(calls) == 1:
-                return frame._replace(stream=self._lent.get(calls[0], calls[0]))
+                return frame._replace(stream=calls[0])
         return frame
-
-    def _give_back(self, frame: Frame) -> Frame:
-        client_key = None if frame.key is None else self._lent.pop(frame.key, None)
-        if client_key is None:
-            return frame
-        return frame._replace(raw=with_id(frame, client_key), key=client_key, body=None)
 
     def _take_notice(self, member: Member, frame: Frame) -> None:
         if frame.stream is not None and self.own.is_waiting(frame.stream) and self.listens is not None:
@@ -319,8 +299,7 @@ class Catalogue:
     def _clear(self, member: Member, reason: str) -> None:
         for key in [key for key, other in self._calls.items() if other is member]:
             del self._calls[key]
-            shown = self._lent.pop(key, key)
-            self.reply(error_frame(shown, CONNECTION_CLOSED, f"{member.name} is gone: {reason}"))
+            self.reply(error_frame(key, CONNECTION_CLOSED, f"{member.name} is gone: {reason}"))
         self.openings.forget(member)
         self.lists.forget(member)
         self.own.forget(member, reason)

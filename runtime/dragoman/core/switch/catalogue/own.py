@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.router")
 
-OWN_ID: Final = b'"dragoman/'
-"""How the ids of our own requests begin; a request of the client with such an id goes under another one."""
-
 
 _CHANGE_PAUSE_S: Final = 0.5
 """How long the client is not told again that the same has changed: a server may say it without end."""
@@ -34,17 +31,19 @@ class OwnRequests:
 
     Args:
         catalogue: Whose.
+        mark: Is in each id of ours, so that no request of the client has one of them.
     """
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, mark: str) -> None:
         self._catalogue = catalogue
+        self._mark = mark.encode()
         self._waiting: dict[bytes, tuple[Member, Callable[[Frame], None]]] = {}
         self._last = 0
 
     def next_key(self) -> bytes:
         """Give an id that was never used."""
         self._last += 1
-        return OWN_ID + b'%d"' % self._last
+        return b'"dragoman/%b/%d"' % (self._mark, self._last)
 
     def ask(
         self,

@@ -13,7 +13,6 @@ from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import encode_line
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind
-from dragoman.core.switch.catalogue.own import OWN_ID
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.catalogue import Catalogue
@@ -65,7 +64,7 @@ class QuickCalls:
             self._version = self._names.version
         name = raw[start:end]
         route = self._routes.get(name) or self._find(name)
-        if route is None or key is None or key.startswith(OWN_ID):
+        if route is None or key is None:
             return False
         member, other = route
         if member.state is MemberState.FAILED:
