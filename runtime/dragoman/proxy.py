@@ -24,7 +24,7 @@ from dragoman.core.consent import Method
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
-from dragoman.core.settings import Known, RestartPolicy, Settings
+from dragoman.core.settings import RestartPolicy, ServerMemory, Settings
 from dragoman.core.switch.direct import Direct
 from dragoman.core.translate import Counters, OnLoss, Translator
 from dragoman.core.wiring import Bridging, Wiring
@@ -114,7 +114,7 @@ class ProxyConfig:
     notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
     header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), hash=False, repr=False)
     middleware_timeout_s: float = 60.0
-    known: Known | None = None
+    known: ServerMemory | None = None
     board: StatusBoard | None = None
     names_server: bool = False
     questions: str = "auto"

@@ -37,7 +37,7 @@ from dragoman.errors import TransportClosed
 if TYPE_CHECKING:
     from dragoman.cli.routing import Routing
     from dragoman.core.commands import Finish
-    from dragoman.core.settings import Known
+    from dragoman.core.settings import ServerMemory
     from dragoman.proxy import Proxy, ProxyConfig
     from dragoman.status import StatusBoard
     from dragoman.trace.trace import Trace
@@ -385,7 +385,7 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
     )
 
 
-def _know(args: argparse.Namespace) -> Known | None:
+def _know(args: argparse.Namespace) -> ServerMemory | None:
     if not args.command or args.no_era_cache or args.server_revision != "auto":
         return None
     from dragoman.host.known import know

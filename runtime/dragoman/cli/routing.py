@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dragoman.cli.reloading import Reloading
-    from dragoman.core.settings import Known
+    from dragoman.core.settings import ServerMemory
     from dragoman.proxy import ProxyConfig
     from dragoman.router import Router
     from dragoman.transports.base import Transport
@@ -68,7 +68,7 @@ class Routing:
                 hides_url=args.listen is not None,
             )
 
-        def know_server(server: ServerConfig) -> Known | None:
+        def know_server(server: ServerConfig) -> ServerMemory | None:
             target = server.target
             if args.no_era_cache or not isinstance(target, CommandTarget):
                 return None

@@ -34,7 +34,7 @@ class RestartPolicy:
         return longest_s / 2 * (1 + self.chance())
 
 
-class Known(Protocol):
+class ServerMemory(Protocol):
     """What is remembered of a server."""
 
     def recall(self) -> bool | None:
@@ -93,5 +93,5 @@ class Settings:
     restart: RestartPolicy | None = None
     health_s: float | None = None
     has_middleware: bool = False
-    known: Known | None = None
+    known: ServerMemory | None = None
     watch: Callable[[Crossing], None] | None = None

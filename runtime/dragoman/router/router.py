@@ -15,7 +15,7 @@ from typing import Any
 from dragoman.config.model import Configuration, ServerConfig
 from dragoman.config.opening import opener_of
 from dragoman.core.negotiation import AUTO, SAME
-from dragoman.core.settings import Known
+from dragoman.core.settings import ServerMemory
 from dragoman.core.switch.catalogue.member import Member
 from dragoman.core.switch.catalogue.names import NameKind, Names
 from dragoman.proxy import Proxy, ProxyConfig
@@ -48,7 +48,7 @@ class Router:
         configuration: Configuration,
         config: ProxyConfig | None = None,
         open_server: Callable[[ServerConfig], Callable[[], Transport]] = opener_of,
-        know: Callable[[ServerConfig], Known | None] = lambda server: None,
+        know: Callable[[ServerConfig], ServerMemory | None] = lambda server: None,
     ) -> None:
         self.configuration = configuration
         self._config = behind_router(config or ProxyConfig())
