@@ -108,10 +108,12 @@ def test_without_a_handshake_before_a_server_with_one(revision: str, caplog: pyt
     def asks(key: Any, method: str, **params: Any) -> dict[str, Any]:
         return test_per_request.asks(key, method, has={"extensions": CLIENT_HAS}, **params)
 
+    opened = test_per_request.opening(revision, extensions=SERVER_HAS, tools={}, resources={})
+    opened[2] = expect_to_server(lambda frame: frame["params"]["capabilities"] == {"extensions": CLIENT_HAS})
     hold(
         [
             client(asks("a", "server/discover")),
-            *test_per_request.opening(revision, extensions=SERVER_HAS, tools={}, resources={}),
+            *opened,
             expect_to_client(lambda frame: SERVER_HAS.items() <= frame["result"]["capabilities"]["extensions"].items()),
             *lists_and_reads(asks, lambda key, **members: result(key, members), is_called, has),
         ]
