@@ -48,6 +48,12 @@ def asked_what_it_is(number: int = 1, code: int = -32601) -> list[Step]:
     ]
 
 
+def settling() -> list[Step]:
+    """A server whose client has roots may ask for them before anything else."""
+    ping = "dragoman-ping"
+    return [expect_to_server(lambda frame: (frame["method"], frame["id"]) == ("ping", ping)), server(result(ping, {}))]
+
+
 def opening(revision: str = OLD, probe: int = 1, **server_has: Any) -> list[Step]:
     """The first request has the server opened, which is first asked whether it needs that."""
     return [

@@ -24,7 +24,7 @@ from tests.proxy.conversation import (
     server_closes,
     time_passes,
 )
-from tests.proxy.test_per_request import IDENTITY, asked_what_it_is, asks, opening
+from tests.proxy.test_per_request import IDENTITY, asked_what_it_is, asks, opening, settling
 from tests.proxy.validity import hold
 
 FORM = {"elicitation": {"form": {}}}
@@ -67,7 +67,9 @@ ACCEPTED = {"action": "accept", "content": {"name": "Ada"}}
 
 
 def begin(key: Any = 1, **how: Any) -> list[Step]:
-    return [client(call(key, **how)), *opening(), expect_to_server(lambda frame: frame["method"] == "tools/call")]
+    settled = settling() if "roots" in how.get("has", ()) else []
+    called = expect_to_server(lambda frame: frame["method"] == "tools/call")
+    return [client(call(key, **how)), *opening(), *settled, called]
 
 
 def test_a_question_is_answered_by_a_retry() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.core.switch.to_handshake import switch
 from dragoman.pool import Scope
-from tests.proxy.conversation import Peer, an_error, error, initialized, result
+from tests.proxy.conversation import Peer, an_error, error, initialized, request, result
 from tests.proxy.test_per_request import OLD, asks
 from tests.proxy.test_per_request_asked import DONE, FORM, elicit
 from tests.support.waiting import run
@@ -27,6 +27,10 @@ async def accept(server: Peer, declared: Any) -> None:
     assert offer["params"]["capabilities"] == declared
     say(server, initialized(OLD, offer["id"], tools={}))
     assert (await hear(server))["method"] == "notifications/initialized"
+    if "roots" in declared:  # it may want to know them first
+        ping = await hear(server)
+        assert ping["method"] == "ping"
+        say(server, result(ping["id"], {}))
 
 
 async def enter() -> tuple[House, Guest]:
@@ -158,6 +162,39 @@ def test_a_session_that_was_not_used_for_long_ends_but_not_the_last(monkeypatch:
             assert (await hear(guest))["id"] == number
         await asyncio.wait_for(house.servers[0].closed.wait(), 30)
         await call_with(house, guest, 7, ROOTS)
+        await house.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize("answers_ping", [True, False])
+def test_roots_that_are_asked_for_first_are_put_with_the_first_call_which_waits_for_them(answers_ping: bool) -> None:
+    async def main() -> None:
+        house, guest = await enter()
+        guest.say(asks(1, "tools/list", has=ROOTS))
+        guest.say(asks(2, "tools/call", name="t", has=ROOTS))
+        await until(lambda: house.servers)
+        server = house.servers[0]
+        offer = await hear(server)
+        say(server, error(offer["id"], -32601))
+        say(server, initialized(OLD, (await hear(server))["id"], tools={}))
+        assert (await hear(server))["method"] == "notifications/initialized"
+        ping = await hear(server)
+        assert ping["method"] == "ping"
+        say(server, request("r", "roots/list"))
+        if answers_ping:
+            say(server, result(ping["id"], {}))
+        assert (await hear(server))["method"] == "tools/list"
+        asked = await hear(guest)
+        assert (asked["id"], asked["result"]["inputRequests"]) == (2, {"question-1": {"method": "roots/list"}})
+        home = {"roots": [{"uri": "file:///home"}]}
+        again = {"inputResponses": {"question-1": home}, "requestState": asked["result"]["requestState"]}
+        guest.say(asks(3, "tools/call", name="t", has=ROOTS, **again))
+        assert (await hear(server)) == result("r", home)
+        called = await hear(server)
+        assert called["method"] == "tools/call"
+        say(server, result(called["id"], DONE))
+        assert (await hear(guest))["id"] == 3
         await house.close()
 
     run(main())

@@ -31,7 +31,7 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
 from dragoman.core.methods import ROOTS
 from dragoman.core.switch.to_handshake.answers import Answerer
-from dragoman.core.switch.to_handshake.leaving import Leaving
+from dragoman.core.switch.to_handshake.leaving import SETTLE_S, Leaving
 from dragoman.core.switch.to_handshake.listed import ListedTools
 from dragoman.core.switch.to_handshake.promoting import Promoting
 from dragoman.core.switch.to_handshake.reading import without_answers
@@ -46,6 +46,8 @@ logger = logging.getLogger("dragoman.bridge")
 
 TOGETHER_S: Final = 0.02
 """How long it is waited for another question, so that those of one moment are put to the client in one result."""
+
+_MOST_EARLY: Final = 4
 
 _UNCLEAR: Final = "it is not clear which call this is about, so nobody can be asked"
 _NO_CALL: Final = "no call is open that this could be about, so nobody can be asked"
@@ -79,8 +81,10 @@ class Asking:
         "_promoting",
         "_revision",
         "_roots",
+        "_starting",
         "_upstream",
         "_works",
+        "early",
         "parking",
         "undecided",
     )
@@ -110,6 +114,8 @@ class Asking:
         self._revision = revision
         self._roots = RootsCache(0.0 if bridging.shares_server else bridging.roots_ttl_s)
         self._due: dict[Work, float] = {}
+        self._starting: dict[Work, float] = {}  # calls that begin once their server has had time to use the answer
+        self.early: dict[bytes, Any] = {}  # roots that were asked for before there was a call: the params, by id
         self._leaving = leaving
         self.undecided = UndecidedQuestions()
         leaving.listener = self._let_go
@@ -132,12 +138,16 @@ class Asking:
             self._put(key, method, params, frame.stream)
 
     def _put(self, key: bytes, method: str, params: Any, stream: bytes | None) -> None:
-        works = self._works.find_asked(stream, read_relation(params))
+        task_id = read_relation(params)
+        waits = method == ROOTS and stream is None and task_id is None and self._may_wait
+        works = [] if waits else self._works.find_asked(stream, task_id)
         roots = self._find_roots(works) if method == ROOTS else None
         if roots is not None:
             self._upstream.send(result_frame(key, {"roots": list(roots)}))
         elif len(works) == 1:
             self._ask(works[0], key, method, params)
+        elif waits:
+            self.early[key] = params
         elif not works or any(work in self._leaving for work in works):
             self._refuse_unclear(key)
         else:
@@ -148,6 +158,36 @@ class Asking:
         """Give the roots of those whose calls these are; None if they are not known, or these are several people's."""
         whose = {self._whose(work) for work in works} or {self._bridging.principal}
         return self._roots.get(whose.pop(), self._bridging.steady_s()) if len(whose) == 1 else None
+
+    @property
+    def _may_wait(self) -> bool:
+        """Whether roots that are asked for outside of any call wait for the next one of the only client there is."""
+        bridging = self._bridging
+        return (
+            not self._works.can_be_asked
+            and not bridging.shares_server
+            and bridging.questions not in (Strategy.REFUSE.value, Strategy.REPLAY.value)
+            and len(self.early) < _MOST_EARLY
+        )
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.undecided or key in self.early
+
+    def ask_first(self, work: Work) -> bool:
+        """Ask a client what its server wanted to know before there was a call; whether this one waits for that."""
+        request = work.request
+        if request is None or not self.early or not work.may_ask or not self._make_parking().has_room:
+            return False
+        try:
+            work.caller = AskedCall(bind(self._bridging, request), request.metadata.capabilities, self._revision)
+        except ValueError:  # nested deeper than can be written: it could not go on
+            return False
+        early, self.early = self.early, {}
+        work.way = Strategy.PARK
+        self._works.hold(work)
+        for key, params in early.items():
+            self._keep(work, key, ROOTS, params)
+        return bool(work.questions)
 
     def _refuse_unclear(self, *keys: bytes) -> None:
         reason = _UNCLEAR if self._works.can_be_asked else _NO_CALL
@@ -269,6 +309,7 @@ class Asking:
         """Take note that the server does not want an answer to a question any more."""
         key = cancelled_key(frame) or b""
         self.undecided.withdraw(key)
+        self.early.pop(key, None)
         work = self._works.find_asking(key)
         if work is not None:
             del work.questions[key]
@@ -322,6 +363,8 @@ class Asking:
             self._upstream.send(result_frame(key, result))
         if resumed.asks_again:
             self._compose(work)
+        elif work.frame is not None:  # it was kept until the server knows what it wanted to know first
+            self._starting[work] = self._bridging.steady_s() + SETTLE_S
         else:
             self._refuse_unclear(*self.undecided.relieve())
 
@@ -347,14 +390,19 @@ class Asking:
         for work in list(self._leaving.ends):
             self._works.give_up(work)
         self._due.clear()
+        self._starting.clear()
         self._leaving.clear()
 
     def interrupt(self) -> None:
         """Take note that the server is gone: what it has asked needs no answer any more."""
         self.undecided.clear()
+        self.early.clear()
 
     def _let_go(self, work: Work) -> None:
+        for key in work.questions if work.frame is not None else ():
+            self._reply(key, Refusal(INTERNAL_ERROR, "the client did not answer", {}))
         self._due.pop(work, None)
+        self._starting.pop(work, None)
         self._refuse_unclear(*self.undecided.leave(work))
         if self.parking is not None:
             self.parking.forget(work.name)
@@ -364,17 +412,22 @@ class Asking:
     @property
     def next_s(self) -> float | None:
         """When `expire` has something to do; None while there is nothing."""
-        if self.parking is None and not (self._due or self.undecided.waiting or self._leaving.ends):
+        if self.parking is None and not (self._due or self._starting or self.undecided.waiting or self._leaving.ends):
             return self._promoting.next_s  # as it is for most servers: few ask
         expiry = None if self.parking is None else self.parking.find_next_expiry()
         parts = self._leaving.next_s, self.undecided.next_s, expiry, self._promoting.next_s
-        return min((time for time in (*self._due.values(), *parts) if time is not None), default=None)
+        return min(
+            (time for time in (*self._due.values(), *self._starting.values(), *parts) if time is not None), default=None
+        )
 
     def expire(self) -> None:
         """Do what is due: put questions to clients, and give up calls whose clients have not come back."""
         now_s = self._bridging.steady_s()
         for work in [work for work, due_s in self._due.items() if due_s <= now_s]:
             self._compose(work)
+        for work in [work for work, start_s in self._starting.items() if start_s <= now_s]:
+            del self._starting[work]
+            self._works.start(work)
         self._leaving.expire()
         self._refuse_unclear(*self.undecided.expire(now_s))
         self._promoting.expire()

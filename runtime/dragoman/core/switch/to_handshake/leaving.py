@@ -73,12 +73,12 @@ class Leaving:
 
     def _begin(self, work: Work, end: _End | None) -> None:
         work.request = None
-        work.questions.clear()
         if end is not None:
             self._next_s = min(self._next_s, end.until_s) if self.ends else end.until_s
             self.ends[work] = end
         if self.listener is not None:
             self.listener(work)
+        work.questions.clear()
 
     def finish(self, work: Work) -> None:
         """Take note that the server has answered a call."""

@@ -12,7 +12,7 @@ straight there and back; a retry, a task, a log level or headers to be checked a
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import Path
@@ -46,6 +46,7 @@ from dragoman.errors import RemoteProtocolError
 logger = logging.getLogger("dragoman.bridge")
 
 
+_PING_KEY: Final = b'"dragoman-ping"'
 _STRAIGHT: Final = KNOWN - TASK_METHODS.keys() - {LISTEN, DISCOVER}
 """Methods of requests that need nothing but the steps, unless the session or the request wants more."""
 
@@ -159,7 +160,12 @@ class OpenSession:
     def serve(self, request: Request) -> bool:
         """Take a request to the server; give whether that may have changed what is due when."""
         params, metadata = request.params, request.metadata
-        if request.method in self._straight and metadata.log_level is None and RETRY.isdisjoint(params):
+        if (
+            request.method in self._straight
+            and metadata.log_level is None
+            and RETRY.isdisjoint(params)
+            and not self._asking.early
+        ):
             self.start(request, params)
             return False
         if self._headers.needs_list(request):
@@ -206,7 +212,12 @@ class OpenSession:
             self._requests.refuse(request, adapted.code, adapted.message, adapted.data)
         else:
             work.frame = self._tasks.ask_for(work, adapted) if self._tasks.looks_at_calls else adapted
-            self._works.start(work)
+            if not self._asking.ask_first(work):
+                self._works.start(work)
+
+    def ping(self, then: Callable[[], None]) -> None:
+        """Go on once the server has read everything so far."""
+        self._works.ask("ping", {}, lambda answer: then(), _PING_KEY)
 
     def cancel(self, request: Request, reason: str) -> None:
         """Tell the server that nobody waits for this any more."""
@@ -270,7 +281,7 @@ class OpenSession:
         elif len(key) > NAME_BYTES:
             self._exchange.counters.malformed += 1
             self._upstream.send(error_frame(key, INVALID_REQUEST, f"expected ids to have at most {NAME_BYTES} bytes"))
-        elif self._works.find_asking(key) is not None or key in self._asking.undecided:
+        elif self._works.find_asking(key) is not None or key in self._asking:
             self._exchange.counters.malformed += 1  # an answer under its id would be one to the other request
             logger.warning("%s request of the server dropped: its id belongs to one that is not answered", frame.method)
         else:

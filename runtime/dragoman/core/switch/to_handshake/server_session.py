@@ -30,6 +30,9 @@ from dragoman.errors import InitializationTimeout
 
 logger = logging.getLogger("dragoman.bridge")
 
+SETTLE_S: Final = 1.0
+"""How long a server may leave a ping unanswered before its calls begin all the same."""
+
 _LOST: Final = UpstreamState.LOST
 
 
@@ -97,6 +100,7 @@ class ServerSession:
         self._path = path
         self._waiting: list[Request] = []
         self._opens_until_s: float | None = None
+        self._settles_until_s: float | None = None  # how long it is waited for what the server asks first
         self._wakes_at_s: float | None = None
         self._alarm = Alarm(front, self._expire)
         self._session: OpenSession | None = None
@@ -118,7 +122,7 @@ class ServerSession:
         session = self._session
         if self.upstream.state is _LOST:
             self._sessions.requests.refuse(request, CONNECTION_CLOSED, "the server has gone")
-        elif session is None:
+        elif session is None or self._settles_until_s is not None:
             self._waiting.append(request)
             if self.upstream.state is UpstreamState.IDLE:
                 self._open(request)
@@ -151,6 +155,8 @@ class ServerSession:
             error = InitializationTimeout("the server's answer to initialize", self._wiring.settings.init_timeout_s)
             self.lost(self.upstream, str(error), Outcome.INITIALIZATION_TIMED_OUT)
             return
+        if self._settles_until_s is not None and self._settles_until_s <= self._bridging.steady_s():
+            self._begin()
         if self._session is not None:
             self._session.expire()
         self._schedule()
@@ -158,6 +164,8 @@ class ServerSession:
     def _schedule(self) -> None:
         """Ask to be woken when something is due."""
         next_s = self._opens_until_s if self._session is None else self._session.next_s
+        if self._settles_until_s is not None:
+            next_s = self._settles_until_s if next_s is None else min(next_s, self._settles_until_s)
         if next_s != self._wakes_at_s:
             self._wakes_at_s = next_s
             after_s = None if next_s is None else max(0.0, next_s - self._bridging.steady_s())
@@ -216,10 +224,20 @@ class ServerSession:
         )
         logger.info("the server speaks %s, the client %s", revision, NEWER)
         upstream.announce(INITIALIZED_FRAME)
-        for request in self.take_waiting():
-            session.serve(request)
+        if "roots" in self._declared and not self._bridging.shares_server:
+            self._settles_until_s = self._bridging.steady_s() + SETTLE_S
+            session.ping(self._begin)
+        else:
+            self._begin()
         self._schedule()
         self._sessions.opened()
+
+    def _begin(self) -> None:
+        """Serve what waits: what the server asks at once for the roots has come by now, and goes first."""
+        self._settles_until_s = None
+        for request in self.take_waiting():
+            if self._session is not None:
+                self._session.serve(request)
 
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Nothing is left to do here: the server has no handshake."""

@@ -193,6 +193,10 @@ class Works:
         else:
             self._send(work)
 
+    def hold(self, work: Work) -> None:
+        """Keep a request until it is started."""
+        self._works[work.key] = work
+
     def find(self, key: bytes | None) -> Work | None:
         """Give the work that the server knows by this id; None if it is not at work on it."""
         return None if key is None else self._works.get(key)
@@ -299,7 +303,8 @@ class Works:
             self.tell_cancelled(work, reason)
             self.give_up(work)
         else:
-            self._queue.remove(work)
+            if work in self._queue:
+                self._queue.remove(work)
             del self._works[work.key]
 
     def tell_cancelled(self, work: Work, reason: str) -> None:
@@ -319,9 +324,9 @@ class Works:
     def _cancel_task(self, task_id: Any) -> None:
         self.ask("tasks/cancel", {"taskId": task_id}, lambda answer: None)
 
-    def ask(self, method: str, params: dict[str, Any], hook: Hook) -> None:
+    def ask(self, method: str, params: dict[str, Any], hook: Hook, key: bytes | None = None) -> None:
         """Send the server a request of our own."""
-        key = self.new_key()
+        key = key or self.new_key()
         self._keep_hook(key, hook)
         self._upstream.send(request_frame(key, method, params))
 
