@@ -53,3 +53,28 @@ def test_a_broken_file_is_explained(tmp_path: Path) -> None:
     assert done.returncode == 2
     problems = json.loads(check(path, "--json").stdout)["problems"]
     assert [(one["line"], one["column"]) for one in problems] == [(1, 34), (1, 38)]
+
+
+def test_an_entry_that_cannot_be_used_is_left_out_with_its_place_and_the_reason(tmp_path: Path) -> None:
+    path = write(tmp_path / "mcp.json", {"a": {"command": "x"}, "b": {"comand": "y"}})
+    done = check(path, "--no-connect")
+    assert done.stdout.splitlines() == [
+        "a: not tried: x",
+        "b: LEFT OUT: line 1, column 46: server 'b' has the key 'comand', and no command; write \"command\"",
+    ]
+    assert done.returncode == 1
+    told = json.loads(check(path, "--no-connect", "--json").stdout)
+    assert [one["remedy"] for one in told["problems"]] == ['write "command"']
+    assert [one.get("error", "") for one in told["servers"]] == [
+        "",
+        "line 1, column 46: server 'b' has the key 'comand', and no command",
+    ]
+
+
+def test_the_other_commands_say_which_server_is_left_out(tmp_path: Path) -> None:
+    echo = {"command": sys.executable, "args": [SERVER]}
+    path = write(tmp_path / "mcp.json", {"a": echo, "b": {"url": "http://a/", "headers": {"A": "${NO_SUCH_NAME}"}}})
+    command = [sys.executable, "-m", "dragoman", "list", "prompts", "--config", str(path), "--json"]
+    done = subprocess.run(command, capture_output=True, timeout=LONGEST_S, check=False, text=True)
+    assert "the environment has no variable NO_SUCH_NAME" in done.stderr
+    assert "'b' is left out" in done.stderr

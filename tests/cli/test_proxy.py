@@ -196,7 +196,8 @@ for line in sys.stdin:
 """
 
 
-def test_a_loss_that_repeats_is_said_once_and_then_counted() -> None:
+@pytest.mark.parametrize("level", ["info", "warning"])
+def test_a_loss_that_repeats_is_said_once_and_then_counted(level: str) -> None:
     hello = {**INITIALIZE["params"], "protocolVersion": "2024-11-05"}  # type: ignore[dict-item]
     frames = [
         {**INITIALIZE, "params": hello},
@@ -204,24 +205,26 @@ def test_a_loss_that_repeats_is_said_once_and_then_counted() -> None:
         *({"jsonrpc": "2.0", "id": key, "method": "tools/list"} for key in range(2, 10)),
     ]
     done = subprocess.run(
-        [sys.executable, "-m", "dragoman", "proxy", *program(LOSSY)],
+        [sys.executable, "-m", "dragoman", "proxy", "--log-level", level, *program(LOSSY)],
         input="".join(json.dumps(frame) + "\n" for frame in frames),
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
     )
-    lossy = "WARNING dragoman.translate: tools/list result, 2025-11-25 to 2024-11-05: dropped"
-    assert [line.partition(" (")[0] for line in done.stderr.splitlines()] == [
+    lossy = "INFO dragoman.translate: tools/list result, 2025-11-25 to 2024-11-05: dropped"
+    said = [line.partition(" (")[0] for line in done.stderr.splitlines() if "dropped" in line or "lost" in line]
+    expected = [
         f"{lossy} /result/tools/0/title",
         f"{lossy} /result/tools/1/icons",
         "WARNING dragoman.proxy: 6 more frames lost what is named above",
     ]
+    assert said == (expected if level == "info" else []), "cosmetic losses are no warnings"
 
 
 def test_behind_a_shared_server_each_line_is_about_the_session_that_it_concerns() -> None:
     noisy = LOSSY.replace("for line in", "print('ready', flush=True)\nfor line in")
     hello = {**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": "2024-11-05"}}  # type: ignore[dict-item]
-    with listening_for("--scope", "shared", *program(noisy)) as (process, url):
+    with listening_for("--scope", "shared", "--log-level", "info", *program(noisy)) as (process, url):
         opened = [post(url, hello)[1] for _ in range(2)]
         for session in opened:
             post(url, {"jsonrpc": "2.0", "method": "notifications/initialized"}, mcp_session_id=session)
@@ -229,7 +232,7 @@ def test_behind_a_shared_server_each_line_is_about_the_session_that_it_concerns(
             post(url, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, mcp_session_id=session)
         process.terminate()
         _, said = process.communicate(timeout=PATIENCE_S)
-    found = re.findall(r"WARNING (dragoman\.\w+) \[(.*?)\]: (the shared server printed|tools/list)", said)
+    found = re.findall(r"(?:WARNING|INFO) (dragoman\.\w+) \[(.*?)\]: (the shared server printed|tools/list)", said)
     assert found == [
         ("dragoman.sharing", "shared server", "the shared server printed"),
         ("dragoman.translate", "session 2", "tools/list"),

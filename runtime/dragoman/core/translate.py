@@ -297,8 +297,8 @@ class Adaptor:
     def _say(self, kind: str, method: str | None, groups: list[LossGroup]) -> None:
         """Log losses; those of a shape that was logged before are only counted, or each `tools/list` would say them."""
         new = [group for group in groups if self._is_new(kind, method, group)]
-        if not new:
-            self.counters.lossy_as_before += 1
+        if not new and (logger.isEnabledFor(logging.INFO) or not all(group.cosmetic for group in groups)):
+            self.counters.lossy_as_before += 1  # what the first of them lost is in the log
         way = self._where(method)
         for level, cosmetic in ((logging.WARNING, False), (logging.INFO, True)):
             said = [group for group in new if group.cosmetic is cosmetic]
