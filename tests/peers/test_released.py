@@ -21,7 +21,7 @@ CLIENTS: Final = ("mcp-2", "typescript-2-auto")
 
 PAIRS: Final = [
     (server, client, delay_s)
-    for delay_s in DELAYS_S[:1]
+    for delay_s in reversed(DELAYS_S)
     for server, about in SERVERS.items()
     for client in CLIENTS
     if about.small and (not delay_s or "filesystem" in server) and SELECTION != "quick"
