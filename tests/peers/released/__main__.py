@@ -32,6 +32,9 @@ from tests.peers.released.visiting import (
 TOGETHER: Final = 3 * (os.cpu_count() or 1)
 """Most of a visit is waiting, above all for a server whose start is delayed."""
 
+SLOW: Final = "not open after"
+"""What clients say when they have waited as long as they may."""
+
 Visit = tuple[str, str, str, int]
 """The server's and the client's name, the link, and by how many seconds the server is late."""
 
@@ -87,10 +90,11 @@ def main() -> int:
     visits = chosen(arguments)
     reports = visit_all(visits, peers)
     bad = judge(visits, reports)
-    if bad:
-        # A busy machine makes clients lose patience; what is worse is worse without company, too.
-        reports |= visit_all(dict.fromkeys([*map(base, bad), *bad]), peers, together=2)
-        bad = judge(bad, reports)
+    # A busy machine makes clients lose patience; what is worse is worse without company, too.
+    doubtful = [about for about in visits if about in bad or SLOW in reports[base(about)]["open"].get("raised", "")]
+    if doubtful:
+        reports |= visit_all(dict.fromkeys([*map(base, doubtful), *doubtful]), peers, together=2)
+        bad = judge(visits, reports)
     if arguments.keep:
         arguments.keep.write_text(
             json.dumps({" | ".join(map(str, k)): v for k, v in reports.items()}, indent=1), "utf-8"

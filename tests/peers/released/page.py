@@ -120,11 +120,11 @@ def _cell(ways: Mapping[str, Way], link: str, late_s: int) -> str:
 
 def _complaints(seen: Mapping[str, Any]) -> Iterator[str]:
     lines = [
-        f"- {server}, {CLIENTS[client]}, {way} s late: {'; '.join(about['worse'])}"
+        f"- {server}, {CLIENTS[client]}, {_link(way)}: {about['worse'][0]}"
         for server, clients in seen.items()
         for client, ways in clients.items()
         for way, about in ways.items()
         if about["worse"]
     ]
     if lines:
-        yield "\n".join(["Worse than directly:", "", *lines, ""])
+        yield "\n".join(["Worse through the proxy (the first difference of each):", "", *lines, ""])
