@@ -1,7 +1,7 @@
 """Joins clients that open no session to a server that opens one.
 
 Lives here: the sessions of the server, one for each set of capabilities that a request declares, and which of them
-serves a request. Must not: open one (`server_session`), or serve a request in it (`open_session`). Made by
+serves a request. Must not: open one (`declared_session`), or serve a request in it (`open_session`). Made by
 `switch.direct`.
 
 Theory of operation. The capabilities of a session are fixed when it opens, and each request brings its own: so a
@@ -29,7 +29,7 @@ from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.exact_json import encode
 from dragoman.core.switch.relay import make_relay
-from dragoman.core.switch.to_handshake.server_session import ServerSession
+from dragoman.core.switch.to_handshake.declared_session import DeclaredSession
 from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
 
@@ -70,9 +70,9 @@ class ToHandshake:
         self._path = Path(NEWER, OLDER, scope, tasks=True, promotes=promotes(bridging.questions))
         self._spare: UpstreamEdge | None = upstream  # that no session has yet
         self._has_handshake = False
-        self._sessions: dict[str, ServerSession] = {}  # by what was declared
-        self._spellings: dict[bytes, ServerSession] = {}  # the same, as clients write it
-        self._latest: ServerSession | None = None
+        self._sessions: dict[str, DeclaredSession] = {}  # by what was declared
+        self._spellings: dict[bytes, DeclaredSession] = {}  # the same, as clients write it
+        self._latest: DeclaredSession | None = None
         self._waiting: list[Request] = []  # until it is known what the server is
         self._alarm = Alarm(front, self._look_round)
 
@@ -139,7 +139,7 @@ class ToHandshake:
 
     # Which session
 
-    def _find(self, request: Request) -> ServerSession | None:
+    def _find(self, request: Request) -> DeclaredSession | None:
         """Give the session for a request; None where it has to wait.
 
         Raises:
@@ -162,7 +162,7 @@ class ToHandshake:
                 self._spellings[spelled] = known
         return known
 
-    def _find_declared(self, request: Request) -> ServerSession | None:
+    def _find_declared(self, request: Request) -> DeclaredSession | None:
         declared = declare_up(request.metadata.capabilities, self._path).capabilities
         session = self._sessions.get(_key_of(declared))
         if session is not None or (self._sessions and not self._has_handshake):
@@ -174,8 +174,8 @@ class ToHandshake:
             declared = {}
         return self._sessions.get(_key_of(declared)) or self._open(declared)
 
-    def _open(self, declared: dict[str, Any]) -> ServerSession:
-        session = ServerSession(
+    def _open(self, declared: dict[str, Any]) -> DeclaredSession:
+        session = DeclaredSession(
             self, self._wiring, self._bridging, self._outbox, self._front, self._spare, self._path, declared
         )
         if self._spare is None:
@@ -205,12 +205,12 @@ class ToHandshake:
         if len(self._sessions) > 1:
             self._outbox.add(Wake(self._alarm, IDLE_S))
 
-    def _drop(self, session: ServerSession) -> None:
+    def _drop(self, session: DeclaredSession) -> None:
         self._forget(session)
         self._outbox.add(Close(session.upstream))
         session.upstream.release()
 
-    def _forget(self, session: ServerSession) -> None:
+    def _forget(self, session: DeclaredSession) -> None:
         self._sessions = {key: other for key, other in self._sessions.items() if other is not session}
         self._spellings = {key: other for key, other in self._spellings.items() if other is not session}
         session.release()
@@ -222,14 +222,14 @@ class ToHandshake:
         self._has_handshake = True
         self._go_on()
 
-    def discovered(self, session: ServerSession) -> None:
+    def discovered(self, session: DeclaredSession) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
         relay = make_relay(self._front, self.requests, session.upstream, self._bridging)
         self.requests.hand_to(relay)
         for request in [*session.take_waiting(), *self._take_waiting()]:
             relay.carry(request)
 
-    def failed(self, session: ServerSession, failure: Refusal) -> None:
+    def failed(self, session: DeclaredSession, failure: Refusal) -> None:
         """Tell who waits; the next request tries again."""
         for request in session.take_waiting():
             self.requests.refuse(request, failure.code, failure.message, failure.data)
@@ -238,7 +238,7 @@ class ToHandshake:
             self._forget(session)
             self._go_on()
 
-    def lost(self, session: ServerSession, reason: str, outcome: Outcome) -> None:
+    def lost(self, session: DeclaredSession, reason: str, outcome: Outcome) -> None:
         """End the connection with the last session of its server; before, what this one was asked fails."""
         if len(self._sessions) <= 1:
             self._front.lost(reason, outcome)

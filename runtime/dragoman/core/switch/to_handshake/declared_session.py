@@ -36,7 +36,7 @@ SETTLE_S: Final = 1.0
 _LOST: Final = UpstreamState.LOST
 
 
-class Sessions(Protocol):
+class DeclaredSessions(Protocol):
     """Who has the sessions of a server.
 
     Attributes:
@@ -48,17 +48,17 @@ class Sessions(Protocol):
     def opened(self) -> None:
         """The server has agreed to a session."""
 
-    def discovered(self, session: ServerSession) -> None:
+    def discovered(self, session: DeclaredSession) -> None:
         """It has no handshake."""
 
-    def failed(self, session: ServerSession, failure: Refusal) -> None:
+    def failed(self, session: DeclaredSession, failure: Refusal) -> None:
         """It has not agreed; it may be asked again."""
 
-    def lost(self, session: ServerSession, reason: str, outcome: Outcome) -> None:
+    def lost(self, session: DeclaredSession, reason: str, outcome: Outcome) -> None:
         """The session is gone, or could not be opened in time."""
 
 
-class ServerSession:
+class DeclaredSession:
     """A session of the server.
 
     Args:
@@ -78,7 +78,7 @@ class ServerSession:
 
     def __init__(
         self,
-        sessions: Sessions,
+        sessions: DeclaredSessions,
         wiring: Wiring,
         bridging: Bridging,
         outbox: Outbox,
