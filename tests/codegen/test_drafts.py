@@ -11,6 +11,7 @@ import pytest
 
 from codegen.errors import UnknownSchemaForm
 from tests.support.drafts import ARCHIVE, as_next_release, as_next_state, states
+from tests.support.judge import ROOT
 from tests.support.profile import THOROUGH, rounds
 from tests.support.releases import Made
 
@@ -21,11 +22,18 @@ NUMBERS = range(len(STATES)) if THOROUGH else range(7, len(STATES), 24)
 """Which states are tried."""
 
 
+TABLE = {
+    line.split("`")[1]: [cell.strip() for cell in line.split("|")[1:]]
+    for line in (ROOT / "docs" / "drafts.md").read_text("utf-8").splitlines()
+    if line.startswith("| `")
+}
+"""What `docs/drafts.md` says of each state; `python -m tests.docs.drafts` writes it anew."""
 CONTRADICTIONS = {"5c4a992f"}
 """A state in which every result must and may not have its fields: all objects were closed, those of the base, too."""
 
 
 def test_every_state_is_there() -> None:
+    assert [state.commit for state in STATES] == list(TABLE)
     assert len(STATES) == 178
 
 
@@ -33,7 +41,9 @@ def test_every_state_is_there() -> None:
 def test_state_as_the_release_after_the_one_before(number: int) -> None:
     if STATES[number].commit in CONTRADICTIONS:
         pytest.skip("no value is valid in it: see below")
-    check(as_next_release(STATES[number]))
+    there = as_next_release(STATES[number])
+    assert TABLE[STATES[number].commit][3:5] == [str(len(there.asked)), str(len(there.overlay.splitlines()))]
+    check(there)
 
 
 @pytest.mark.parametrize("number", NUMBERS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_spec import Loss, Untranslatable, actions, frames, mcp, schemas, translate
+from dragoman_spec import Loss, TranslationError, Untranslatable, actions, frames, mcp, schemas, translate
 from dragoman_spec.losses import At, Losses, settle, spell
 
 PLACE: At = ((None, "result"), "values")
@@ -240,3 +240,103 @@ def test_what_is_lost_of_a_moved_field_is_lost_where_it_stood() -> None:
     losses.add(((None, "b"), "c"), "dropped", moved["b"]["c"])
     (note,) = settle([losses], {"a": 1})
     assert spell([note]) == (Loss("/a", "dropped", 1),)
+
+
+# --- what a small mistake in an action would do ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef"])
+def test_references_of_a_wrapped_schema_are_moved_with_it(keyword: str) -> None:
+    given = {"type": "array", "items": {keyword: "#/$defs/a"}, "$defs": {"a": {"type": "string"}}}
+    found = schemas.wrap_schema(given, PLACE, Losses(), key="result")
+    assert found["properties"]["result"]["items"] == {keyword: "#/properties/result/$defs/a"}
+
+
+def test_a_digest_has_32_digits_and_depends_on_its_field_alone() -> None:
+    found = actions.digest({"url": "https://example.com", "x": 1}, PLACE, Losses(), of="url")
+    assert (len(found), found) == (32, actions.digest({"url": "https://example.com"}, PLACE, Losses(), of="url"))
+    assert found != actions.digest({"url": "https://example.org"}, PLACE, Losses(), of="url")
+
+
+def test_a_url_that_the_message_has_is_not_named_again() -> None:
+    asked = [{"url": "https://example.com/a"}, {"url": "https://example.com/b"}]
+    error = {"code": -32042, "message": "Open https://example.com/a", "data": {"elicitations": asked}}
+    found = mcp.name_urls({"error": error}, None, Losses())
+    assert found["error"]["message"] == "Open https://example.com/a (open https://example.com/b)"
+
+
+def test_an_original_that_has_more_than_a_code_and_data_is_not_ours() -> None:
+    frame = {"error": {"code": -32602, "message": "m", "data": {"original": {"code": -32002, "note": "x"}}}}
+    assert frames.restore_code(frame, None, Losses(), codes=[-32099, -32000]) is frame
+
+
+def test_a_refusal_shows_the_fields_that_it_names() -> None:
+    with pytest.raises(Untranslatable) as caught:
+        actions.refuse({"url": "u", "x": 1}, PLACE, Losses(), reason="Open {url}", show=["url"])
+    assert (caught.value.reason, caught.value.data["url"], "x" in caught.value.data) == ("Open u", "u", False)
+
+
+@pytest.mark.parametrize(("left", "refused"), [(["a"], True), (["a", "b"], False), (["a", "b", "c"], False)])
+def test_a_list_is_refused_when_too_few_are_left(left: list[Any], refused: bool) -> None:
+    if refused:
+        with pytest.raises(Untranslatable, match=r"must have at least 2, and 1 are left"):
+            actions.at_least(left, PLACE, 2)
+    else:
+        assert actions.at_least(left, PLACE, 2) is left
+
+
+def is_whole(value: Any) -> bool:
+    return type(value) is int and value <= 5000
+
+
+@pytest.mark.parametrize(
+    ("value", "times", "over", "expected", "losses"),
+    [(5, 1000, 1, 5000, 0), (5000, 1, 1000, 5, 0), (1500, 1, 1000, 1, 1), (999, 1, 1000, 0, 1), (0, 1000, 1, 0, 0)],
+)
+def test_a_number_is_scaled_and_rounded_down(value: int, times: int, over: int, expected: int, losses: int) -> None:
+    out = Losses()
+    found = actions.scale(value, PLACE, out, times=times, over=over, check=is_whole)
+    assert (found, type(found), len(noted(out))) == (expected, int, losses)
+
+
+@pytest.mark.parametrize("value", ["5", True, None, [5]])
+def test_what_is_no_number_is_not_scaled(value: Any) -> None:
+    with pytest.raises(TranslationError, match="expected a number"):
+        actions.scale(value, PLACE, Losses(), times=2, over=1, check=is_whole)
+
+
+def test_a_number_that_gets_too_large_is_refused() -> None:
+    with pytest.raises(Untranslatable):
+        actions.scale(6, PLACE, Losses(), times=1000, over=1, check=is_whole)
+
+
+def is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def is_texts(value: Any) -> bool:
+    return type(value) is list and all(map(is_text, value))
+
+
+def test_one_value_becomes_a_list_of_it() -> None:
+    assert actions.as_list("a", PLACE, Losses(), check=is_texts) == ["a"]
+    assert actions.as_list(["a"], PLACE, Losses(), check=is_texts) == ["a"]
+    with pytest.raises(Untranslatable):
+        actions.as_list(1, PLACE, Losses(), check=is_texts)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "lost"),
+    [("a", "a", []), (["a"], "a", []), (["a", "b"], "a", [["b"]]), ([1, "b"], "b", [[1]]), ([], actions.GONE, [[]])],
+)
+def test_a_list_becomes_its_first_item_that_fits(value: Any, expected: Any, lost: list[Any]) -> None:
+    out = Losses()
+    assert actions.first_item(value, PLACE, out, check=is_text) == expected
+    assert [loss.value for loss in noted(out)] == lost
+
+
+def test_a_text_is_split_where_the_target_wants_a_list() -> None:
+    assert actions.split_text("a b", PLACE, Losses(), separator=" ", check=is_texts) == ["a", "b"]
+    assert actions.split_text(["a b"], PLACE, Losses(), separator=" ", check=is_texts) == ["a b"]
+    with pytest.raises(TranslationError, match="expected a string"):
+        actions.split_text(1, PLACE, Losses(), separator=" ", check=is_texts)
