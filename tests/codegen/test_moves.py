@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from codegen.errors import UnusedDecision
-from codegen.moves import arranged, left_and_come
+from codegen.model import Field, Scalar
+from codegen.moves import arranged, left_and_come, most_like
 from codegen.overlay import parse_overlay
 from codegen.plan import Moved
 from tests.support.small_specs import INTEGER, NEWER, STRING, Schema, object_of, plan, ref, spec
@@ -100,3 +101,13 @@ def test_move_of_nothing_is_an_error(entry: str, said: str) -> None:
 def test_move_answers_the_question() -> None:
     assert [str(change).partition(":")[0] for change in plan({"A": IN}, {"A": OUT}).undecided] == ["up moved A.x"]
     assert plan({"A": IN}, {"A": OUT}, move("x", "b.x")).undecided == ()
+
+
+def test_the_new_field_of_the_same_type_is_proposed_before_the_one_of_the_nearest_name() -> None:
+    new = {"a": Field(Scalar(frozenset({"string"}))), "tasks": Field(Scalar(frozenset({"integer"})))}
+    found = most_like("task", Field(Scalar(frozenset({"string"}))), new, lambda a, b: a == b)
+    assert found is not None
+    assert found.name == "a"
+    found = most_like("task", Field(Scalar(frozenset({"boolean"}))), new, lambda a, b: a == b)
+    assert found is not None
+    assert found.name == "tasks"

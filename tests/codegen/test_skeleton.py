@@ -242,3 +242,15 @@ def test_values_that_are_gone_are_named() -> None:
     step = plan({"Level": {"enum": ["a", "b", "c"]}, "Log": object_of(level=ref("Level"))},
                 {"Level": {"enum": ["b", "d"]}, "Log": object_of(level=ref("Level"))})  # fmt: skip
     assert [change.detail for change in step.undecided] == ["a, c are not there any more", "d is not there any more"]
+
+
+@pytest.mark.parametrize(("new", "hinted"), [("ttlMs", True), ("lifetime", False)])
+def test_a_new_name_that_says_a_unit_comes_with_a_factor(new: str, hinted: bool) -> None:
+    older, newer = {"A": object_of(ttl=INTEGER)}, {"A": object_of(**{new: INTEGER})}
+    assert ("# factor = 1000" in add_entries("", plan(older, newer), complete=False)) is hinted
+
+
+def test_defaults_are_not_advised_where_there_is_none() -> None:
+    older = {**METHODS, **ASK, **BEG, "ClientRequest": BOTH}
+    step = plan(older, {**METHODS, **ASK, **BEG, "ClientMessage": BOTH})
+    assert "--accept-defaults" not in str(undecided_error(step, "skeleton"))
