@@ -120,3 +120,21 @@ def test_an_entry_that_cannot_be_read_stays(entry: object) -> None:
     edit = wrap(text, PROGRAM)
     assert edit.done == ("b",)
     assert [*edit.left] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ('{"url": "http://a/", "headers": "Authorization: x"}', "its headers is not an object"),
+        ('{"url": "http://a/", "headers": {"A": "b"}, "env": ["C=d"]}', "its env is not an object"),
+        ('{"command": "x", "timeout": 1e400}', "a number that is too large"),
+        ('{"command": "x", "cwd": "\\ud800"}', "text that is not Unicode"),
+    ],
+)
+def test_an_entry_that_could_not_be_written_again_stays(entry: str, reason: str) -> None:
+    """JSON has no infinity: a client would find its whole file broken."""
+    text = f'{{"mcpServers": {{"a": {entry}, "b": {{"command": "x"}}}}}}'
+    edit = wrap(text, PROGRAM)
+    assert edit.done == ("b",)
+    assert reason in edit.left["a"]
+    assert entry in edit.text

@@ -55,13 +55,20 @@ class Written:
         return value
 
     def write(self, value: Mapping[str, Any]) -> str:
-        """Return another value, laid out like this one."""
-        if "\n" not in self.text:
-            return json.dumps(value, ensure_ascii=False)
+        """Return another value, laid out like this one.
+
+        Raises:
+            NotWrapped: JSON has no way to write it.
+        """
         inner = re.match(r"\{[^\n]*\n([ \t]*)", self.text)
         unit = (inner[1] if inner else "").removeprefix(self.indent) or "  "
         end = "\r\n" if "\r\n" in self.text else "\n"
-        return json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", f"{end}{self.indent}")
+        try:
+            text = json.dumps(value, ensure_ascii=False, indent=unit if "\n" in self.text else None, allow_nan=False)
+            text.encode()
+        except ValueError:  # 1e400, half of a pair of surrogates
+            raise NotWrapped("it has a number that is too large, or text that is not Unicode") from None
+        return text.replace("\n", f"{end}{self.indent}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +197,7 @@ def _wrap(entry: dict[str, Any], program: Sequence[str]) -> dict[str, Any]:
     if isinstance(said.get("url"), str):
         words, variables = _reach(said)
         wrapped = _with_command(entry, [*program, "proxy", *words], _OF_URLS)
-        return wrapped | ({"env": {**(said.get("env") or {}), **variables}} if variables else {})
+        return wrapped | ({"env": {**_mapped(said, "env"), **variables}} if variables else {})
     raise NotWrapped("it has neither command nor url")
 
 
@@ -204,7 +211,7 @@ def _reach(said: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
     if transport is not None:
         words += ["--upstream", transport]
     variables = {}
-    for number, (name, value) in enumerate((said.get("headers") or {}).items(), 1):
+    for number, (name, value) in enumerate(_mapped(said, "headers").items(), 1):
         variable = f"{_VARIABLE}{number}"
         words += ["--header", f"{name}: ${variable}"]
         variables[variable] = str(value)
@@ -241,7 +248,7 @@ def _unwrap(entry: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
 
 def _without_url_options(entry: Mapping[str, Any], words: Sequence[str]) -> dict[str, Any]:
     given = dict(_pairs(words))
-    url, env = given.pop("--url", None), dict(entry.get("env") or {})
+    url, env = given.pop("--url", None), dict(_mapped(entry, "env"))
     transport = given.pop("--upstream", None)
     headers = {}
     for line in [one for option, one in _pairs(words) if option == "--header"]:
@@ -294,6 +301,13 @@ def _split(entry: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     if not at or os.path.basename(words[at - 1]) not in ("dragoman", "dragoman.exe"):
         raise NotWrapped("the proxy is not before it")
     return words[:at], words[at + 1 :]
+
+
+def _mapped(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = said.get(name) or {}
+    if not isinstance(value, dict):
+        raise NotWrapped(f"its {name} is not an object")
+    return value
 
 
 def _listed(value: Any) -> list[str]:
