@@ -5,7 +5,8 @@ Lives here: what waits for what. Must not: send. Called by `transport`, which ca
 First comes `initialize`, alone, then `notifications/initialized`, alone. After that, requests are sent side by side,
 notifications one after the other, and responses immediately, because the server may wait for them. Frames that wait to
 be written are counted, and the receiver is asked to hold back if they are too many. A request that was written no
-longer counts, however long its answer takes.
+longer counts, however long its answer takes. One whose server waits for its client's answer does not count among those
+under way: people take minutes to answer, and plain calls must not wait for them.
 """
 
 from __future__ import annotations
@@ -47,11 +48,15 @@ class Delivery:
         task: What sends it and takes its answer; none while that takes no task.
         answer: What comes of it, if it has been sent without a task.
         sent_in: In which session that was, for whoever has sent it.
+        is_parked: Whether its server waits for the client's answer to a question, and its place is free meanwhile.
+        park: Say whether the server waits so.
     """
 
-    __slots__ = ("_settle", "answer", "cancelled", "frame", "sent_in", "task")
+    __slots__ = ("_settle", "answer", "cancelled", "frame", "is_parked", "park", "sent_in", "task")
 
-    def __init__(self, frame: Frame, settle: Callable[[int], None]) -> None:
+    def __init__(self, frame: Frame, settle: Callable[[int], None], park: Callable[[Delivery, bool], None]) -> None:
+        self.park = park
+        self.is_parked = False
         self.frame = frame
         self.cancelled = False
         self.task: asyncio.Task[None] | None = None
@@ -73,7 +78,7 @@ class Lanes:
         carry: Sends one frame and deals with its answer; must not raise.
         begin: Sends a request, if that can be done at once, and gives it an answer to come; false if `carry` has to do
             it. Whoever takes that answer calls `end` or `go_on`.
-        open_requests: How many requests may be under way at once.
+        open_requests: How many requests may be under way at once, and how many more may wait for answers of clients.
         on_full: Called when more waits than should.
         on_room: Called when there is room again.
         on_unsent: Called with what was still to be sent when another `initialize` goes.
@@ -91,7 +96,7 @@ class Lanes:
         self.phase = SessionPhase.OPENING
         self._carry = carry
         self._start_at_once = begin
-        self._free = open_requests
+        self._free = self._parking = open_requests
         self._on_full = on_full
         self._on_room = on_room
         self._on_unsent = on_unsent
@@ -108,7 +113,7 @@ class Lanes:
         """Take a frame to send."""
         if frame.kind == "request" and frame.body is not None:  # it takes more than the bytes, and nobody looks at it
             frame = frame._replace(body=None)
-        job = Delivery(frame, self._settle)
+        job = Delivery(frame, self._settle, self._park)
         self._bytes += len(frame.raw)
         if frame.method == "initialize":
             self._begin()
@@ -178,7 +183,7 @@ class Lanes:
             self._launch(job)
 
     def _start_requests(self) -> None:
-        while self._free and self._requests:
+        while self._free > 0 and self._requests:  # below 0, parked ones have gone on meanwhile
             self._free -= 1
             job = self._requests.popleft()
             key = job.frame.key
@@ -205,8 +210,18 @@ class Lanes:
         key = job.frame.key
         if key is not None and self._asked.get(key) is job:
             del self._asked[key]
+        self._park(job, False)
         self._free += 1
         self._start_requests()
+
+    def _park(self, job: Delivery, waits: bool) -> None:
+        """Free the place of a request while its server waits for an answer, if there is room; or take it again."""
+        if waits is not job.is_parked and (not waits or self._parking):
+            job.is_parked = waits
+            change = 1 if waits else -1
+            self._free += change
+            self._parking -= change
+            self._start_requests()
 
     def _ask(self, job: Delivery) -> None:
         """Carry a request in a task, and end it with that, even if it is cancelled before it has begun."""

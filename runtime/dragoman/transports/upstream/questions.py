@@ -76,7 +76,14 @@ class SessionQuestions:
 
     def settle(self, key: bytes | None) -> None:
         """Take note that the server has taken an answer."""
-        self._asked.pop(key or b"", None)
+        asked = self._asked.pop(key or b"", None)
+        if (
+            asked is not None
+            and asked.stream in self._jobs
+            and all(other.stream != asked.stream for other in self._asked.values())
+        ):
+            _, job = self._jobs[asked.stream]
+            job.park(job, False)
 
     def fail(self, key: bytes | None) -> None:
         """Fail what waits for an answer that the server does not take any more."""
@@ -95,7 +102,10 @@ class SessionQuestions:
                 job.task.cancel()
 
     def _note(self, key: bytes, stream: bytes | None) -> None:
-        epoch = self.epoch if stream is None or stream not in self._jobs else self._jobs[stream][0]
+        epoch = self.epoch
+        if stream is not None and stream in self._jobs:
+            epoch, job = self._jobs[stream]
+            job.park(job, True)
         self._asked[key] = _Asked(epoch, stream)
         if len(self._asked) > _MOST:
             del self._asked[next(iter(self._asked))]
