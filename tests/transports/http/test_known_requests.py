@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dragoman.transports.http.config import FrontConfig, Limits, Patience
+from dragoman.transports.http.config import Admission, FrontConfig, Limits, Patience
 from tests.proxy.test_per_request import NEW, asks
 from tests.support.waiting import linger, until
 from tests.transports.http.stage import BOTH, Stage, content, log_message, on_loop, progress, text_of, within
-from tests.transports.http.test_per_request import begin, call, playing
+from tests.transports.http.test_per_request import TOKENS, begin, call, playing
 from tests.transports.http.wire import connect, read_reply
 
 
@@ -21,7 +21,10 @@ class Caller:
 
     connection: Any
 
-    def __init__(self, stage: Stage, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, stage: Stage, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: str = ""
+    ) -> None:
+        self.token = token
         self.stage, self.reader, self.writer = stage, reader, writer
 
     def write(self, frame: Any, name: str = "echo") -> None:
@@ -30,6 +33,7 @@ class Caller:
             "POST /mcp HTTP/1.1",
             *("host: localhost", f"accept: {BOTH}", "content-type: application/json"),
             *(f"mcp-protocol-version: {NEW}", f"mcp-method: {frame['method']}", f"mcp-name: {name}"),
+            *([f"authorization: Bearer {self.token}"] if self.token else []),
             *(f"content-length: {len(body)}", "", ""),
         ]
         self.writer.write("\r\n".join(lines).encode() + body)
@@ -54,20 +58,20 @@ class Caller:
         assert (frame["id"], text_of(frame)) == (key, f"answer {key}")
 
 
-async def calling(stage: Stage) -> Caller:
+async def calling(stage: Stage, token: str = "") -> Caller:
     """Have the server opened, and a connection whose head is known by now."""
-    first = await begin(stage)
+    first = await begin(stage, **({"authorization": f"Bearer {token}"} if token else {}))
     stage.server.answer((await stage.server.hear())["id"], **content("first"))
     (await within(first)).leave()
-    caller = Caller(stage, *await connect(stage.port))
+    caller = Caller(stage, *await connect(stage.port), token)
     await caller.call(3)
     (caller.connection,) = (one for one in stage.connections if one._known is not None)
     await caller.call(4)
     return caller
 
 
-def under_way(stage: Stage) -> dict[str, int]:
-    counted: dict[str, int] = stage.front.streamable._per_request._under_way
+def under_way(stage: Stage) -> dict[Any, int]:
+    counted: dict[Any, int] = stage.front.streamable._per_request._under_way
     return counted
 
 
@@ -166,8 +170,11 @@ async def test_a_notice_in_the_middle_makes_a_stream_of_it() -> None:
 
 @on_loop
 async def test_there_is_a_limit_to_what_is_under_way() -> None:
-    async with playing(FrontConfig(limits=Limits(streams=2))) as stage:
-        caller, others = await calling(stage), [Caller(stage, *await connect(stage.port)) for _ in range(2)]
+    admission = Admission(tokens=TOKENS)
+    async with playing(FrontConfig(limits=Limits(streams=2), admission=admission)) as stage:
+        token = TOKENS["ann"]
+        caller = await calling(stage, token)
+        others = [Caller(stage, *await connect(stage.port), token) for _ in range(2)]
         for other in others:
             await other.call(3)
         heard = [await one.begin(9) for one in (caller, others[0])]

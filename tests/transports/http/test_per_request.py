@@ -69,9 +69,9 @@ async def is_offered(stage: Stage) -> Any:
     return await stage.server.hear()
 
 
-async def begin(stage: Stage, frame: dict[str, Any] | None = None) -> asyncio.Task[Reply]:
+async def begin(stage: Stage, frame: dict[str, Any] | None = None, **headers: str) -> asyncio.Task[Reply]:
     """The first request, whose server is opened by it."""
-    task = posts(stage, frame or call())
+    task = posts(stage, frame or call(), **headers)
     await until(lambda: bool(stage.servers))
     offer = await is_offered(stage)
     stage.server.answer(offer["id"], **initialized("2025-11-25"))

@@ -38,7 +38,8 @@ class Limits:
         memory_bytes: What all messages that have begun to come in, and are not handed on yet, may hold together, beyond
             the first 64 KiB of each; one client may hold half of it. One message of `body_bytes` always has room.
         sessions: How many sessions may be open at once, ending ones included.
-        streams: How many requests of one session may be under way at once, GET streams included.
+        streams: How many requests of one session may be under way at once, GET streams included. Without a
+            session, those of one principal, or of one connection where nobody has a name, and as many listens.
         connections: How many connections may be open at once, from accept on, TLS handshakes included.
         high_water_bytes: How much may wait for readers of one session before its server is held back.
         replay_bytes: How much of what was sent is kept for one session, in case a client resumes a stream.

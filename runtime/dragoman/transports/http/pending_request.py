@@ -17,7 +17,7 @@ from dragoman.core.label import LABEL
 from dragoman.errors import RemoteProtocolError
 from dragoman.transports.http.exchange import JSON, LARGE_BYTES, LOST, REPLY, HttpExchange, OnLost, Reply
 from dragoman.transports.http.pending import AsgiRequest, Later
-from dragoman.transports.http.per_request import PerRequestHttpFront, list_headers
+from dragoman.transports.http.per_request import PerRequestHttpFront, Place, find_place, list_headers
 from dragoman.transports.http.reading import read_posted
 from dragoman.transports.http.requests import Post, RequestsTransport
 from dragoman.transports.http.sessions import HttpSession
@@ -84,11 +84,12 @@ class KnownRequest:
                 self.repeated = repeated
         except RemoteProtocolError:
             return False
-        session = self.requests.find_at_once(self.exchange.principal)
+        place = find_place(self.exchange, frame)
+        session = self.requests.find_at_once(self.exchange.principal, place)
         if session is None:
             return False
         LABEL.set(session.label)
-        PendingRequest(self, request, later, session).deliver(frame)
+        PendingRequest(self, request, later, session, place).deliver(frame)
         return True
 
 
@@ -100,13 +101,20 @@ class PendingRequest:
         request: It.
         later: Runs what takes a task.
         session: Whose it is.
+        place: With what it is counted.
     """
 
-    __slots__ = ("_known", "_later", "_post", "_request", "_session")
+    __slots__ = ("_known", "_later", "_place", "_post", "_request", "_session")
 
     def __init__(
-        self, known: KnownRequest, request: AsgiRequest, later: Later, session: HttpSession[RequestsTransport]
+        self,
+        known: KnownRequest,
+        request: AsgiRequest,
+        later: Later,
+        session: HttpSession[RequestsTransport],
+        place: Place,
     ) -> None:
+        self._place = place
         self._known = known
         self._request = request
         self._later = later
@@ -118,7 +126,7 @@ class PendingRequest:
         known, transport = self._known, self._session.transport
         exchange = known.exchange
         self._session.visits += 1
-        known.requests.begin(exchange.principal)
+        known.requests.begin(self._place)
         assert known.watch is not None
         known.watch(self._lose)
         post = transport.post(frame, known.arguments, exchange.principal, True, self)
@@ -147,7 +155,8 @@ class PendingRequest:
     async def _finish(self, exchange: HttpExchange, post: Post) -> None:
         LABEL.set(self._session.label)
         try:
-            await self._known.requests.go_on(exchange, self._session.transport, post, True, stream_after_s=0.0)
+            requests, transport = self._known.requests, self._session.transport
+            await requests.go_on(exchange, transport, post, self._place, True, stream_after_s=0.0)
         finally:
             self._session.leave()
 
@@ -161,5 +170,5 @@ class PendingRequest:
     def _leave(self, post: Post) -> None:
         self._post = None
         self._session.transport.leave(post)
-        self._known.requests.end(self._known.exchange.principal)
+        self._known.requests.end(self._place)
         self._session.leave()

@@ -11,7 +11,7 @@ there are no sessions, and a session's header means nothing.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, NamedTuple
 
 from dragoman.core.bridge.errors import find_http_status
 from dragoman.core.bridge.headers import check_headers, select_arguments
@@ -21,6 +21,7 @@ from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.edges.per_request_front import read_request
 from dragoman.core.envelope import Frame, decoded
 from dragoman.core.exact_json import encode_line
+from dragoman.core.methods import LISTEN
 from dragoman.errors import RemoteProtocolError
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import (
@@ -49,6 +50,23 @@ def claims_this_era(posted: Posted, by_headers: bool) -> bool:
     return claims_per_request(body.get("params"))
 
 
+class Place(NamedTuple):
+    """What a request is counted with; listens count apart, because they stay open.
+
+    Attributes:
+        caller: Whose it is: a principal, or the address of a connection where nobody has a name.
+        listens: Whether it is a listen.
+    """
+
+    caller: str | tuple[Any, ...]
+    listens: bool
+
+
+def find_place(exchange: HttpExchange, frame: Frame) -> Place:
+    """Say what a request is counted with."""
+    return Place(exchange.principal or tuple(exchange.scope.get("client") or ()), frame.method == LISTEN)
+
+
 class PerRequestHttpFront:
     """Serves requests that speak for themselves.
 
@@ -61,7 +79,7 @@ class PerRequestHttpFront:
         self.config = config
         self._sessions = sessions
         self._serving: dict[str, HttpSession[RequestsTransport]] = {}
-        self._under_way: dict[str, int] = {}  # by principal, of those that have any
+        self._under_way: dict[Place, int] = {}
 
     async def serve(self, exchange: HttpExchange, posted: Posted, takes_json: bool, takes_stream: bool) -> None:
         """Answer a POST.
@@ -95,22 +113,24 @@ class PerRequestHttpFront:
         with session:
             if not transport.readable.is_set():
                 await transport.readable.wait()
-            if self._under_way.get(exchange.principal, 0) >= self.config.limits.streams:
-                reason = "too many requests are under way"
+            place = find_place(exchange, frame)
+            if self._is_full(place):
+                reason = "too many listens are open" if place.listens else "too many requests are under way"
                 raise RequestRefused(429, reason, (b"retry-after", b"1"), key=frame.key, option=MAX_STREAMS)
             if transport.over:
                 raise RequestRefused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
             headers = select_arguments(list_headers(exchange))
             post = transport.post(frame, headers, exchange.principal, takes_stream)
             exchange.hold.release()
-            self.begin(exchange.principal)
-            await self.go_on(exchange, transport, post, takes_json)
+            self.begin(place)
+            await self.go_on(exchange, transport, post, place, takes_json)
 
     async def go_on(
         self,
         exchange: HttpExchange,
         transport: RequestsTransport,
         post: Post,
+        place: Place,
         takes_json: bool,
         stream_after_s: float | None = None,
     ) -> None:
@@ -120,6 +140,7 @@ class PerRequestHttpFront:
             exchange: It.
             transport: By which it was delivered.
             post: What it was given.
+            place: With what it was counted.
             takes_json: Whether its client takes JSON.
             stream_after_s: How long to wait for an answer to be sent as JSON; None for what is configured.
 
@@ -134,28 +155,31 @@ class PerRequestHttpFront:
         finally:
             watch.cancel()
             transport.leave(post)
-            self.end(exchange.principal)
+            self.end(place)
 
-    def begin(self, principal: str) -> None:
+    def begin(self, place: Place) -> None:
         """Count a request that is under way."""
-        self._under_way[principal] = self._under_way.get(principal, 0) + 1
+        self._under_way[place] = self._under_way.get(place, 0) + 1
 
-    def end(self, principal: str) -> None:
+    def end(self, place: Place) -> None:
         """Count it no more."""
-        left = self._under_way[principal] - 1
+        left = self._under_way[place] - 1
         if left:
-            self._under_way[principal] = left
+            self._under_way[place] = left
         else:
-            del self._under_way[principal]
+            del self._under_way[place]
 
-    def find_at_once(self, principal: str) -> HttpSession[RequestsTransport] | None:
+    def _is_full(self, place: Place) -> bool:
+        return self._under_way.get(place, 0) >= self.config.limits.streams
+
+    def find_at_once(self, principal: str, place: Place) -> HttpSession[RequestsTransport] | None:
         """Give the session that serves a principal, if it takes a request now."""
         session = self._serving.get("" if self.config.shares_requests else principal)
         if session is None or session.transport.over or not session.transport.readable.is_set():
             return None
         if self._sessions.closing:
             return None
-        return session if self._under_way.get(principal, 0) < self.config.limits.streams else None
+        return None if self._is_full(place) else session
 
     def _find(self, principal: str) -> HttpSession[RequestsTransport]:
         if self.config.shares_requests:
