@@ -14,11 +14,12 @@ A real proxy runs between two memory transports; every line that arrives and tha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.commands import Finish, Outcome
+from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import MemoryTransport, connect_pair
@@ -213,17 +214,48 @@ Check = Callable[[Peer, Peer], None]
 """Looks at what a client and the last of its servers have said and heard."""
 
 
-def hold(conversation: Sequence[Step], translate: Any = None, *, check: Check | None = None, **config: Any) -> Proxy:
+Whose = Mapping[Any, str]
+"""The principals of requests, by id, of those that are not of the one who has the connection."""
+
+
+def hold(
+    conversation: Sequence[Step],
+    translate: Any = None,
+    *,
+    check: Check | None = None,
+    whose: Whose | None = None,
+    **config: Any,
+) -> Proxy:
     """Hold a conversation, and give the proxy for more questions.
 
     The server is offered what the client asks for, unless a test says otherwise: most are not about offers.
     """
     config.setdefault("rules", DEFAULT_RULES - {"echoing-server"})
-    return run(_hold(conversation, ProxyConfig(**config), translate, check))
+    return run(_hold(conversation, ProxyConfig(**config), translate, check, whose or {}))
 
 
-async def _hold(conversation: Sequence[Step], config: ProxyConfig, translate: Any, check: Check | None) -> Proxy:
+class _Signing:
+    """Says of each request whose it is, as the fronts of several principals do."""
+
+    def __init__(self, receiver: Any, whose: Whose) -> None:
+        self._receiver = receiver
+        self._whose = whose
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._receiver, name)
+
+    def received(self, frames: Sequence[Frame]) -> None:
+        signed = [one._replace(sender=self._whose.get(decode(one.key or b"null"), one.sender)) for one in frames]
+        self._receiver.received(signed)
+
+
+async def _hold(
+    conversation: Sequence[Step], config: ProxyConfig, translate: Any, check: Check | None, whose: Whose
+) -> Proxy:
     front, client_end = connect_pair("proxy", "client", config.limit_bytes)
+    if whose:
+        start = front.start
+        front.start = lambda receiver: start(_Signing(receiver, whose))  # type: ignore[method-assign]
     servers: list[Peer] = []
 
     def connect() -> MemoryTransport:

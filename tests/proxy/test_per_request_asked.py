@@ -304,7 +304,8 @@ def test_a_question_that_belongs_to_one_of_two_calls_waits_until_one_is_left() -
             server(result(2, DONE)),
             expect_to_server(lambda frame: frame["id"] == 3),
             expect_to_client(result(4, DONE_NEW)),
-        ]
+        ],
+        whose={2: "Ben", 3: "Cem", 4: "Ben"},
     )
 
 
@@ -472,7 +473,8 @@ def test_a_call_that_waits_for_its_turn_is_cancelled_without_a_word_to_the_serve
             expect_to_server(result(7, ACCEPTED)),
             server(result(1, DONE)),
             expect_to_client(result(2, DONE_NEW)),
-        ]
+        ],
+        whose={"second": "Ben"},
     )
 
 

@@ -116,7 +116,7 @@ def test_a_call_that_asks_nothing_is_answered_as_ever() -> None:
     hold([*begin(), server(result(1, DONE)), expect_to_client(result(1, DONE_NEW))])
 
 
-def test_two_tasks_at_once_over_one_pipe_take_turns_once_the_server_has_asked() -> None:
+def test_tasks_of_two_senders_over_one_pipe_take_turns_once_the_server_has_asked() -> None:
     one, two = Client(), Client()
     hold(
         [
@@ -133,7 +133,8 @@ def test_two_tasks_at_once_over_one_pipe_take_turns_once_the_server_has_asked() 
             two.is_given_a_task(2),
             one.says(4, "tasks/get"),
             one.finds(4, "completed", result=DONE_NEW),
-        ]
+        ],
+        whose={2: "Ben"},
     )
 
 

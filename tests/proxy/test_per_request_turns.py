@@ -61,7 +61,8 @@ def test_a_call_that_waits_for_its_client_holds_nobody_up() -> None:
             server(result(2, DONE)),
             expect_to_client(result(2, DONE_NEW)),
             *comes_back(peer, 3),
-        ]
+        ],
+        whose={2: "Ben"},
     )
 
 
@@ -76,7 +77,8 @@ def test_a_task_that_waits_for_its_client_holds_nobody_up() -> None:
             sent(2),
             server(result(2, DONE)),
             expect_to_client(result(2, DONE_NEW)),
-        ]
+        ],
+        whose={2: "Ben"},
     )
 
 
@@ -100,6 +102,7 @@ def test_a_call_behind_one_that_asks_goes_on_as_soon_as_that_waits_for_its_clien
             expect_to_client(lambda frame: frame["id"] == 2 and frame["result"]["resultType"] == kind),
         ],
         questions=questions,
+        whose={3: "Ben"},
     )
 
 
@@ -116,6 +119,7 @@ def test_a_task_whose_question_nobody_answers_is_given_up_if_other_calls_wait(wa
             *other,
         ],
         parked_s=0.4,
+        whose={2: "Ben"},
     )
 
 
@@ -135,7 +139,8 @@ def test_a_tool_that_has_asked_waits_for_those_that_wait_for_their_clients() -> 
             server(result(1, DONE)),
             sent(2, "greet"),
             expect_to_client(result(4, DONE_NEW)),
-        ]
+        ],
+        whose={2: "Ben", 3: "Cem"},
     )
 
 
@@ -151,7 +156,8 @@ def test_calls_that_are_under_way_still_go_one_after_the_other() -> None:
             server(result(2, DONE)),
             sent(3, "find"),
             expect_to_client(result(2, DONE_NEW)),
-        ]
+        ],
+        whose={2: "Ben", 3: "Cem"},
     )
 
 
@@ -166,7 +172,8 @@ def test_a_question_beside_a_call_that_waits_is_put_to_whoever_is_left_when_that
             time_passes(0.05),
             *comes_back(peer, 3),
             other.is_asked(2, **{"question-1": "And you?"}),
-        ]
+        ],
+        whose={2: "Ben"},
     )
 
 
@@ -183,7 +190,8 @@ def test_a_question_beside_a_call_that_waits_is_its_own_if_the_other_ends() -> N
             peer.retries(3, **{"question-1": ACCEPTED}),
             expect_to_server(result(7, ACCEPTED)),
             peer.is_asked(3, **{"question-2": "And where?"}),
-        ]
+        ],
+        whose={2: "Ben"},
     )
 
 
@@ -199,7 +207,8 @@ def test_a_question_is_not_put_to_whoever_is_left_if_the_other_was_cancelled() -
             cancels(1),
             expect_to_server(an_error(7, -32601, UNCLEAR)),
             told_of(1),
-        ]
+        ],
+        whose={2: "Ben"},
     )
 
 
@@ -213,7 +222,8 @@ def test_a_question_that_crosses_a_cancellation_is_put_to_nobody_else() -> None:
             told_of(1),
             server(elicit(7)),
             expect_to_server(an_error(7, -32601, UNCLEAR)),
-        ]
+        ],
+        whose={2: "Ben"},
     )
 
 
@@ -231,7 +241,8 @@ def test_the_next_call_waits_a_moment_for_the_end_of_one_that_was_cancelled() ->
             server(elicit(8)),
             expect_to_server(an_error(8, -32603, "nobody waits")),
             sent(3, "greet"),
-        ]
+        ],
+        whose={4: "Ben"},
     )
 
 
@@ -248,7 +259,8 @@ def test_as_many_questions_as_calls_that_nobody_can_tell_apart_do_not_all_wait()
             server(result(2, DONE)),
             expect_to_client(result(2, DONE_NEW)),
             peer.is_asked(1, **{"question-1": "Who?"}),
-        ]
+        ],
+        whose={2: "Ben"},
     )
 
 
@@ -270,7 +282,8 @@ def test_as_many_questions_as_calls_are_left_do_not_all_wait_either() -> None:
             server(result(2, DONE)),
             expect_to_client(result(2, DONE_NEW)),
             peer.is_asked(1, **{"question-1": "Who?"}),
-        ]
+        ],
+        whose={2: "Ben", 3: "Cem"},
     )
 
 
@@ -284,6 +297,7 @@ def test_a_question_that_waits_too_long_is_refused() -> None:
             expect_to_server(an_error(7, -32601, UNCLEAR)),
         ],
         parked_s=0.2,
+        whose={2: "Ben"},
     )
 
 
@@ -298,7 +312,8 @@ def test_a_question_that_is_taken_back_waits_no_longer() -> None:
             server(result(1, DONE)),
             expect_to_client(result(1, DONE_NEW)),
             time_passes(0.1),
-        ]
+        ],
+        whose={2: "Ben"},
     )
 
 
@@ -311,7 +326,8 @@ def test_a_server_that_asks_without_end_beside_a_call_that_waits_is_refused() ->
             sent(2),
             *(server(elicit(f"q{number}")) for number in range(17)),
             expect_to_server(an_error("q16", -32601, UNCLEAR)),
-        ]
+        ],
+        whose={2: "Ben"},
     )
 
 

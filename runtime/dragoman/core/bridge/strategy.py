@@ -40,6 +40,11 @@ def promotes(setting: str) -> bool:
     return setting in (AUTO, Strategy.TASK.value)
 
 
+def may_keep(setting: str) -> bool:
+    """Whether a call goes on with the answer, whatever its client declares: then its question costs it nothing."""
+    return setting in (AUTO, Strategy.PARK.value)
+
+
 def choose_strategy(
     setting: str,
     method: str,

@@ -3,14 +3,15 @@
 Lives here: finding the call that a question is about, answering the client with the questions, and going on when it
 comes back. Must not: keep parked calls (`bridge.parked`), or carry ordinary answers. Called by `open_session`.
 
-A question that belongs to no call is refused. One that belongs to one of several waits until one is left (`undecided`),
-and from then on the calls of this server take turns (`works`). Questions that come together are put together.
+A question that belongs to no call is refused. One that belongs to one of several is put to the newest if all are of one
+sender; else it waits until one sender is left (`undecided`), and from then on the senders take turns at this server
+(`works`). Questions that come together are put together.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from dragoman.core.bridge import replay, urls
@@ -117,7 +118,7 @@ class Asking:
         self._starting: dict[Work, float] = {}  # calls that begin once their server has had time to use the answer
         self.early: dict[bytes, Any] = {}  # roots that were asked for before there was a call: the params, by id
         self._leaving = leaving
-        self.undecided = UndecidedQuestions()
+        self.undecided = UndecidedQuestions(works)
         leaving.listener = self._let_go
 
     # What the server asks
@@ -148,11 +149,32 @@ class Asking:
             self._ask(works[0], key, method, params)
         elif waits:
             self.early[key] = params
-        elif not works or any(work in self._leaving for work in works):
+        elif not works:
             self._refuse_unclear(key)
         else:
             until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
-            self._refuse_unclear(*self.undecided.add(Undecided(key, method, params, set(works), until_s)))
+            self._decide(Undecided(key, method, params, set(works), until_s))
+
+    def _decide(self, question: Undecided) -> None:
+        """Put a question to the likeliest of the calls that it may be about, or let it wait."""
+        if len(question.works) > 1 and any(work in self._leaving for work in question.works):
+            self._refuse_unclear(question.key)
+            return
+        work = self._guess(question.works)
+        if work is None:
+            self._refuse_unclear(*self.undecided.add(question))
+            return
+        if len(question.works) > 1:
+            self.undecided.guess(question, work)
+        self._ask(work, question.key, question.method, question.params)
+
+    def _guess(self, works: Collection[Work]) -> Work | None:
+        """Give the likeliest of these: the newest whose client is there; None if a wrong guess would do harm."""
+        if len(works) > 1:
+            has_room = self.parking is None or self.parking.has_room
+            ways = {Strategy.TASK, Strategy.PARK} | ({None} if has_room else set())
+            works = [work for work in works if work.way in ways] if self._works.may_guess(works) else []
+        return max(works, key=lambda work: (work.request is not None, work.number), default=None)
 
     def _find_roots(self, works: Sequence[Work]) -> Sequence[Any] | None:
         """Give the roots of those whose calls these are; None if they are not known, or these are several people's."""
@@ -375,7 +397,7 @@ class Asking:
         self._due.pop(work, None)
         self._leaving.finish(work)
         for question in self.undecided.finish(work):
-            self._ask(question.works.pop(), question.key, question.method, question.params)
+            self._decide(question)
         self._refuse_unclear(*self.undecided.relieve())
         if work.way is Strategy.TASK:
             self._promoting.finish(work, frame)

@@ -19,7 +19,7 @@ from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_discover_result
 from dragoman.core.bridge.names import DISCOVER, NEWER, TASK_METHODS
 from dragoman.core.bridge.replay import Replay
-from dragoman.core.bridge.strategy import Strategy
+from dragoman.core.bridge.strategy import Strategy, may_keep
 from dragoman.core.calls import NAME_BYTES
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import Side
@@ -115,7 +115,12 @@ class OpenSession:
         self._writer = RequestWriter()
         has_headers = not bridging.shares_channel
         self._works = works = Works(
-            upstream, wiring.settings.restore_ids, label, bridging.steady_s, lambda: bridging.keeper().ttl_s
+            upstream,
+            wiring.settings.restore_ids,
+            label,
+            bridging.steady_s,
+            lambda: bridging.keeper().ttl_s,
+            may_keep(bridging.questions),
         )
         self._leaving = leaving = Leaving(works, bridging.steady_s)
         self._listed = listed = ListedTools(works)

@@ -6,15 +6,16 @@ asks back. Must not: translate, or know who is told what comes of it. Called by 
 A request is known at the server by a number of ours, which is its progress token too: what the client has in their
 place may be used by another client as well, and a request may go on under another one of the client's.
 
-Turns: once the server has asked something without saying what it is about, one call at a time is under way, so that the
-next question is about that one. A call that waits for its client's answer is not under way: others go on beside it, but
-none that is likely to ask as well, because its question might then be about either.
+Turns: once the server has asked something without saying what it is about, the calls of one sender at a time are under
+way, so that the next question is about one of these. A call that waits for its client's answer is not under way: calls
+of others go on beside it, but none that is likely to ask as well, because its question might then be about either.
+Where a wrong guess would do harm even among the calls of one sender, one call at a time is under way.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
 from dragoman.core.bridge.asking import AskedCall
@@ -121,6 +122,7 @@ class Works:
         label: Random text, the beginning of all names.
         now_s: Reads a clock that never goes back, in seconds.
         suspected_s: For how long the server may still speak of a request that nobody waits for.
+        guesses: Whether a question about one of several calls of one sender may be put to any of these.
 
     Attributes:
         is_asking: Whether the server has asked something, and not on the stream of a request: then nothing says which
@@ -130,6 +132,7 @@ class Works:
     __slots__ = (
         "_asking",
         "_calls",
+        "_guesses",
         "_hooks",
         "_label",
         "_last",
@@ -150,7 +153,9 @@ class Works:
         label: str,
         now_s: Callable[[], float] = lambda: 0.0,
         suspected_s: Callable[[], float] = lambda: 600.0,
+        guesses: bool = False,
     ) -> None:
+        self._guesses = guesses
         self._upstream = upstream
         self._restore_ids = restore_ids
         self._label = label
@@ -188,7 +193,7 @@ class Works:
     def start(self, work: Work) -> None:
         """Send a request to the server, or let it wait for its turn."""
         self._works[work.key] = work
-        if self.is_asking and work.may_ask and self._must_wait(work, self._find_at_work()):
+        if self.is_asking and work.may_ask and self._must_wait(work):
             self._queue.append(work)
         else:
             self._send(work)
@@ -261,24 +266,29 @@ class Works:
 
     def go_on(self) -> None:
         """Send what waits and can go now, the oldest first."""
-        if not self._queue:
-            return
-        others = self._find_at_work()
-        next_one = next((work for work in self._queue if not self._must_wait(work, others)), None)
-        if next_one is not None:
-            self._queue.remove(next_one)
-            self._send(next_one)
+        queue, self._queue = self._queue, []
+        for work in queue:
+            self.start(work)
 
     def _find_at_work(self) -> list[Work]:
         return [work for work in self._calls if work.is_at_work]
 
-    def _must_wait(self, work: Work, others: list[Work]) -> bool:
-        """Whether a call has to wait for these: one is under way, or this one is likely to ask as they have."""
-        return bool(others) and (
+    def _must_wait(self, work: Work) -> bool:
+        """Whether a call has to wait: others are under way, or have asked what this one is likely to ask as well."""
+        at_work = self._find_at_work()
+        others = [other for other in at_work if not self.may_guess((work, other))]
+        if not others:  # who goes on without a pause would let nobody else have a turn
+            waits_for_turn = any(not self.may_guess((work, first)) for first in self._queue)
+            return waits_for_turn and not all(own.waits_for_client for own in at_work)
+        return (
             not all(other.waits_for_client for other in others)
             or len(self._asking) >= _ASKING
             or (work.method, work.subject) in self._asking
         )
+
+    def may_guess(self, works: Collection[Work]) -> bool:
+        """Whether it does no harm to put a question about one of these to another of them: one sender has them all."""
+        return len(works) == 1 or (self._guesses and len({work.sender for work in works}) == 1)
 
     @property
     def has_queue(self) -> bool:

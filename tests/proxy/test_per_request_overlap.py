@@ -1,0 +1,144 @@
+"""Calls of one client overlap, at a server that asks without saying what about, and any of them may be asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.proxy.conversation import Step, an_error, client, expect_to_client, expect_to_server, result, server
+from tests.proxy.test_per_request import asks
+from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, FORM, Client, begin, call, elicit
+from tests.proxy.test_per_request_turns import UNCLEAR, sent, told_of
+from tests.proxy.validity import hold
+
+
+def asks_of_no_call() -> list[Step]:
+    """From here on it is known that the server asks."""
+    return [
+        *begin(name="first"),
+        server(result(1, DONE)),
+        expect_to_client(result(1, DONE_NEW)),
+        server(elicit(7)),
+        expect_to_server(an_error(7, -32601, "no call is open")),
+    ]
+
+
+def two_calls() -> list[Step]:
+    return [*begin(), client(call(2)), sent(2, "greet"), server(elicit(7))]
+
+
+def test_calls_of_one_client_go_on_at_once_after_a_question() -> None:
+    hold(
+        [
+            *asks_of_no_call(),
+            client(call(2)),
+            client(call(3)),
+            sent(2, "greet"),
+            sent(3, "greet"),
+            server(result(3, DONE)),
+            expect_to_client(result(3, DONE_NEW)),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+        ]
+    )
+
+
+def test_calls_of_one_client_go_on_beside_one_of_the_same_tool_that_waits_for_it() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            client(call(2)),
+            sent(2, "greet"),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+        ]
+    )
+
+
+@pytest.mark.parametrize("asker", [1, 2])
+def test_the_newest_call_is_asked_and_the_answer_helps_whichever_it_was(asker: int) -> None:
+    peer = Client()
+    hold(
+        [
+            *two_calls(),
+            peer.is_asked(2, **{"question-1": "Who?"}),
+            peer.retries(3, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            server(result(asker, DONE)),
+            expect_to_client(result({1: 1, 2: 3}[asker], DONE_NEW)),
+        ]
+    )
+
+
+def test_a_question_is_put_to_another_call_if_the_one_that_was_asked_ends() -> None:
+    peer, other = Client(), Client()
+    hold(
+        [
+            *two_calls(),
+            peer.is_asked(2, **{"question-1": "Who?"}),
+            server(result(2, DONE)),
+            other.is_asked(1, **{"question-1": "Who?"}),
+            other.retries(3, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            peer.retries(4, **{"question-1": ACCEPTED}),
+            expect_to_client(result(4, DONE_NEW)),
+            server(result(1, DONE)),
+            expect_to_client(result(3, DONE_NEW)),
+        ]
+    )
+
+
+def test_a_question_is_refused_if_nobody_comes_back_to_the_call_that_was_asked() -> None:
+    """The server would wait for ever if it was about another call."""
+    peer = Client()
+    hold(
+        [
+            *two_calls(),
+            peer.is_asked(2, **{"question-1": "Who?"}),
+            expect_to_server(an_error(7, -32601, UNCLEAR)),
+            told_of(2),
+            server(result(1, DONE)),
+            expect_to_client(result(1, DONE_NEW)),
+        ],
+        parked_s=0.2,
+    )
+
+
+def test_who_calls_without_a_pause_lets_others_have_their_turn() -> None:
+    hold(
+        [
+            *asks_of_no_call(),
+            client(call(2)),
+            sent(2, "greet"),
+            client(call(3)),
+            client(call(4)),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+            sent(3, "greet"),
+            server(result(3, DONE)),
+            expect_to_client(result(3, DONE_NEW)),
+            sent(4, "greet"),
+        ],
+        whose={3: "Ben"},
+    )
+
+
+@pytest.mark.parametrize("questions", ["refuse", "task"])
+def test_where_a_question_ends_its_call_one_goes_after_the_other(questions: str) -> None:
+    """A wrong guess would end a call that asked nothing."""
+    hold(
+        [
+            *asks_of_no_call(),
+            client(call(2)),
+            sent(2, "greet"),
+            client(call(3)),
+            client(asks(4, "resources/list", has=FORM)),
+            expect_to_server(lambda frame: frame["method"] == "resources/list"),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+            sent(3, "greet"),
+        ],
+        questions=questions,
+    )
