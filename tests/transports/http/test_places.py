@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.http.config import Admission, FrontConfig, Limits
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.connect import open_upstream
 from tests.proxy.test_per_request import asks
-from tests.transports.http.stage import Stage, content, on_loop, text_of, within
+from tests.transports.http.stage import Stage, content, on_loop, serving, text_of, until, within
 from tests.transports.http.test_known_requests import Caller
 from tests.transports.http.test_per_request import ANN, BEN, TOKENS, begin, call, playing, posts
 from tests.transports.http.wire import Reply, connect
+from tests.transports.upstream import stage as upstream
 
 
 async def opened(stage: Stage, headers: dict[str, str]) -> None:
@@ -60,3 +64,38 @@ async def test_requests_count_by_connection_where_nobody_has_a_name() -> None:
         for caller, one in zip(callers, heard, strict=True):
             stage.server.answer(one["id"], **content("served"))
             assert text_of(await caller.frame()) == "served"
+
+
+@on_loop
+async def test_no_principal_takes_all_places_at_a_shared_server() -> None:
+    slow: list[Any] = []
+    goes_on = asyncio.Event()
+
+    async def serve(asked: upstream.Request, reply: upstream.Reply) -> None:
+        if await upstream.shake_hands(asked, reply):
+            return
+        if asked.rpc == "server/discover":
+            await reply.status("400 Bad Request")
+        elif asked.rpc == "tools/list":
+            await reply.result(asked, {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]})
+        elif asked.rpc != "tools/call":
+            await reply.status("202 Accepted")
+        else:
+            if asked.frame["params"].get("arguments"):
+                slow.append(asked)
+                await goes_on.wait()
+            await reply.result(asked, content("done"))
+
+    config = FrontConfig(shares_requests=True, admission=Admission(tokens=TOKENS))
+    async with upstream.server(serve) as url, serving(config) as stage:
+        there = UpstreamConfig(url, open_requests=4)
+        stage.make = lambda transport: Proxy(
+            ProxyConfig(), transport, lambda: open_upstream(there), principal="", shares_server=True
+        )
+        calls = [posts(stage, call(key, arguments={"slow": True}), **ANN) for key in range(6)]
+        await until(lambda: len(slow) == 2)
+        assert text_of(await (await within(posts(stage, call("quick"), **BEN))).frame()) == "done"
+        assert len(slow) == 2
+        goes_on.set()
+        for one in calls:
+            assert text_of(await (await within(one)).frame()) == "done"

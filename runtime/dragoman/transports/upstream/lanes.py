@@ -7,13 +7,14 @@ notifications one after the other, and responses immediately, because the server
 be written are counted, and the receiver is asked to hold back if they are too many. A request that was written no
 longer counts, however long its answer takes. One whose server waits for its client's answer does not count among those
 under way: people take minutes to answer, and plain calls must not wait for them.
+Of several principals none gets another place while it has as many as are left, so that there is one for the next.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Any, Final
@@ -97,6 +98,7 @@ class Lanes:
         self._carry = carry
         self._start_at_once = begin
         self._free = self._parking = open_requests
+        self._by_sender: Counter[str] = Counter()
         self._on_full = on_full
         self._on_room = on_room
         self._on_unsent = on_unsent
@@ -183,14 +185,30 @@ class Lanes:
             self._launch(job)
 
     def _start_requests(self) -> None:
-        while self._free > 0 and self._requests:  # below 0, parked ones have gone on meanwhile
-            self._free -= 1
-            job = self._requests.popleft()
+        while (job := self._find_next()) is not None:
+            self._take_places(job, 1)
+            self._requests.remove(job)
             key = job.frame.key
             assert key is not None
             self._asked[key] = job
             if not self._start_at_once(job):
                 self._ask(job)
+
+    def _find_next(self) -> Delivery | None:
+        """Give the first request that may have a place: below 0 are free when parked ones have gone on meanwhile."""
+        free, taken = self._free, self._by_sender
+        if free <= 0:
+            return None
+        may = (job for job in self._requests if not job.frame.sender or taken[job.frame.sender] < free)
+        return next(may, None)
+
+    def _take_places(self, job: Delivery, change: int) -> None:
+        sender = job.frame.sender
+        self._free -= change
+        if sender:
+            self._by_sender[sender] += change
+            if not self._by_sender[sender]:
+                del self._by_sender[sender]
 
     def go_on(self, job: Delivery) -> None:
         """Carry a request on in a task, that has been sent without."""
@@ -211,7 +229,7 @@ class Lanes:
         if key is not None and self._asked.get(key) is job:
             del self._asked[key]
         self._park(job, False)
-        self._free += 1
+        self._take_places(job, -1)
         self._start_requests()
 
     def _park(self, job: Delivery, waits: bool) -> None:
@@ -219,7 +237,7 @@ class Lanes:
         if waits is not job.is_parked and (not waits or self._parking):
             job.is_parked = waits
             change = 1 if waits else -1
-            self._free += change
+            self._take_places(job, -change)
             self._parking -= change
             self._start_requests()
 

@@ -390,7 +390,7 @@ class Works:
         frame, work.frame = work.frame, None
         if work.may_ask:
             self._calls[work] = None
-        self._upstream.send(frame)
+        self._upstream.send(frame._replace(sender=work.sender) if work.sender else frame)
 
 
 def bind(bridging: Bridging, request: Request) -> Binding:
