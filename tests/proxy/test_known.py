@@ -174,3 +174,13 @@ def test_another_release_of_a_command_is_another_server(tmp_path: Path, monkeypa
     assert "server" not in before.path.name
     before.note(has_handshake=True)
     assert stat.S_IMODE(before.path.parent.stat().st_mode) == 0o700
+
+
+def test_a_directory_that_has_been_removed_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server starts there as well."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert know([sys.executable, "server.py"]).recall() is None

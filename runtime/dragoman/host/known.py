@@ -65,7 +65,7 @@ def know(command: Sequence[str], directory: str | None = None) -> KnownServer:
         command: With its arguments.
         directory: Where it is started; None for where we are.
     """
-    home = directory or os.getcwd()
+    home = directory or _find_here()
     found = (os.path.join(folder, command[0]) for folder in os.get_exec_path())
     program = next((path for path in found if os.access(path, os.X_OK)), command[0])
     facts = [home, *command, *(_describe(os.path.join(home, word)) for word in (program, *command[1:]))]
@@ -73,6 +73,14 @@ def know(command: Sequence[str], directory: str | None = None) -> KnownServer:
     cache = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(cache) if os.path.isabs(cache) else Path(os.path.expanduser("~")) / ".cache"
     return KnownServer(folder / "dragoman" / "eras" / name)
+
+
+def _find_here() -> str:
+    """Say where we are; nothing where that directory has been removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def _describe(path: str) -> str:
