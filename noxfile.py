@@ -25,6 +25,9 @@ if PYENV.is_dir():
 # Tests that need more than Python, each with a session of its own.
 APART = ("--ignore=tests/peers", "--ignore=tests/browser")
 
+# Many tests wait, so two processes are worth it on one core, too; whoever is done takes over tests of the other.
+TOGETHER = ("-n", "2", "--dist", "worksteal")
+
 # Tried on the installed wheel: every part of dragoman_spec that imports something when it is first used.
 SPEC_ALONE = """
 import dragoman_spec as spec
@@ -53,7 +56,7 @@ def install(session: nox.Session, *groups: str, editable: bool = True) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests; `nox -s tests` on every Python that is here, `nox -s tests-3.12 -- ARGS` passes ARGS to pytest."""
     install(session, "test", "codegen")
-    session.run("pytest", *APART, *session.posargs)
+    session.run("pytest", *TOGETHER, *APART, *session.posargs)
 
 
 @nox.session(python=[version for version in PYTHONS if version != THIS_PYTHON])
@@ -217,7 +220,7 @@ def minimums(session: nox.Session) -> None:
     install(session, "test")
     session.install(*lowest)
     generator = ("--ignore=tests/codegen", "--ignore=tests/laws/test_mutations.py")
-    session.run("pytest", *APART, *generator, *session.posargs)
+    session.run("pytest", *TOGETHER, *APART, *generator, *session.posargs)
 
 
 def visit_released_servers(session: nox.Session, *arguments: str) -> None:

@@ -28,7 +28,7 @@ def opened(revision: str) -> Talk:
     return talk
 
 
-@pytest.mark.parametrize(("revision", "method"), METHODS, ids=str)
+@pytest.mark.parametrize(("revision", "method"), METHODS, ids=lambda value: getattr(value, "name", value))
 def test_a_known_method_in_the_wrong_kind_does_not_reach_the_server(revision: str, method: Any) -> None:
     talk = opened(revision)
     if method.name == "initialize":
@@ -44,7 +44,7 @@ def test_a_known_method_in_the_wrong_kind_does_not_reach_the_server(revision: st
         assert an_error(3, -32600, method.name)(frame)
 
 
-@pytest.mark.parametrize(("revision", "method"), METHODS, ids=str)
+@pytest.mark.parametrize(("revision", "method"), METHODS, ids=lambda value: getattr(value, "name", value))
 def test_a_known_method_in_the_wrong_kind_does_not_reach_a_client(revision: str, method: Any) -> None:
     talk = opened(revision)
     talk.says("a", request(1, "tools/call", name="t"))
