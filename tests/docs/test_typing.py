@@ -53,7 +53,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_there_is_something_to_check(programs: Path) -> None:
-    assert {"readme_page.py", "python_api_page.py", "embedded_example.py"} <= {path.name for path in programs.iterdir()}
+    assert {"client_page.py", "python_api_page.py", "embedded_example.py"} <= {path.name for path in programs.iterdir()}
 
 
 def test_examples_pass_mypy(programs: Path) -> None:

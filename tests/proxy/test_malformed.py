@@ -189,7 +189,7 @@ HARD_VALUES = ["18446744073709551616", "-9223372036854775809", "1" * 400, '"\\ud
 
 @pytest.mark.parametrize("value", HARD_VALUES)
 def test_values_that_are_hard_to_hold_survive_translation(value: str) -> None:
-    tool = f'{{"name":"t","inputSchema":{{"default":{value}}}'
+    tool = f'{{"name":"t","inputSchema":{{"type":"object","default":{value}}}'
     hold(
         [
             *opening(A, D),

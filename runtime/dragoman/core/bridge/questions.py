@@ -121,6 +121,7 @@ def unembed_answer(method: str, answer: Mapping[str, Any], revision: str) -> Rep
     result, crossing = _cross(_result_of(method), answer, NEWER, OLDER)
     frame = {"jsonrpc": "2.0", "id": 0, "result": result}
     try:
+        # The first one loads pydantic, which takes a tenth of a second; a person or a model has just taken longer.
         dragoman_spec.validate(frame, OLDER, method, allow_null=True)
     except ValidationFailed as error:  # the server would have to make something of it
         raise TranslationError(error.pointer, error.expected, error.found, method=method) from None
