@@ -44,7 +44,9 @@ def test_a_batch_is_split_and_its_answers_go_back_as_one_array(server_revision: 
             server(notification("notifications/tools/list_changed")),
             expect_to_client(notification("notifications/tools/list_changed")),
             server(result(1, {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]})),
-            expect_to_client([result("p", {}), result(1, {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]})]),
+            expect_to_client(
+                [result("p", {}), result(1, {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]})]
+            ),
         ]
     )
 
