@@ -497,3 +497,22 @@ async def test_late_words_about_a_request_that_somebody_gave_up_reach_nobody_els
         stage.server.say(log_message("of the first"))
         stage.server.answer(heard["id"], prompts=[])
         assert (b"of the first" in await (await within(calling)).body()) is hears
+
+
+@pytest.mark.parametrize(("whose", "is_asked"), [(ANN, True), (BEN, False)])
+@on_loop
+async def test_a_question_that_a_server_gave_up_is_put_to_nobody_else(whose: dict[str, str], is_asked: bool) -> None:
+    """It has asked in one call of two, and answers that call before anybody has answered the question."""
+    async with sharing() as stage:
+        asked, first = await begin_sharing(stage, call(2, has=FORM), **ANN)
+        other = posts(stage, call(3, has=FORM), **whose)
+        await hear_of(stage, "tools/call")
+        stage.server.say({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": ASKED})
+        await pass_time(0.1)
+        stage.server.answer(first["id"], content=[])
+        await within(asked)
+        if is_asked:
+            assert (await (await within(other)).frame())["result"]["resultType"] == "input_required"
+        else:
+            refused = await stage.server.hear()
+            assert (refused["id"], refused["error"]["code"]) == ("q", -32601)

@@ -149,8 +149,8 @@ class Asking:
             self._ask(works[0], key, method, params)
         elif waits:
             self.early[key] = params
-        elif not works:
-            self._refuse_unclear(key)
+        elif not works or len({work.sender for work in works}) > 1:
+            self._refuse_unclear(key)  # not even when one is left: the server may answer a call and not wait for this
         else:
             until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
             self._decide(Undecided(key, method, params, set(works), until_s))
