@@ -241,8 +241,8 @@ def test_as_many_questions_as_calls_that_nobody_can_tell_apart_do_not_all_wait()
             server(elicit(8)),
             expect_to_server(an_error(8, -32601, UNCLEAR)),
             server(result(2, DONE)),
-            expect_to_client(result(2, DONE_NEW)),
             expect_to_client(lambda frame: (frame["id"], frame["result"]["resultType"]) == (1, "task")),
+            expect_to_client(result(2, DONE_NEW)),
         ],
         questions="task",
     )
@@ -263,8 +263,8 @@ def test_as_many_questions_as_calls_are_left_do_not_all_wait_either() -> None:
             expect_to_server(an_error(8, -32601, UNCLEAR)),
             expect_to_client(result(3, DONE_NEW)),
             server(result(2, DONE)),
-            expect_to_client(result(2, DONE_NEW)),
             expect_to_client(lambda frame: (frame["id"], frame["result"]["resultType"]) == (1, "task")),
+            expect_to_client(result(2, DONE_NEW)),
         ],
         questions="task",
     )
