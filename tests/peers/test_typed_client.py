@@ -16,7 +16,7 @@ import pytest
 
 import dragoman
 import dragoman_spec
-from dragoman.errors import CapabilityNotSupported, McpError, RemoteProtocolError
+from dragoman.errors import CapabilityNotSupported, InitializationTimeout, McpError, RemoteProtocolError
 from tests.peers.matching import REVISIONS
 from tests.peers.visits import HERE, listening_server, native, needs_peers, python_of, server_command
 
@@ -36,13 +36,13 @@ def revision_of(letter: str) -> str:
     return NEWEST if letter == "E" else REVISIONS[letter]
 
 
-def visit(letter: str, link: str, revision: str, folder: Path) -> None:
+def visit(letter: str, link: str, revision: str, folder: Path, **more: Any) -> None:
     """Open a client at a server, and use everything that the server has."""
     with contextlib.ExitStack() as stack:
         target: Any = command_of(letter)
         if link == "http":
             target = stack.enter_context(listening_server(target, native("http", letter), folder / "log"))
-        asyncio.run(asyncio.wait_for(open_and_use(target, letter, revision), LIMIT_S))
+        asyncio.run(asyncio.wait_for(open_and_use(target, letter, revision, **more), LIMIT_S))
 
 
 def handlers_for(models: Any, revision: str) -> dict[str, Any]:
@@ -60,10 +60,10 @@ def handlers_for(models: Any, revision: str) -> dict[str, Any]:
     return {"roots": roots, "sampling": sample} | ({"elicitation": fill_in} if "elicitation" in asked else {})
 
 
-async def open_and_use(target: Any, letter: str, revision: str) -> None:
+async def open_and_use(target: Any, letter: str, revision: str, **more: Any) -> None:
     name = NEWEST if revision == "any" else revision
     models = dragoman_spec.load(name)
-    options: Any = {"revision": revision, "timeout_s": 60, **handlers_for(models, name)}
+    options: Any = {"revision": revision, "timeout_s": 60, **handlers_for(models, name), **more}
     async with dragoman.connect(target, **options) as client:
         assert client.server_revision == revision_of(letter)
         assert client.server_info.name in ("peer", "stateless")
@@ -142,7 +142,14 @@ def test_a_client_of_any_revision(letter: str, link: str, tmp_path: Path) -> Non
 
 
 @needs_peers
-@pytest.mark.parametrize(("letter", "revision"), [("D", "2025-06-18"), ("A", NEWEST), ("E", "2025-11-25")])
+@pytest.mark.parametrize(("letter", "revision"), [("D", "2025-06-18"), ("E", "2025-11-25")])
 def test_a_pinned_client_of_another_revision_is_told_so(letter: str, revision: str, tmp_path: Path) -> None:
     with pytest.raises(RemoteProtocolError):
         visit(letter, "stdio", revision, tmp_path)
+
+
+@needs_peers
+def test_a_client_without_a_handshake_gives_a_silent_server_up(tmp_path: Path) -> None:
+    """Release 1.6 of the Python SDK says nothing to a method that it does not know."""
+    with pytest.raises(InitializationTimeout):
+        visit("A", "stdio", NEWEST, tmp_path, init_timeout_s=10)
