@@ -49,6 +49,14 @@ def both_from(revision: str, topic: str, at: str, expected: Any, why: str = OLDE
     ]
 
 
+def metadata(topic: str, at: str, expected: Any) -> list[Row]:
+    """Return the rows for `_meta` where the servers' revision has it."""
+    return [
+        Row(topic, ALL, "CD", at, expected, "every object is open, and extensions say there what no revision names"),
+        Row(topic, ALL, "AB", at, ABSENT, NOT_THERE),
+    ]
+
+
 SEEN: Final = "server_saw/initialize"
 SESSION: Final = [
     *(
@@ -150,7 +158,7 @@ TOOL_LISTS: Final = [
         "a tool that can only run as a task is hidden from those who cannot start tasks",
     ),
     *both_from("C", "tool title", f"{ECHO}/title", "Echo, politely"),
-    *both_from("C", "tool _meta", f"{ECHO}/_meta", {"example.com/origin": "peers"}),
+    *metadata("tool _meta", f"{ECHO}/_meta", {"example.com/origin": "peers"}),
     *both_from("D", "tool icons", f"{ECHO}/icons", [{"src": "https://example.com/echo.png", "sizes": ["48x48"]}]),
     *both_from("D", "tool execution", "tools/task_only/execution", {"taskSupport": "required"}),
     *both_from("C", "tool outputSchema", "tools/weather/outputSchema", {"$schema": DIALECT, **WEATHER}),
@@ -282,7 +290,7 @@ RESOURCES: Final = [
     *everywhere("resource name", f"{RESOURCE}/name", "document.txt"),
     *everywhere("resource size", f"{RESOURCE}/size", 7),
     *both_from("C", "resource title", f"{RESOURCE}/title", "About document.txt"),
-    *both_from("C", "resource _meta", f"{RESOURCE}/_meta", {"example.com/n": 1}),
+    *metadata("resource _meta", f"{RESOURCE}/_meta", {"example.com/n": 1}),
     *everywhere("cursor", "pages/0/result/nextCursor", "page-2"),
     Row("second page", ALL, "BCD", "pages/1/result/resources/0/uri", "custom://unique-id-12345", UNCHANGED),
     Row("second page", ALL, "A", "pages/1/result/resources/0/uri", DOCUMENT, "1.6.0 servers do not read the cursor"),
@@ -294,7 +302,7 @@ RESOURCES: Final = [
     *everywhere("contents type", f"{READ.format('document')}/mimeType", "text/plain"),
     *everywhere("contents without type", f"{READ.format('unique')}/mimeType", ABSENT),
     *everywhere("blob contents", f"{READ.format('pixel')}/blob", "iVBORw0KGgo="),
-    *both_from("C", "contents _meta", f"{READ.format('document')}/_meta", {"example.com/n": 1}),
+    *metadata("contents _meta", f"{READ.format('document')}/_meta", {"example.com/n": 1}),
     *named("name of a file", "document", "document.txt"),
     *named("name of a URL with a path", "api", "resource"),
     *named("name of another URI", "unique", "custom://unique-id-12345"),
