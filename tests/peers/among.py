@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
-from client import Visit, run
+from client import LIMIT_S, Visit, run
 
 UNANSWERED_S = 0.5
 """How long to wait for the answer to a call that was cancelled: a router hands on none."""
@@ -37,6 +37,15 @@ class VisitAmong(Visit):
         tools = listed.get("result", {}).get("tools", [])
         self.offered = {tool["name"].removeprefix(own): tool for tool in tools if tool["name"].startswith(own)}
         return self.offered or listed
+
+    async def notified_by(self, name: str, arguments: dict[str, Any]) -> list[Any]:
+        """Wait for changes of the three kinds of lists: a router tells of each kind twice a second at most."""
+        start = len(self.notifications)
+        await super().notified_by(name, arguments)
+        with anyio.move_on_after(LIMIT_S):
+            while name == "change_lists" and len(self.notifications) < start + 3:
+                await anyio.sleep(0.01)
+        return self.notifications[start:]
 
     async def everything(self, session: Any) -> None:
         """Visit each server in turn, then all at once; last what some do not survive."""

@@ -107,6 +107,10 @@ async function told(name, args) {
   const start = notifications.length;
   await call(name, args);
   await settle();
+  // A router tells of each kind of list twice a second at most.
+  if (server && name === "change_lists")
+    for (let tries = 0; notifications.length < start + 3 && tries < 500; tries++)
+      await new Promise((resolve) => setTimeout(resolve, 10));
   return notifications.slice(start);
 }
 
