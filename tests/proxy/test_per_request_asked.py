@@ -285,7 +285,7 @@ def test_a_cancelled_call_with_a_question_is_over() -> None:
     )
 
 
-def test_a_question_that_belongs_to_one_of_two_calls_waits_until_one_is_left() -> None:
+def test_a_question_that_belongs_to_one_of_two_calls_of_two_people_is_refused() -> None:
     """And from then on, calls are taken in turns."""
     peer = Client()
     hold(
@@ -294,13 +294,15 @@ def test_a_question_that_belongs_to_one_of_two_calls_waits_until_one_is_left() -
             client(call(2)),
             expect_to_server(lambda frame: frame["id"] == 2),
             server(elicit(7)),
+            expect_to_server(an_error(7, -32601, "not clear")),
             client(call(3)),
             time_passes(0.05),
             server(result(1, DONE)),
             expect_to_client(result(1, DONE_NEW)),
+            server(elicit(8)),
             peer.is_asked(2, **{"question-1": "Who?"}),
             peer.retries(4, **{"question-1": ACCEPTED}),
-            expect_to_server(result(7, ACCEPTED)),
+            expect_to_server(result(8, ACCEPTED)),
             server(result(2, DONE)),
             expect_to_server(lambda frame: frame["id"] == 3),
             expect_to_client(result(4, DONE_NEW)),

@@ -24,7 +24,7 @@ _OF_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
 
 def add_era_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the flags."""
-    group = parser.add_argument_group("clients of 2026-07-28, which has no handshake, with servers that have one")
+    group = parser.add_argument_group("clients without a handshake, with servers that have one")
     group.add_argument(
         "--questions",
         choices=QUESTIONS,
