@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from bench.peers import started
+from tests.peers import visits
 from tests.peers.ahead import ahead
 from tests.support.lines import Lines
 from tests.support.waiting import IdleClockLoop, hang, pass_time, run, until, wait_until
@@ -79,6 +80,15 @@ def test_a_server_of_the_benchmarks_is_ended_though_what_is_done_with_it_fails()
     with pytest.raises(ValueError, match="it failed"), started((sys.executable, "-c", code)) as (process, _):
         raise ValueError("it failed")
     assert process.returncode == -signal.SIGTERM
+
+
+def test_a_proxy_is_not_taken_for_a_server_that_writes_into_the_same_log(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; print('a server listening on port 1', 'listening on http://127.0.0.1:2/mcp',"
+        " sep='\\n', file=sys.stderr, flush=True); time.sleep(20)"
+    )
+    with visits.started([sys.executable, "-c", code], tmp_path / "log", announced_on_stderr=True) as line:
+        assert line == "listening on http://127.0.0.1:2/mcp\n"
 
 
 def refusing(times: int, number: int) -> list[int]:

@@ -192,9 +192,10 @@ def started(command: list[str], log: Path, announced_on_stderr: bool = False) ->
 
 
 def _line_in(log: Path, start: int, process: subprocess.Popen[bytes]) -> str:
+    # A server before which the proxy stands may write into the same log, and in words like these.
     def said() -> list[str]:
         lines = log.read_bytes()[start:].decode("utf-8", "replace").splitlines(keepends=True)
-        return [line for line in lines if "listening on" in line and line.endswith("\n")]
+        return [line for line in lines if "listening on http" in line and line.endswith("\n")]
 
     with contextlib.suppress(TimeoutError):
         wait_until(lambda: said() or process.poll() is not None, START_S)
