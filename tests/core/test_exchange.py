@@ -8,7 +8,7 @@ import pytest
 
 import dragoman_spec
 from dragoman.core.calls import Call
-from dragoman.core.commands import Side
+from dragoman.core.commands import Outbox, Side
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import decode, encode_line
@@ -48,7 +48,7 @@ class Ends:
 class Talk:
     def __init__(self, client_revision: str | None, server_revision: str | None, **limits: int) -> None:
         self.ends: Any = Ends()
-        self.exchange = Exchange(self.ends, self.ends, Settings(**limits))
+        self.exchange = Exchange(self.ends, self.ends, Settings(**limits), Outbox())
         translate = dragoman_spec.translator
         if client_revision is not None and server_revision is not None:
             upward = translate(client_revision, server_revision)

@@ -13,9 +13,9 @@ import pytest
 import dragoman_spec
 from dragoman.core import translate
 from dragoman.core.codes import PARSE_ERROR
-from dragoman.core.envelope import Frame
+from dragoman.core.envelope import Frame, Refusal
 from dragoman.core.peek import read_line
-from dragoman.core.translate import Adaptor, Counters, OnLoss, Refusal, describe_losses
+from dragoman.core.translate import Adaptor, Counters, OnLoss, describe_losses
 from dragoman_spec.losses import LossGroup
 
 LONG = 10**25

@@ -10,10 +10,9 @@ from dragoman.core.edges.greeting import INITIALIZED_FRAME, read_greeting
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.offer import Accepted
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, classify
+from dragoman.core.envelope import Frame, Malformed, Refusal, classify
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.settings import Settings
-from dragoman.core.translate import Refusal
 from tests.proxy.conversation import initialize, initialized
 
 NEWEST = dragoman_spec.HANDSHAKE_REVISIONS[-1]

@@ -16,7 +16,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.batches import Batch
-from dragoman.core.envelope import Frame, key_of, read_params
+from dragoman.core.envelope import Frame, Refusal, key_of, notification_frame, read_params
+from dragoman.core.exact_json import decode
+from dragoman.core.methods import CANCELLED
 from dragoman.core.outline import outline
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from dragoman.core.edges.front import FrontEdge
     from dragoman.core.switch.shared.loans import Loan
-    from dragoman.core.translate import Refusal
 
 CANCELLED_KEPT: Final = 1024
 """How many cancelled requests are remembered, in case their answer was already on its way."""
@@ -189,6 +190,11 @@ class Calls:
 def cancelled_key(frame: Frame) -> bytes | None:
     """Give the id that a `notifications/cancelled` names, if it names one."""
     return key_of(read_params(frame).get("requestId"))
+
+
+def cancellation(key: bytes, reason: str) -> Frame:
+    """Say that nobody waits for the request with this id any more."""
+    return notification_frame(CANCELLED, {"requestId": decode(key), "reason": reason})
 
 
 def read_reason(frame: Frame) -> str | None:

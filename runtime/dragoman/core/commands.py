@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from dragoman.core.around import Deferral
+    from dragoman.core.around import AnyDeferral
     from dragoman.core.edges.front import FrontEdge
     from dragoman.core.edges.upstream import UpstreamEdge
     from dragoman.core.envelope import Frame
@@ -120,14 +120,14 @@ class Remind:
 class Defer:
     """Let middleware have a request or notification, before it goes on."""
 
-    deferral: Deferral
+    deferral: AnyDeferral
 
 
 @dataclass(frozen=True, slots=True)
 class Settle:
     """Give middleware the answer to a request that it let proceed."""
 
-    deferral: Deferral
+    deferral: AnyDeferral
     frame: Frame
 
 
@@ -135,7 +135,7 @@ class Settle:
 class Abandon:
     """Stop middleware that has a request: nobody waits for it any more."""
 
-    deferral: Deferral
+    deferral: AnyDeferral
 
 
 @dataclass(frozen=True, slots=True)

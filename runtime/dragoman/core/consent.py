@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.declared import declares
-from dragoman.core.translate import Refusal
+from dragoman.core.envelope import Refusal
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 

@@ -218,3 +218,15 @@ def encode_error(key: bytes | None, code: int, message: str, data: Any = None) -
 def encode_result(key: bytes, result: Any) -> bytes:
     """Write the response to the request with this id, as a line."""
     return b'{"jsonrpc":"2.0","id":' + key + b',"result":' + encode(result) + b"}\n"
+
+
+class Refusal(NamedTuple):
+    """What does not work: the JSON-RPC error for the peer that waits, where an answer is possible."""
+
+    code: int
+    message: str
+    data: dict[str, Any]
+
+    def answer(self, key: bytes | None) -> Frame:
+        """Give it as the response to the request with this id."""
+        return error_frame(key, self.code, self.message, self.data or None)

@@ -10,28 +10,30 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.core.around import Around
 from dragoman.core.arrays import relay_array
 from dragoman.core.batches import Batch
-from dragoman.core.calls import Call, Calls, Unfit, cancelled_key
+from dragoman.core.calls import Call, Calls, Unfit, cancellation, cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
-from dragoman.core.commands import CLIENT, SERVER, Side
+from dragoman.core.commands import CLIENT, SERVER, Outbox, Side
 from dragoman.core.consent import Consent, Method
 from dragoman.core.edges.behind import Behind
-from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, notification_frame, written
-from dragoman.core.exact_json import decode
-from dragoman.core.methods import PROGRESS
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, written
+from dragoman.core.methods import CANCELLED, INITIALIZED, PROGRESS
 from dragoman.core.mistakes import Mistakes
 from dragoman.core.settings import Settings
-from dragoman.core.timeouts import Timeouts
-from dragoman.core.translate import Adaptor, Counters, Refusal, Translator
+from dragoman.core.timeouts import Ages, explain_age, limit_time
+from dragoman.core.translate import Adaptor, Counters, Translator
 
 if TYPE_CHECKING:
-    from dragoman.core.around import Around
     from dragoman.core.edges.front import FrontEdge
 
 logger = logging.getLogger("dragoman.exchange")
+
+_AT_ONCE: Final = frozenset({INITIALIZED, CANCELLED})
+"""What middleware does not get: it opens the session, or has to be heard while a request is with middleware."""
 
 
 class Exchange:
@@ -41,8 +43,7 @@ class Exchange:
         front: The client's edge.
         behind: Who serves it.
         settings: What the user decided.
-        around: Where requests and notifications wait that middleware has, if there is any.
-        timeouts: What limits the time of requests, if anything does; stands before `behind` then.
+        outbox: Where commands go.
 
     Attributes:
         front: The client's edge.
@@ -52,19 +53,20 @@ class Exchange:
         counters: What is counted of this session.
         identity: Whether both peers speak the same, so that no frame is touched.
         mistakes: What is said of a peer's mistakes.
+        around: Which requests and notifications middleware has; None without any.
         notes_tokens: Whether it matters which request of the client has which progress token.
     """
 
     __slots__ = (
         "_adaptors",
+        "_ages",
         "_apart",
-        "_around",
         "_behind",
         "_consent",
         "_own",
         "_reads",
-        "_timeouts",
         "_wants_lines",
+        "around",
         "calls",
         "counters",
         "front",
@@ -80,20 +82,19 @@ class Exchange:
         front: FrontEdge,
         behind: Behind,
         settings: Settings,
-        timeouts: Timeouts | None = None,
-        around: Around | None = None,
+        outbox: Outbox,
     ) -> None:
         self.counters = Counters()
         self.mistakes = Mistakes(self.counters, settings.restore_ids)
         self.calls = {Side.CLIENT: Calls(settings.open_requests), Side.SERVER: Calls(settings.open_requests)}
         self.identity = True
         self.front = front
-        self._behind = behind if timeouts is None else timeouts
+        self._behind = behind
         self._own, self._reads, self._wants_lines = behind.own, behind.reads, behind.wants_lines
         self._apart = behind.own.union(behind.reads)
-        self._around = around
-        self._timeouts = timeouts
-        self.notes_tokens = timeouts is not None
+        self.around: Around[Call] | None = Around(front, self, outbox) if settings.has_middleware else None
+        self._ages: Ages[Call] | None = limit_time(front, outbox, settings)
+        self.notes_tokens = self._ages is not None
         self.settings = settings
         self.revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
         self._adaptors = {side: self._adaptor(side, None) for side in Side}
@@ -116,19 +117,14 @@ class Exchange:
 
     def serve(self, behind: Behind) -> None:
         """Let somebody else serve the client from here on."""
-        if self._timeouts is None:
-            self._behind = behind
-        else:
-            self._timeouts.serve(behind)
-        if self._around is not None:
-            self._around.serve(self._timeouts or behind)
+        self._behind = behind
         self._own, self._reads, self._wants_lines = behind.own, behind.reads, behind.wants_lines
         self._apart = behind.own.union(behind.reads)
         self._write_where_wanted()
 
     def _write_where_wanted(self) -> None:
         """Write what crossed, unless whoever takes it changes it and nobody else looks at it."""
-        seen = self._around is not None or self._timeouts is not None or self.settings.watch is not None
+        seen = self.around is not None or self._ages is not None or self.settings.watch is not None
         self._adaptors[Side.CLIENT].writes = self._wants_lines or seen
 
     def know_client(self, capabilities: dict[str, Any], methods: Mapping[str, Method]) -> None:
@@ -140,7 +136,7 @@ class Exchange:
         """Let go of who is at both ends."""
         for calls in self.calls.values():
             calls.clear()
-        for part in (self._timeouts, self._around):
+        for part in (self._ages, self.around):
             if part is not None:
                 part.release()
         del self.front, self._behind, self._reads
@@ -160,8 +156,8 @@ class Exchange:
     def fail_all(self, side: Side, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         """Answer every request of this peer that waits with an error."""
         for call in self.calls[side].take_all():
-            if self._around is not None:
-                self._around.cancel(call)
+            if self.around is not None:
+                self.around.cancel(call)
             about = {"method": call.method, **(data or {})}
             self._deliver(side, call, error_frame(call.key, code, message, about))
 
@@ -169,9 +165,8 @@ class Exchange:
         """End everything that is under way with a server that is gone: no answer will come, and it waits for none."""
         self.fail_all(Side.CLIENT, failure.code, failure.message, failure.data)
         for call in self.calls[Side.SERVER].take_all():
-            if self._around is None or self._around.cancel(call):
-                params = {"requestId": decode(call.key), "reason": "the server that asked is gone"}
-                self.front.send(notification_frame("notifications/cancelled", params))
+            if self.around is None or self.around.cancel(call):
+                self.front.send(cancellation(call.key, "the server that asked is gone"))
 
     def answer(self, call: Call, frame: Frame) -> None:
         """Give the client the server's answer to this call, which stands under the client's own id already."""
@@ -184,8 +179,8 @@ class Exchange:
         """Give the client an answer to this call that is in its own revision already."""
         if not self.calls[Side.CLIENT].remove(call):
             self.mistakes.note_unmatched(Side.SERVER, call.key)
-        elif self._around is not None and call.method not in self._own:
-            self._around.take_answer(Side.SERVER, call, frame, self)
+        elif self.around is not None and call.method not in self._own:
+            self._settle(Side.SERVER, call, frame)
         else:
             self._deliver(Side.CLIENT, call, frame)
 
@@ -196,8 +191,8 @@ class Exchange:
         call = Call(frame.key, frame.method)
         call.own = True
         unfit = self.calls[Side.SERVER].add(call)
-        if unfit is None and self._around is not None:
-            self._around.take_request(Side.SERVER, call, frame)
+        if unfit is None and self.around is not None:
+            self.around.take_request(Side.SERVER, call, frame)
         elif unfit is None:
             self.front.send(frame)
         return unfit
@@ -205,9 +200,8 @@ class Exchange:
     def withdraw(self, key: bytes, reason: str) -> None:
         """Take back a question that was posed here; nothing where it is answered."""
         call = self.calls[Side.SERVER].take(key)
-        if call is not None and (self._around is None or self._around.cancel(call)):
-            params = {"requestId": decode(key), "reason": reason}
-            self.front.send(notification_frame("notifications/cancelled", params)._replace(stream=call.stream))
+        if call is not None and (self.around is None or self.around.cancel(call)):
+            self.front.send(cancellation(key, reason)._replace(stream=call.stream))
 
     def reject(self, side: Side, malformed: Malformed) -> None:
         """Deal with a line of this peer that is not a frame.
@@ -232,7 +226,7 @@ class Exchange:
     @property
     def passes_arrays(self) -> bool:
         """Whether an array may pass whole."""
-        return self.identity and self._around is None and self._behind.takes_arrays
+        return self.identity and self.around is None and self._ages is None and self._behind.takes_arrays
 
     def relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
         """Carry one request from this peer to the other; it came in this array."""
@@ -249,7 +243,7 @@ class Exchange:
             self.calls[side].note_token(call, frame)
         if is_asked and method in self._apart:
             if method in self._own:
-                self._behind.carry(call, frame)
+                self.hand_on(side, call, frame)
                 return
             adapted = self._reads[method](call, frame)
         else:
@@ -260,12 +254,19 @@ class Exchange:
         if isinstance(adapted, Refusal):
             self.calls[side].take(key)
             self._deliver(side, call, adapted.answer(key))
-        elif self._around is not None:
-            self._around.take_request(side, call, adapted)
-        elif is_asked:
-            self._behind.carry(call, adapted)
+        elif self.around is not None:
+            self.around.take_request(side, call, adapted)
         else:
-            self.front.send(adapted)
+            self.hand_on(side, call, adapted)
+
+    def hand_on(self, side: Side, call: Call, frame: Frame) -> None:
+        """Take a request to the other peer, once middleware has let it go on."""
+        if side is not CLIENT:
+            self.front.send(frame)
+            return
+        if self._ages is not None:
+            self._ages.start(call)
+        self._behind.carry(call, frame)
 
     def fail_garbled(self, side: Side, malformed: Malformed) -> None:
         """Tell who waits for a response that this peer garbled."""
@@ -282,18 +283,22 @@ class Exchange:
         return refusal
 
     def _relay_notification(self, side: Side, frame: Frame) -> None:
-        if frame.method == "notifications/cancelled":
+        if frame.method == CANCELLED:
             frame, passes = self.note_cancellation(side, frame)
             if not passes:
                 return
-        elif self._timeouts is not None and side is Side.SERVER and frame.method == PROGRESS:
-            self._timeouts.note_progress(self.calls[Side.CLIENT].find_progressing(frame))
+        elif self._ages is not None and side is Side.SERVER and frame.method == PROGRESS:
+            self._ages.renew(self.calls[Side.CLIENT].find_progressing(frame))
         if side is Side.CLIENT and frame.method in self._own:
             self._behind.notify(self.front, frame)
             return
         adapted = self._adaptors[side].adapt(frame, frame.method)
-        if isinstance(adapted, Frame) and (self._around is None or not self._around.take_notice(side, adapted)):
+        if not isinstance(adapted, Frame):
+            return
+        if self.around is None or frame.method in _AT_ONCE:
             self.forward(side, adapted)
+        else:
+            self.around.take_notice(side, adapted)
 
     def forward(self, side: Side, frame: Frame) -> None:
         """Hand on what is neither a request nor the answer to one."""
@@ -312,7 +317,7 @@ class Exchange:
             whole, call.batch = call.batch.forgo(), None
             if whole is not None:  # the answer that will not come must not hold up the others
                 self.front.post(side, whole)
-        return frame, call is None or self._around is None or self._around.cancel(call)
+        return frame, call is None or self.around is None or self.around.cancel(call)
 
     def _relay_response(self, side: Side, frame: Frame) -> None:
         key = frame.key
@@ -331,8 +336,8 @@ class Exchange:
 
     def pass_answer(self, side: Side, call: Call, frame: Frame, is_final: bool = False) -> None:
         """Deliver the answer of this peer to a request that is off the table; final: middleware has had it."""
-        if self._around is not None and not is_final:
-            self._around.take_answer(side, call, written(frame), self)
+        if self.around is not None and not is_final:
+            self._settle(side, call, written(frame))
             return
         if call.own:
             self.front.post(side.other, frame)
@@ -350,6 +355,37 @@ class Exchange:
             self.front.post(side.other, answer)
         else:
             self._deliver(side.other, call, answer)
+
+    def _settle(self, side: Side, call: Call, frame: Frame) -> None:
+        """Give middleware the answer of this peer to a request that was just taken off the table."""
+        assert self.around is not None, "without middleware an answer goes on"
+        if call in self.around:
+            self.calls[side.other].waiting[call.key] = call
+        if not self.around.take_answer(call, frame):
+            self.counters.unmatched += 1
+
+    def conclude(self, side: Side, call: Call, frame: Frame, *, is_at_peer: bool) -> None:
+        """Answer a request of this peer with what middleware gives, in the revision of the peer across."""
+        calls = self.calls[side]
+        calls.remove(call)
+        if is_at_peer:
+            calls.cancelled[call.key] = call  # where a switch looks it up
+            self.forward(side, cancellation(call.key, "it was answered by a middleware"))
+            calls.cancelled.pop(call.key, None)
+        self.pass_answer(side.other, call, frame, is_final=True)
+
+    def tick(self) -> None:
+        """Give up the requests that are too old now, and tell the server that nobody waits for them any more."""
+        assert self._ages is not None, "nobody is reminded without a limit"
+        asked, asking = self.calls[Side.CLIENT], self.calls[Side.SERVER]
+        # While the server waits for the client, its time does not run.
+        runs = all(call.method == "ping" for call in asking.waiting.values())
+        for call, limit_s in self._ages.tick(lambda call: asked.waiting.get(call.key) is call, runs=runs):
+            failure = explain_age(call.method, limit_s)
+            self.counters.timed_out += 1
+            asked.cancel(call.key)
+            self._behind.notify(self.front, cancellation(call.key, failure.message))
+            self.answer(call, failure.answer(call.key))
 
     def _deliver(self, side: Side, call: Call, frame: Frame) -> None:
         whole = frame if call.batch is None else call.batch.answer(frame)

@@ -10,8 +10,8 @@ from typing import Any, Final
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.lifecycle import FrontState as State
+from dragoman.core.envelope import Refusal
 from dragoman.core.settings import Settings
-from dragoman.core.translate import Refusal
 from dragoman.errors import InitializationTimeout
 
 _AWAITED: Final = {

@@ -1,11 +1,11 @@
 """Requests of a client that its server does not answer in time.
 
-Lives here: which requests are with the server, how long, which of them make progress, and giving up the others. Must
-not: read a clock. Made by `core.edges.front` where there is a limit; without one nothing here runs.
+Lives here: which requests are with the server, how long, and which of them make no progress. Must not: read a clock, or
+give a request up: who has the table of them does. Made where there is a limit; without one nothing here runs.
 
-Theory of operation. The exchange hands its requests to this, and this to what is behind. Time comes as ticks: while
-something is with the server the host calls `FrontEdge.tick` every `tick_s`, by one timer for each client. A request
-grows older by one each time. One that was answered is noticed then, so an answer costs nothing.
+Theory of operation. Time comes as ticks: while something is with the server the host calls `FrontEdge.tick` every
+`tick_s`, by one timer for each client. A request grows older by one each time. One that was answered is noticed then,
+so an answer costs nothing.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from dragoman.core.calls import Call, Calls
-from dragoman.core.commands import Outbox, Remind, Side
-from dragoman.core.edges.behind import Behind
-from dragoman.core.envelope import Frame, error_frame, notification_frame
-from dragoman.core.exact_json import decode
+from dragoman.core.commands import Outbox, Remind
+from dragoman.core.envelope import Refusal
+from dragoman.core.settings import Settings
 
 if TYPE_CHECKING:
     from dragoman.core.edges.front import FrontEdge
-    from dragoman.core.exchange import Exchange
 
 logger = logging.getLogger("dragoman.exchange")
 
@@ -80,7 +77,7 @@ class Ages(Generic[T]):
         if not self._ticking:
             self._remind()
 
-    def renew(self, request: T) -> None:
+    def renew(self, request: T | None) -> None:
         """Take note of a sign of a request, if it is known: its time begins anew."""
         if request in self._ages:
             self._ages[request] = 0
@@ -118,68 +115,14 @@ class Ages(Generic[T]):
         self._outbox.add(Remind(self._front, self.tick_s))
 
 
-class Timeouts:
-    """Hands requests to what is behind, and knows which of them are old.
+def limit_time(front: FrontEdge, outbox: Outbox, settings: Settings) -> Ages[Any] | None:
+    """Give what knows how old requests are; None without a limit."""
+    timeout_s = settings.request_timeout_s or settings.request_ceiling_s
+    return None if timeout_s is None else Ages(front, outbox, timeout_s, settings.request_ceiling_s)
 
-    Args:
-        front: The client's edge.
-        behind: Who serves it.
-        outbox: Where commands go.
-        timeout_s: How long a request may be with the server, without a sign of it.
-        ceiling_s: How long at most, whatever signs there are; None for as long as there are any.
-    """
 
-    __slots__ = ("_ages", "_behind", "_front", "ceiling_s", "timeout_s")
-
-    takes_arrays = False  # each request of an array has a time of its own
-
-    def __init__(
-        self, front: FrontEdge, behind: Behind, outbox: Outbox, timeout_s: float, ceiling_s: float | None = None
-    ) -> None:
-        self.timeout_s = timeout_s
-        self.ceiling_s = ceiling_s
-        self._ages: Ages[Call] = Ages(front, outbox, timeout_s, ceiling_s)
-        self._front = front
-        self._behind = behind
-
-    def release(self) -> None:
-        """Let go of who is at both ends."""
-        self._ages.release()
-        del self._front, self._behind
-
-    def serve(self, behind: Behind) -> None:
-        """Hand requests to somebody else from here on."""
-        self._behind = behind
-
-    def carry(self, call: Call, frame: Frame) -> None:
-        """Take a request to a server."""
-        self._ages.start(call)
-        self._behind.carry(call, frame)
-
-    def notify(self, front: FrontEdge, frame: Frame) -> None:
-        """Take a notification to a server."""
-        self._behind.notify(front, frame)
-
-    def note_progress(self, call: Call | None) -> None:
-        """Take note of a sign of a request: its time begins anew."""
-        if call is not None:
-            self._ages.renew(call)
-
-    def tick(self, exchange: Exchange) -> None:
-        """Take note that a tick has passed; give up the requests that are too old now."""
-        asked, asking = exchange.calls[Side.CLIENT], exchange.calls[Side.SERVER]
-        # While the server waits for the client, its time does not run.
-        runs = all(call.method == "ping" for call in asking.waiting.values())
-        for call, limit_s in self._ages.tick(lambda call: asked.waiting.get(call.key) is call, runs=runs):
-            self._give_up(call, asked, exchange, limit_s)
-
-    def _give_up(self, call: Call, asked: Calls, exchange: Exchange, limit_s: float) -> None:
-        """Answer a request in the server's place, and tell the server that nobody waits for it any more."""
-        reason = f"the server did not answer within {limit_s:g} s"
-        logger.warning("%s request given up: %s", call.method[:80], reason)
-        exchange.counters.timed_out += 1
-        asked.cancel(call.key)
-        params = {"requestId": decode(call.key), "reason": reason}
-        self._behind.notify(self._front, notification_frame("notifications/cancelled", params))
-        data = {"method": call.method, "timeoutSeconds": limit_s}
-        exchange.answer(call, error_frame(call.key, TIMED_OUT, reason, data))
+def explain_age(method: str, limit_s: float) -> Refusal:
+    """Give the answer to a request that has passed a limit."""
+    reason = f"the server did not answer within {limit_s:g} s"
+    logger.warning("%s request given up: %s", method[:80], reason)
+    return Refusal(TIMED_OUT, reason, {"method": method, "timeoutSeconds": limit_s})

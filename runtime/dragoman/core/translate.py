@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
 from dragoman.core.commands import Side
-from dragoman.core.envelope import Frame, error_frame, new_frame, written
+from dragoman.core.envelope import Frame, Refusal, new_frame, written
 from dragoman.core.exact_json import decode, encode_line, may_hold_long_integer, skim
 from dragoman.errors import TranslationError, Untranslatable
 from dragoman_spec import Translation
@@ -99,18 +99,6 @@ class Counters:
             ", ".join(f"{n} {name.replace('_', ' ')}" for name in self.__slots__ if (n := getattr(self, name)))
             or "no frames"
         )
-
-
-class Refusal(NamedTuple):
-    """What does not work: the JSON-RPC error for the peer that waits, where an answer is possible."""
-
-    code: int
-    message: str
-    data: dict[str, Any]
-
-    def answer(self, key: bytes | None) -> Frame:
-        """Give it as the response to the request with this id."""
-        return error_frame(key, self.code, self.message, self.data or None)
 
 
 class Crossing(NamedTuple):

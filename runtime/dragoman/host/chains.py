@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.around import Deferral, DeferralPhase
+from dragoman.core.around import AnyDeferral, DeferralPhase
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Side
 from dragoman.core.edges.front import FrontEdge
@@ -51,7 +51,7 @@ class HeldRequest:
         timer: Ends that.
     """
 
-    deferral: Deferral
+    deferral: AnyDeferral
     answer: asyncio.Future[Frame]
     context: contextvars.Context
     task: asyncio.Task[None] | None = None
@@ -90,12 +90,12 @@ class Chains:
         self._requests = requests
         self._notices = notices
         self._timeout_s = timeout_s
-        self._running: dict[Deferral, HeldRequest] = {}
+        self._running: dict[AnyDeferral, HeldRequest] = {}
         self._lanes: dict[tuple[FrontEdge, Side], PeerQueue] = {}
 
     # Commands
 
-    def take(self, deferral: Deferral) -> None:
+    def take(self, deferral: AnyDeferral) -> None:
         """Let middleware have a request or notification."""
         lane = self._lane(deferral.front, deferral.side)
         size = len(deferral.frame.raw)
@@ -115,14 +115,14 @@ class Chains:
             self._running[deferral] = running
             self._queue(lane, lambda: self._begin_request(running), size)
 
-    def settle(self, deferral: Deferral, frame: Frame) -> None:
+    def settle(self, deferral: AnyDeferral, frame: Frame) -> None:
         """Give middleware the answer to a request."""
         running = self._running.get(deferral)
         if running is not None:
             lane = self._lane(deferral.front, deferral.side.other)
             self._queue(lane, lambda: self._hand_back(running, frame), len(frame.raw))
 
-    def abandon(self, deferral: Deferral) -> None:
+    def abandon(self, deferral: AnyDeferral) -> None:
         """Stop what is done with a request."""
         running = self._running.pop(deferral, None)
         if running is not None:
@@ -161,12 +161,12 @@ class Chains:
 
     # Notifications
 
-    def _begin_notice(self, lane: PeerQueue, deferral: Deferral) -> None:
+    def _begin_notice(self, lane: PeerQueue, deferral: AnyDeferral) -> None:
         context = self._context(deferral.front)
         lane.notice = asyncio.get_running_loop().create_task(self._run_notice(deferral), context=context)
         lane.notice.add_done_callback(lambda task: self._go_on(lane, task))
 
-    async def _run_notice(self, deferral: Deferral) -> None:
+    async def _run_notice(self, deferral: AnyDeferral) -> None:
         async def hand_on(message: Message) -> None:
             _check_first(deferral)
             self._host.perform(deferral.front.proceed, deferral, message.frame)
@@ -253,16 +253,16 @@ class Chains:
         context.run(PRINCIPAL.set, principal)
         return context
 
-    def _message(self, deferral: Deferral) -> Message:
-        revisions, side = deferral.around.revisions, deferral.side
+    def _message(self, deferral: AnyDeferral) -> Message:
+        revisions, side = deferral.around.table.revisions, deferral.side
         spoken = revisions[side], revisions[side.other]
         return Message(deferral.frame, side, LABEL.get(), *spoken, deferral.frame.sender or PRINCIPAL.get())
 
-    def _write_failure(self, deferral: Deferral, reason: str, code: int = INTERNAL_ERROR) -> Frame:
+    def _write_failure(self, deferral: AnyDeferral, reason: str, code: int = INTERNAL_ERROR) -> Frame:
         assert deferral.call is not None
         return error_frame(deferral.call.key, code, reason, {"method": deferral.call.method})
 
-    def _explain(self, deferral: Deferral, error: BaseException) -> None:
+    def _explain(self, deferral: AnyDeferral, error: BaseException) -> None:
         frame = deferral.frame
         logger.warning("a middleware failed at %s %s: %s: %s", frame.method, frame.kind, type(error).__name__, error)
         logger.debug("where it failed", exc_info=error)
@@ -273,7 +273,7 @@ def _before(one: Any, proceed: Any) -> Any:
     return lambda message: one(message, proceed)
 
 
-def _check_first(deferral: Deferral) -> None:
+def _check_first(deferral: AnyDeferral) -> None:
     if deferral.phase is not DeferralPhase.HELD:
         raise RuntimeError("proceed was called again, or too late: it may be called once, while somebody waits")
 

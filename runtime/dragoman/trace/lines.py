@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.envelope import Frame, Malformed
+from dragoman.core.envelope import Frame, Malformed, Refusal
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.lines import Overlong
-from dragoman.core.translate import Crossing, Refusal
+from dragoman.core.translate import Crossing
 from dragoman.trace.redact import redact, redact_text
 
 LINE_SHOWN: Final = 2000

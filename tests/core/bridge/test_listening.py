@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.bridge.listening import AnswerClient, CloseListen, ListenStream, OpenListen, TellClient
-from dragoman.core.translate import Refusal
+from dragoman.core.envelope import Refusal
 
 CAPABILITIES = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"subscribe": True}}
 LISTS = {"promptsListChanged": True, "toolsListChanged": True}

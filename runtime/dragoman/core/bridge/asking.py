@@ -14,7 +14,7 @@ from dragoman.core.bridge.questions import Question, Reply, embed, is_question, 
 from dragoman.core.bridge.state import Binding, Reason, refuse
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.declared import find_missing, read_declared
-from dragoman.core.translate import Refusal
+from dragoman.core.envelope import Refusal
 from dragoman.errors import TranslationError
 from dragoman_spec import Loss
 

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, covers, promises
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
-from dragoman.core.translate import Refusal
+from dragoman.core.envelope import Refusal
 
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 30.0

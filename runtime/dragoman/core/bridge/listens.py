@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, Backlog, covers, promises
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
-from dragoman.core.envelope import key_of
+from dragoman.core.envelope import Refusal, key_of
 from dragoman.core.methods import ACKNOWLEDGED
-from dragoman.core.translate import Refusal
 
 
 class ListenId(NamedTuple):

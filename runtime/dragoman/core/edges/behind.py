@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dragoman.core.calls import Call
-from dragoman.core.envelope import Frame
-from dragoman.core.translate import Refusal
+from dragoman.core.envelope import Frame, Refusal
 
 if TYPE_CHECKING:
     from dragoman.core.edges.front import FrontEdge

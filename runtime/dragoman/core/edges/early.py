@@ -14,9 +14,8 @@ from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Side
 from dragoman.core.edges.greeting import read_per_request_revision, refuse_per_request
 from dragoman.core.edges.lifecycle import FrontState
-from dragoman.core.envelope import Frame, error_frame, result_frame
+from dragoman.core.envelope import Frame, Refusal, error_frame, result_frame
 from dragoman.core.failures import connection_closed
-from dragoman.core.translate import Refusal
 from dragoman.core.waiting import WaitingRoom, request_keys
 
 logger = logging.getLogger("dragoman.session")

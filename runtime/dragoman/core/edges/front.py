@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from dragoman.core.around import Around, Deferral
+from dragoman.core.around import AnyDeferral
 from dragoman.core.calls import Call
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.commands import CLIENT, SERVER, Outbox, Outcome, Side
@@ -31,12 +31,10 @@ from dragoman.core.edges.greeting import (
     write_welcome,
 )
 from dragoman.core.edges.lifecycle import FrontEvent, FrontState
-from dragoman.core.envelope import Frame, Malformed, error_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import connection_closed, explain_client_closing, explain_timeout
 from dragoman.core.methods import INITIALIZED
-from dragoman.core.timeouts import Timeouts
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 from dragoman_spec import LATEST
 
@@ -71,7 +69,7 @@ class FrontEdge(FrontActions):
         has_streams: Whether the client's transport has a stream for each call.
     """
 
-    __slots__ = ("_around", "_timeouts", "behind")
+    __slots__ = ("behind",)
 
     def __init__(self, wiring: Wiring, outbox: Outbox, behind: Behind) -> None:
         self.state = FrontState.CONNECTING
@@ -80,11 +78,7 @@ class FrontEdge(FrontActions):
         self.per_request: PerRequestFront | None = None
         self.behind = behind
         self.greeting: Greeting | None = None
-        ceiling_s = wiring.settings.request_ceiling_s
-        timeout_s = wiring.settings.request_timeout_s or ceiling_s
-        self._timeouts = None if timeout_s is None else Timeouts(self, behind, outbox, timeout_s, ceiling_s)
-        self._around = Around(self, self._timeouts or behind, outbox) if wiring.settings.has_middleware else None
-        self.exchange = Exchange(self, behind, wiring.settings, self._timeouts, self._around)
+        self.exchange = Exchange(self, behind, wiring.settings, outbox)
         self._outbox = outbox
         self._wiring = wiring
         self._early = EarlyFrames(self.post, wiring.settings.queue_frames, wiring.settings.queue_bytes)
@@ -157,18 +151,14 @@ class FrontEdge(FrontActions):
 
     def tick(self) -> None:
         """Take note that time has passed for requests that are with the server."""
-        assert self._timeouts is not None, "nobody is reminded without a limit"
-        if self.per_request is not None:
-            self.per_request.tick()
-        else:
-            self._timeouts.tick(self.exchange)
+        (self.per_request or self.exchange).tick()
         self.answered()
 
-    def proceed(self, deferral: Deferral, frame: Frame) -> None:
+    def proceed(self, deferral: AnyDeferral, frame: Frame) -> None:
         """Let something go on to its peer that middleware had."""
         deferral.around.proceed(deferral, frame)
 
-    def conclude(self, deferral: Deferral, answer: Frame) -> None:
+    def conclude(self, deferral: AnyDeferral, answer: Frame) -> None:
         """Answer a request that middleware had."""
         deferral.around.conclude(deferral, answer)
         self.answered()
@@ -291,11 +281,6 @@ class FrontEdge(FrontActions):
         if frame.method == DISCOVER or read_per_request_revision(frame) is not None:
             self.per_request = self.behind.serve_requests(self)
         if self.per_request is not None:
-            if self._around is not None:
-                self.per_request.let_around(self, self._outbox)
-            if self._timeouts is not None:
-                timeouts = self._timeouts
-                self.per_request.limit_time(self, self._outbox, timeouts.timeout_s, timeouts.ceiling_s)
             self._advance(FrontEvent.PER_REQUEST_BEGUN)
         return self.per_request is not None
 

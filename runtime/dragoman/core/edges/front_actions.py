@@ -14,10 +14,9 @@ from dragoman.core.commands import Finish, Outbox, Outcome, Side, Wake
 from dragoman.core.edges.early import EarlyFrames
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import FRONT, FrontAction, FrontEvent, FrontState
-from dragoman.core.envelope import Frame, Malformed
+from dragoman.core.envelope import Frame, Malformed, Refusal
 from dragoman.core.exchange import Exchange
 from dragoman.core.streams import place
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 
 if TYPE_CHECKING:

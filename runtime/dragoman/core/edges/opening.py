@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.offer import Accepted, Offer, Retried
-from dragoman.core.envelope import Frame, Malformed, decoded
-from dragoman.core.translate import Refusal
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 if TYPE_CHECKING:

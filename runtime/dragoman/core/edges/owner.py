@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.offer import Accepted, InitializeRefused
-from dragoman.core.envelope import Frame, Malformed
-from dragoman.core.translate import Refusal
+from dragoman.core.envelope import Frame, Malformed, Refusal
 
 if TYPE_CHECKING:
     from dragoman.core.bridge.verdict import Verdict

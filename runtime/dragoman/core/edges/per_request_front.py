@@ -14,27 +14,31 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from dragoman.core.around import Around
 from dragoman.core.bridge.discovery import served_versions
 from dragoman.core.bridge.errors import unsupported_version
 from dragoman.core.bridge.metadata import Metadata, MetadataReader, read
-from dragoman.core.bridge.names import META_SUBSCRIPTION_ID, PER_REQUEST_REVISIONS, TASK_METHODS, UNSUPPORTED_VERSION
+from dragoman.core.bridge.names import (
+    DISCOVER,
+    META_SUBSCRIPTION_ID,
+    PER_REQUEST_REVISIONS,
+    TASK_METHODS,
+    UNSUPPORTED_VERSION,
+)
 from dragoman.core.calls import NAME_BYTES, cancelled_key, read_reason
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
-from dragoman.core.envelope import Frame, Malformed
+from dragoman.core.commands import Outbox, Side
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, read_params, rewrite
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CANCELLED, LISTEN, PROGRESS
 from dragoman.core.repeats import TWO_FRAMES
 from dragoman.core.settings import Settings
-from dragoman.core.timeouts import TIMED_OUT
-from dragoman.core.translate import Counters, Refusal
+from dragoman.core.timeouts import Ages, explain_age, limit_time
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS, load
 
 if TYPE_CHECKING:
-    from dragoman.core.around_requests import AroundRequests
-    from dragoman.core.commands import Outbox
     from dragoman.core.edges.front import FrontEdge
-    from dragoman.core.request_timeouts import RequestTimeouts
 
 logger = logging.getLogger("dragoman.session")
 
@@ -105,55 +109,33 @@ class BehindRequests(Protocol):
         """The client has gone, and what waits for its return is over; what it has asked is still answered."""
 
 
-class Sink(Protocol):
-    """Where the frames for a client go: the edge that has the connection."""
-
-    def send(self, frame: Frame) -> None:
-        """Write a frame to the client."""
-
-    def answered(self) -> None:
-        """A request has been answered."""
-
-
 class PerRequestFront:
     """The requests of one client, or of several that are told apart by the keys of their frames.
 
     Args:
-        sink: Where frames go.
+        front: The edge that has the connection.
         settings: What the user decided.
-        counters: What the session has seen.
+        outbox: Where commands go.
         behind: Who serves them.
 
     Attributes:
         requests: Those that are not answered, by key.
     """
 
-    __slots__ = ("_around", "_behind", "_counters", "_reader", "_settings", "_sink", "_timeouts", "requests")
+    __slots__ = ("_ages", "_around", "_behind", "_counters", "_front", "_reader", "_settings", "requests")
 
-    def __init__(self, sink: Sink, settings: Settings, counters: Counters, behind: BehindRequests) -> None:
+    revisions: Final[Mapping[Side, str | None]] = {Side.CLIENT: _NEWER, Side.SERVER: _NEWER}
+
+    def __init__(self, front: FrontEdge, settings: Settings, outbox: Outbox, behind: BehindRequests) -> None:
         self.requests: dict[bytes, Request] = {}
-        self._sink = sink
+        self._front = front
         self._settings = settings
-        self._counters = counters
+        self._counters = front.exchange.counters
         self._behind = behind
-        self._around: AroundRequests | None = None
-        self._timeouts: RequestTimeouts | None = None
-        self._reader: MetadataReader | None = MetadataReader(PER_REQUEST_REVISIONS)
-
-    def let_around(self, front: FrontEdge, outbox: Outbox) -> None:
-        """Let middleware have what crosses here from now on."""
-        # Loaded where it is needed: most proxies have no middleware.
-        from dragoman.core.around_requests import AroundRequests
-
-        self._around = AroundRequests(front, self, outbox)
-        self._reader = None  # middleware may change what has been read
-
-    def limit_time(self, front: FrontEdge, outbox: Outbox, timeout_s: float, ceiling_s: float | None) -> None:
-        """Give up what is not answered in time, from now on: see `RequestTimeouts`."""
-        # Loaded where it is needed: most proxies wait for as long as it takes.
-        from dragoman.core.request_timeouts import RequestTimeouts
-
-        self._timeouts = RequestTimeouts(front, self, outbox, timeout_s, ceiling_s)
+        self._around: Around[Request] | None = Around(front, self, outbox) if settings.has_middleware else None
+        self._ages: Ages[Request] | None = limit_time(front, outbox, settings)
+        # Middleware may change what has been read.
+        self._reader = None if settings.has_middleware else MetadataReader(PER_REQUEST_REVISIONS)
 
     def hand_to(self, behind: BehindRequests) -> None:
         """Have somebody else serve what comes from here on."""
@@ -162,8 +144,8 @@ class PerRequestFront:
     def release(self) -> None:
         """Let go of who is at both ends."""
         self.requests.clear()
-        self._around = self._timeouts = None
-        del self._sink, self._behind
+        self._around = self._ages = None
+        del self._front, self._behind
 
     # What the client does
 
@@ -235,10 +217,10 @@ class PerRequestFront:
             self._write_error(key, body["id"], error.code, error.message, error.data)
             return
         requests[key] = request
-        if self._around is None and self._timeouts is None:
-            self._behind.carry(request)
-        elif self._around is None or not self._around.take_request(request):
-            self.carry(request)
+        if self._around is None or request.method == DISCOVER:  # it is what the handshake is to the other era
+            self._carry(request)
+        else:
+            self._around.take_request(Side.CLIENT, request, frame._replace(body=body))
 
     def _refuse_unfit(self, key: bytes, body: Mapping[str, Any]) -> None:
         unfit = self._explain_unfit(key)
@@ -247,26 +229,31 @@ class PerRequestFront:
         is_known = key in self.requests  # under its id, the answer would end the one that rightly has it
         self._write_error(key, None if is_known else body["id"], unfit.code, unfit.message, unfit.data)
 
-    def carry(self, request: Request) -> None:
-        """Have a request served, once middleware has let it go on."""
-        if self._timeouts is not None:
-            self._timeouts.start(request)
+    def _carry(self, request: Request) -> None:
+        if self._ages is not None and request.method != LISTEN:
+            self._ages.start(request)
         self._behind.carry(request)
 
+    def hand_on(self, side: Side, call: Request, frame: Frame) -> None:
+        """Have a request served, once middleware has let it go on."""
+        call.go_on_as(_with_metadata(frame, call))
+        self._carry(call)
+
+    def conclude(self, side: Side, call: Request, frame: Frame, *, is_at_peer: bool) -> None:
+        """Answer a request with what middleware gives."""
+        if is_at_peer:
+            self._behind.cancel(call, "it was answered by a middleware")
+        if self.requests.get(call.key) is call:
+            self._finish(call, _under_its_id(frame, call))
+
     def tick(self) -> None:
-        """Take note that time has passed for what is under way."""
-        assert self._timeouts is not None, "nobody is reminded without a limit"
-        self._timeouts.tick()
-
-    def give_up(self, request: Request, reason: str, data: dict[str, Any]) -> None:
-        """Answer a request in the server's place, which is told that nobody waits."""
-        self._counters.timed_out += 1
-        self.withdraw(request, reason)
-        self.refuse(request, TIMED_OUT, reason, data)
-
-    def withdraw(self, request: Request, reason: str) -> None:
-        """Take back a request that middleware has answered meanwhile."""
-        self._behind.cancel(request, reason)
+        """Give up the requests that are too old now."""
+        assert self._ages is not None, "nobody is reminded without a limit"
+        for request, limit_s in self._ages.tick(lambda request: self.requests.get(request.key) is request):
+            failure = explain_age(request.method, limit_s)
+            self._counters.timed_out += 1
+            self._behind.cancel(request, failure.message)
+            self.refuse(request, failure.code, failure.message, failure.data)
 
     def _explain_unfit(self, key: bytes) -> Refusal:
         if key in self.requests:
@@ -291,21 +278,18 @@ class PerRequestFront:
 
     def put_frame(self, request: Request, frame: Frame) -> None:
         """Answer a request with a response that is written already; middleware has it first, if there is any."""
-        if self.requests.get(request.key) is request and (
-            self._around is None or not self._around.take_answer(request, frame)
-        ):
-            self._finish(request, frame)
-
-    def finish(self, request: Request, frame: Frame) -> None:
-        """Give the client the answer to a request; the first one is final."""
-        if self.requests.get(request.key) is request:
+        if self.requests.get(request.key) is not request:
+            return
+        if self._around is not None and request in self._around:
+            self._around.take_answer(request, frame)
+        else:
             self._finish(request, frame)
 
     def _finish(self, request: Request, frame: Frame) -> None:
         del self.requests[request.key]
         self._behind.finished(request)
-        self._sink.send(frame)
-        self._sink.answered()
+        self._front.send(frame)
+        self._front.answered()
 
     def refuse(self, request: Request, code: int, message: str, data: Any = None) -> None:
         """Answer a request with an error."""
@@ -319,14 +303,18 @@ class PerRequestFront:
 
     def tell_frame(self, frame: Frame) -> None:
         """Send a notification that is written already."""
-        if self._timeouts is not None and frame.method == PROGRESS:
-            self._timeouts.note_progress(frame)
-        if self._around is None or not self._around.take_notice(frame):
-            self._sink.send(frame)
+        if self._ages is not None and frame.method == PROGRESS:
+            token = read_params(frame).get("progressToken")
+            for request in [one for one in self._ages if token is not None and one.token == token]:
+                self._ages.renew(request)
+        if self._around is None:
+            self._front.send(frame)
+        else:
+            self._around.take_notice(Side.SERVER, frame)
 
-    def put_notice(self, frame: Frame) -> None:
+    def forward(self, side: Side, frame: Frame) -> None:
         """Send a notification that middleware has let go on."""
-        self._sink.send(frame)
+        self._front.send(frame)
 
     def fail_all(self, failure: Refusal) -> None:
         """Answer every request that waits with an error, also those that middleware has."""
@@ -338,7 +326,7 @@ class PerRequestFront:
     def _write_error(self, key: bytes | None, request_id: Any, code: int, message: str, data: Any) -> None:
         error = {"code": code, "message": message} | ({"data": data} if data else {})
         body = {"jsonrpc": "2.0"} | ({"id": request_id} if request_id is not None else {}) | {"error": error}
-        self._sink.send(Frame(encode_line(body), "error", key, None, body))
+        self._front.send(Frame(encode_line(body), "error", key, None, body))
 
 
 def read_request(frame: Frame, body: dict[str, Any], reader: MetadataReader | None = None) -> Request:
@@ -364,3 +352,24 @@ def read_request(frame: Frame, body: dict[str, Any], reader: MetadataReader | No
     if method in _NOT_SERVED:
         raise RemoteProtocolError(METHOD_NOT_FOUND, f"revision {metadata.revision} has no {method}", {"method": method})
     return Request(frame, body, metadata)
+
+
+def _with_metadata(frame: Frame, request: Request) -> Frame:
+    """Give a request what it says of its client, if middleware has left that out."""
+    frame = decoded(frame)
+    params = frame.body.get("params")
+    if isinstance(params, dict) and isinstance(params.get("_meta"), dict):
+        return frame
+    meta = {"_meta": request.params["_meta"]}
+    return rewrite(frame, {**frame.body, "params": {**(params or {}), **meta}})
+
+
+def _under_its_id(frame: Frame, request: Request) -> Frame:
+    """Give an answer the id that the client knows: middleware knows a key, which is another one over HTTP."""
+    body = {**decoded(frame).body, "id": request.id}
+    result = body.get("result")
+    if isinstance(result, dict) and "resultType" not in result:
+        body["result"] = {"resultType": "complete", **result}
+    elif body["id"] == decoded(frame).body.get("id"):
+        return frame
+    return frame._replace(raw=encode_line(body), body=body)

@@ -18,10 +18,9 @@ from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.edges.offer import WORDS_SHOWN
 from dragoman.core.edges.standing import Standing
-from dragoman.core.envelope import Frame, Malformed, decoded, to_keep, twin_of
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, to_keep, twin_of
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.settings import Settings
-from dragoman.core.translate import Refusal
 from dragoman.core.waiting import WaitingRoom, request_keys
 
 logger = logging.getLogger("dragoman.session")

@@ -13,8 +13,7 @@ from typing import Final
 from dragoman.core.commands import Outbox
 from dragoman.core.edges.lifecycle import UpstreamEvent, UpstreamState
 from dragoman.core.edges.renewal import Renewal, fail
-from dragoman.core.envelope import Frame, Malformed, result_frame
-from dragoman.core.translate import Refusal
+from dragoman.core.envelope import Frame, Malformed, Refusal, result_frame
 
 logger = logging.getLogger("dragoman.session")
 

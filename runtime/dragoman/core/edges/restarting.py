@@ -23,9 +23,8 @@ from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Close, Outcome, Wake
 from dragoman.core.edges.lifecycle import UpstreamEvent, UpstreamState
 from dragoman.core.edges.renewing import Renewing
-from dragoman.core.envelope import Frame, Malformed, notification_frame, request_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, notification_frame, request_frame
 from dragoman.core.settings import Settings
-from dragoman.core.translate import Refusal
 
 if TYPE_CHECKING:
     from dragoman.core.edges.upstream import UpstreamEdge

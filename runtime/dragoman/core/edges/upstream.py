@@ -21,11 +21,10 @@ from dragoman.core.edges.owner import Follower, Owner
 from dragoman.core.edges.renewal import Renewal
 from dragoman.core.edges.restarting import Restarting
 from dragoman.core.edges.standing import NOTED
-from dragoman.core.envelope import Frame, Malformed, result_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, result_frame
 from dragoman.core.exact_json import encode
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import Settings
-from dragoman.core.translate import Refusal
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, error_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame
 from dragoman.core.methods import INITIALIZED
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 
 if TYPE_CHECKING:

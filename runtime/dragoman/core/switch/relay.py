@@ -25,12 +25,11 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, notification_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, key_of, notification_frame
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.switch.to_handshake.works import bind, find_principal
 from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging
 from dragoman.errors import RemoteProtocolError
 

@@ -32,7 +32,7 @@ from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.edges.per_request import Asker, Lent, PerRequestEdge
-from dragoman.core.envelope import Frame, decoded, error_frame, read_params, result_frame
+from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, read_params, result_frame
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.failures import connection_closed
 from dragoman.core.methods import CALL_TOOL, CANCELLED, INITIALIZED, LIST_TOOLS, PING, PROGRESS, ROOTS, SET_LEVEL
@@ -41,7 +41,7 @@ from dragoman.core.switch.per_request.posed import PosedQuestions
 from dragoman.core.switch.per_request.running import RunningCall
 from dragoman.core.switch.per_request.tasking import METHODS, ClientTasks
 from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
-from dragoman.core.translate import OnLoss, Refusal
+from dragoman.core.translate import OnLoss
 from dragoman.core.wiring import Wiring
 from dragoman.errors import TranslationError
 from dragoman_spec import Loss

@@ -30,11 +30,10 @@ from dragoman.core.calls import Call
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.commands import Side
 from dragoman.core.edges.behind import Reads
-from dragoman.core.envelope import Frame, decoded, error_frame, result_frame, rewrite
+from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame, rewrite
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.methods import CALL_TOOL, LIST_TOOLS
 from dragoman.core.switch.per_request.waiting import Inquiry, WaitingCall
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
 
 if TYPE_CHECKING:

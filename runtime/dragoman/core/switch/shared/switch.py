@@ -35,7 +35,7 @@ from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, error_frame, notification_frame, request_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, notification_frame, request_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.label import LABEL
 from dragoman.core.switch.per_request.switch import PerRequest
@@ -43,7 +43,6 @@ from dragoman.core.switch.shared.desk import Desk, SharingCounters, SharingSetti
 from dragoman.core.switch.shared.from_clients import FromClients
 from dragoman.core.switch.shared.from_server import FromServer
 from dragoman.core.switch.shared.sessions import ClientSession
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Wiring
 from dragoman_spec import facts
 

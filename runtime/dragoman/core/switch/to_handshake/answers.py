@@ -18,12 +18,12 @@ from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.tasks import leave_off_relation
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import Request
-from dragoman.core.envelope import Frame
+from dragoman.core.envelope import Frame, Refusal
 from dragoman.core.methods import LIST_TOOLS
 from dragoman.core.switch.to_handshake.reading import read_response
 from dragoman.core.switch.to_handshake.works import Work
 from dragoman.core.switch.tool_headers import offer_valid
-from dragoman.core.translate import Adaptor, Refusal
+from dragoman.core.translate import Adaptor
 
 
 @dataclass(frozen=True, slots=True)

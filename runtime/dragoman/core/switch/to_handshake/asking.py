@@ -29,7 +29,7 @@ from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.declared import find_missing, read_declared
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
+from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame
 from dragoman.core.methods import ROOTS
 from dragoman.core.switch.to_handshake.answers import Answerer
 from dragoman.core.switch.to_handshake.leaving import SETTLE_S, Leaving
@@ -40,7 +40,6 @@ from dragoman.core.switch.to_handshake.repeating import NextRound, ask_again, re
 from dragoman.core.switch.to_handshake.undecided import Undecided, UndecidedQuestions
 from dragoman.core.switch.to_handshake.visiting import go_on_after_visit
 from dragoman.core.switch.to_handshake.works import Work, Works, bind, find_principal
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging
 
 logger = logging.getLogger("dragoman.bridge")

@@ -20,11 +20,10 @@ from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, decoded
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded
 from dragoman.core.negotiation import SAME
 from dragoman.core.switch.to_handshake.open_session import OpenSession
 from dragoman.core.switch.to_handshake.reading import write_greeting
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import InitializationTimeout
 

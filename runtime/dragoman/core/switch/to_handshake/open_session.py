@@ -25,7 +25,7 @@ from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST,
 from dragoman.core.commands import Side
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, classify, error_frame, result_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, classify, error_frame, result_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.methods import CALL_TOOL, CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
@@ -39,7 +39,6 @@ from dragoman.core.switch.to_handshake.promoting import Promoting
 from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, RequestWriter, without_answers
 from dragoman.core.switch.to_handshake.visiting import ask_to_visit
 from dragoman.core.switch.to_handshake.works import Work, Works
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import RemoteProtocolError
 

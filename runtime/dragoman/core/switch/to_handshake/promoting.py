@@ -24,11 +24,10 @@ from dragoman.core.bridge.urls import refuse_visit
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, decoded, result_frame
+from dragoman.core.envelope import Frame, Refusal, decoded, result_frame
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.leaving import Leaving
 from dragoman.core.switch.to_handshake.works import Work, Works, bind
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging
 from dragoman.errors import RemoteProtocolError
 

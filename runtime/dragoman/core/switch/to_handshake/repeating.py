@@ -14,8 +14,8 @@ from dragoman.core.bridge.replay import Replay, resume_replay
 from dragoman.core.bridge.state import State
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import Request
+from dragoman.core.envelope import Refusal
 from dragoman.core.switch.to_handshake.works import Work
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging
 from dragoman.errors import RemoteProtocolError, TranslationError
 

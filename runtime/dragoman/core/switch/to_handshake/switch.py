@@ -27,10 +27,10 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.envelope import Refusal
 from dragoman.core.exact_json import encode
 from dragoman.core.switch.relay import make_relay
 from dragoman.core.switch.to_handshake.declared_session import DeclaredSession
-from dragoman.core.translate import Refusal
 from dragoman.core.wiring import Bridging, Wiring
 
 logger = logging.getLogger("dragoman.bridge")
@@ -62,7 +62,7 @@ class ToHandshake:
         self, wiring: Wiring, bridging: Bridging, outbox: Outbox, front: FrontEdge, upstream: UpstreamEdge
     ) -> None:
         scope: Scope = "shared" if bridging.shares_server else "client"
-        self.requests = PerRequestFront(front, wiring.settings, front.exchange.counters, self)
+        self.requests = PerRequestFront(front, wiring.settings, outbox, self)
         self._wiring = wiring
         self._bridging = bridging
         self._outbox = outbox
