@@ -219,6 +219,7 @@ def test_a_call_whose_client_does_not_return_is_given_up() -> None:
             *begin(),
             server(elicit(7)),
             peer.is_asked(1, **{"question-1": "Who?"}),
+            expect_to_server(an_error(7, -32603, gone)),
             expect_to_server(notification("notifications/cancelled", requestId=1, reason=gone)),
             peer.retries(2, **{"question-1": ACCEPTED}),
             expect_to_client(an_error(2, -32602, "state-expired")),

@@ -7,7 +7,7 @@ import pytest
 from tests.proxy.conversation import Step, an_error, client, expect_to_client, expect_to_server, result, server
 from tests.proxy.test_per_request import asks
 from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, FORM, Client, begin, call, elicit
-from tests.proxy.test_per_request_turns import UNCLEAR, sent, told_of
+from tests.proxy.test_per_request_turns import sent, told_of
 from tests.proxy.validity import hold
 
 
@@ -97,7 +97,7 @@ def test_a_question_is_refused_if_nobody_comes_back_to_the_call_that_was_asked()
         [
             *two_calls(),
             peer.is_asked(2, **{"question-1": "Who?"}),
-            expect_to_server(an_error(7, -32601, UNCLEAR)),
+            expect_to_server(an_error(7, -32603, "did not come back")),
             told_of(2),
             server(result(1, DONE)),
             expect_to_client(result(1, DONE_NEW)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dragoman.core.switch.to_handshake import works
 from tests.proxy.conversation import (
     Step,
     an_error,
@@ -111,7 +112,8 @@ def test_a_call_behind_one_that_asks_goes_on_as_soon_as_that_waits_for_its_clien
 def test_a_task_whose_question_nobody_answers_is_given_up_if_other_calls_wait(waits: bool) -> None:
     """It may be that its client has gone before it knew that there is a task."""
     has = {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
-    other = [client(call(2, has=has)), told_of(1), sent(2, "greet")] if waits else [time_passes(1.0)]
+    gone = [expect_to_server(an_error(7, -32603, "other calls wait")), told_of(1)]
+    other = [client(call(2, has=has)), *gone, sent(2, "greet")] if waits else [time_passes(1.0)]
     hold(
         [
             *begin(has=has),
@@ -362,4 +364,82 @@ def test_roots_that_are_known_are_told_whichever_call_it_is() -> None:
             *AGAIN,
         ],
         roots_ttl_s=60.0,
+    )
+
+
+def shorten(monkeypatch: pytest.MonkeyPatch, answer_s: float = 60.0) -> None:
+    monkeypatch.setattr(works, "TURN_S", 0.2)
+    monkeypatch.setattr(works, "ANSWER_S", answer_s)
+
+
+def test_a_call_waits_seconds_at_most_for_one_that_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the server asks about it may be about the other one, too, and is refused: the client has its answer."""
+    shorten(monkeypatch)
+    peer = Client()
+    hold(
+        [
+            *parked(peer),
+            client(call(2)),
+            sent(2, "greet"),
+            server(elicit(8)),
+            expect_to_server(an_error(8, -32601, UNCLEAR)),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+            *comes_back(peer, 3),
+        ],
+        whose={2: "Ben"},
+    )
+
+
+def test_a_call_waits_seconds_at_most_for_one_that_goes_on_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten(monkeypatch)
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            Client().is_asked(1, **{"question-1": "Who?"}),
+            client(call(2, name="search")),
+            sent(2),
+            client(call(3, name="search")),
+            sent(3),
+        ],
+        whose={2: "Ben", 3: "Cem"},
+    )
+
+
+def test_a_question_not_answered_in_time_is_given_up_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shorten(monkeypatch, answer_s=0.2)
+    peer, other = Client(), Client()
+    hold(
+        [
+            *parked(peer),
+            time_passes(0.2),
+            client(call(2)),
+            expect_to_server(an_error(7, -32603, "other calls wait")),
+            server(result(1, DONE)),
+            sent(2, "greet"),
+            server(elicit(8)),
+            other.is_asked(2, **{"question-1": "Who?"}),
+            peer.retries(3, **{"question-1": ACCEPTED}),
+            expect_to_client(an_error(3, -32602, "no such call is waiting")),
+        ],
+        whose={2: "Ben"},
+    )
+
+
+def test_a_question_waits_seconds_at_most_for_the_client_of_another_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten(monkeypatch)
+    hold(
+        [
+            *begin(has=TASKS),
+            server(elicit(7)),
+            expect_to_client(lambda frame: frame["result"]["resultType"] == "task"),
+            client(call(2, name="search")),
+            sent(2),
+            server(elicit(8)),
+            expect_to_server(an_error(8, -32601, UNCLEAR)),
+        ],
+        questions="task",
     )

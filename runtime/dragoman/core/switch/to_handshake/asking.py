@@ -151,8 +151,9 @@ class Asking:
         elif not works or len({work.sender for work in works}) > 1:
             self._refuse_unclear(key)  # not even when one is left: the server may answer a call and not wait for this
         else:
-            until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
-            self._decide(Undecided(key, method, params, set(works), until_s))
+            waits_for_client = any(work.waits_for_client for work in works)
+            patience_s = self._works.turn_s if waits_for_client else self._bridging.keeper().ttl_s
+            self._decide(Undecided(key, method, params, set(works), self._bridging.steady_s() + patience_s))
 
     def _decide(self, question: Undecided) -> None:
         """Put a question to the likeliest of the calls that it may be about, or let it wait."""
@@ -433,10 +434,10 @@ class Asking:
     @property
     def next_s(self) -> float | None:
         """When `expire` has something to do; None while there is nothing."""
-        if self.parking is None and not (self._due or self._starting or self.undecided.waiting or self._leaving.ends):
+        if not (self._works.is_asking or self.parking or self._starting or self._leaving.ends):
             return self._promoting.next_s  # as it is for most servers: few ask
         expiry = None if self.parking is None else self.parking.find_next_expiry()
-        parts = self._leaving.next_s, self.undecided.next_s, expiry, self._promoting.next_s
+        parts = self._leaving.next_s, self.undecided.next_s, expiry, self._promoting.next_s, self._works.next_s
         return min(
             (time for time in (*self._due.values(), *self._starting.values(), *parts) if time is not None), default=None
         )
@@ -452,11 +453,22 @@ class Asking:
         self._leaving.expire()
         self._refuse_unclear(*self.undecided.expire(now_s))
         self._promoting.expire()
+        for work in self._works.end_turns():
+            self._give_up(work, "nobody has answered its question, and other calls wait for the server")
         for name, is_running in [] if self.parking is None else self.parking.expire(now_s):
             work_or_none = self._works.find_named(name)
             if is_running and work_or_none is not None:
-                logger.warning("%s given up: its client did not come back to answer", work_or_none.method)
-                self._leaving.cancel(work_or_none, "the client did not come back to answer")
+                self._give_up(work_or_none, "the client did not come back to answer")
+
+    def _give_up(self, work: Work, reason: str) -> None:
+        """End a call whose client has not come back; its server may end it by itself, and then is known to be done."""
+        logger.warning("%s given up: %s", work.method, reason)
+        for key in work.questions:
+            self._reply(key, Refusal(INTERNAL_ERROR, reason, {}))
+        work.questions.clear()
+        if work.way is Strategy.TASK:
+            self._promoting.fail(work, Refusal(INTERNAL_ERROR, reason, {}))
+        self._leaving.refuse(work, reason)
 
     def _compose(self, work: Work) -> None:
         self._due.pop(work, None)

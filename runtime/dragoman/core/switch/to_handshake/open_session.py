@@ -171,7 +171,7 @@ class OpenSession:
             and not self._asking.early
         ):
             self.start(request, params)
-            return False
+            return self._works.is_asking  # it may wait for its turn
         if self._headers.needs_list(request):
             self._listed.list(lambda: self._serve_checked(request))
         else:

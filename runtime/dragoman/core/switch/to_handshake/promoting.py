@@ -21,7 +21,7 @@ from dragoman.core.bridge.promoted import PromotedTasks
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.state import Binding, Moment
 from dragoman.core.bridge.urls import refuse_visit
-from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
+from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Refusal, decoded, result_frame
@@ -58,7 +58,6 @@ class Promoting:
         "_leaving",
         "_listeners",
         "_tasks",
-        "_unanswered",
         "_upstream",
         "_works",
     )
@@ -79,7 +78,6 @@ class Promoting:
         self._leaving = leaving
         self._answers = answers
         self._tasks: PromotedTasks | None = None  # made with the first one: few clients know tasks
-        self._unanswered: dict[Work, float] = {}  # tasks that have asked something, and when patience is over
         self._listeners: dict[Request, frozenset[str]] = {}
 
     # Calls that become tasks
@@ -106,8 +104,6 @@ class Promoting:
         """Take a question that a server asks about a task."""
         asked = self._make_tasks().ask(work.name, key, method, params, self._bridging.now())
         if isinstance(asked, Question):
-            if work.task_id is None:  # about a task of its own, the server says so, and nobody waits for it
-                self._unanswered[work] = self._bridging.steady_s() + self._bridging.keeper().ttl_s
             self._tell(work.name)
         return asked
 
@@ -138,7 +134,6 @@ class Promoting:
         self._end(work, {"error": error})
 
     def _end(self, work: Work, body: Mapping[str, Any], weight_bytes: int = 0) -> None:
-        self._unanswered.pop(work, None)
         self._make_tasks().finish(work.name, body, self._bridging.now(), weight_bytes)
         self._tell(work.name)
 
@@ -242,10 +237,7 @@ class Promoting:
     @property
     def next_s(self) -> float | None:
         """When `expire` has something to do, on the steady clock; None while there is no task."""
-        if self._tasks is None:
-            return None
-        expiry = self._tasks.find_next_expiry()
-        return min((time for time in (expiry, *self._unanswered.values()) if time is not None), default=None)
+        return None if self._tasks is None else self._tasks.find_next_expiry()
 
     def expire(self) -> None:
         """Forget the tasks whose time is over, and cancel those that run."""
@@ -254,21 +246,6 @@ class Promoting:
             if is_running and work is not None:
                 logger.warning("%s given up: the time for which its task is kept is over", work.method)
                 self._leaving.cancel(work, "the time for this task is over")
-        now_s = self._bridging.steady_s()
-        for work in [work for work, until_s in self._unanswered.items() if until_s <= now_s]:
-            self._lose_patience(work)
-
-    def _lose_patience(self, work: Work) -> None:
-        """Give up a task whose client has not answered, if other calls wait because of it; else look again later."""
-        if not work.waits_for_client:
-            del self._unanswered[work]
-        elif not self._works.has_queue:
-            self._unanswered[work] = self._bridging.steady_s() + self._bridging.keeper().ttl_s / 10
-        else:
-            logger.warning("%s given up: nobody has answered its question, and other calls wait", work.method)
-            reason = "nobody has answered the question of this task, and other calls wait for the server"
-            self.fail(work, Refusal(INTERNAL_ERROR, reason, {}))
-            self._leaving.cancel(work, reason)
 
     def _make_tasks(self) -> PromotedTasks:
         if self._tasks is None:

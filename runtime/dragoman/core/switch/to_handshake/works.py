@@ -10,6 +10,9 @@ Turns: once the server has asked something without saying what it is about, the 
 way, so that the next question is about one of these. A call that waits for its client's answer is not under way: calls
 of others go on beside it, but none that is likely to ask as well, because its question might then be about either.
 Where a wrong guess would do harm even among the calls of one sender, one call at a time is under way.
+
+No turn is waited for longer than `TURN_S`. Then a call whose client has had `ANSWER_S` to answer is given up for those
+of others; otherwise these go on beside it, and what the server asks is refused if it may be about either.
 """
 
 from __future__ import annotations
@@ -29,6 +32,12 @@ from dragoman.core.envelope import Frame, decoded, notification_frame, request_f
 from dragoman.core.exact_json import decode
 from dragoman.core.suspects import Suspect, Suspects
 from dragoman.core.wiring import Bridging
+
+TURN_S: Final = 7.0
+"""For how long a call waits for its turn, and a question about it for the client of another one."""
+
+ANSWER_S: Final = 60.0
+"""How long a client has to answer while calls of others wait for their turn."""
 
 _ASKING: Final = 1024
 """How many tools and prompts are remembered because they asked something; beyond that, each of them may ask."""
@@ -67,6 +76,8 @@ class Work:
         token: Our progress token, where the server knows it by another id meanwhile.
         subject: The tool or prompt that it is about.
         sender: Whose it is, where the server has the calls of several people.
+        due_s: When it goes on even if it is not its turn; 0 while nothing has held it up.
+        asked_s: When the server last asked something about it.
     """
 
     # Most works never have these: they are found here, and not written for each call.
@@ -76,6 +87,8 @@ class Work:
     wants_task: bool = False
     task_id: str | None = None
     token: bytes | None = None
+    due_s: float = 0.0
+    asked_s: float = 0.0
 
     def __init__(self, label: str, number: int, request: Request, subject: str) -> None:
         self._label = label
@@ -121,7 +134,7 @@ class Works:
         restore_ids: Whether an answer may have an id of the other type.
         label: Random text, the beginning of all names.
         now_s: Reads a clock that never goes back, in seconds.
-        suspected_s: For how long the server may still speak of a request that nobody waits for.
+        ttl_s: How long a parked call is kept, and how long the server may still speak of one that nobody waits for.
         guesses: Whether a question about one of several calls of one sender may be put to any of these.
 
     Attributes:
@@ -139,8 +152,8 @@ class Works:
         "_now_s",
         "_queue",
         "_restore_ids",
-        "_suspected_s",
         "_suspects",
+        "_ttl_s",
         "_upstream",
         "_works",
         "is_asking",
@@ -152,7 +165,7 @@ class Works:
         restore_ids: bool,
         label: str,
         now_s: Callable[[], float] = lambda: 0.0,
-        suspected_s: Callable[[], float] = lambda: 600.0,
+        ttl_s: Callable[[], float] = lambda: 600.0,
         guesses: bool = False,
     ) -> None:
         self._guesses = guesses
@@ -166,7 +179,7 @@ class Works:
         self._last = 0
         self._asking: set[tuple[str, str]] = set()
         self._now_s = now_s
-        self._suspected_s = suspected_s
+        self._ttl_s = ttl_s
         self._suspects: Suspects[str] = Suspects(_SUSPECTS, restore_ids)
         self.is_asking = False
 
@@ -194,6 +207,7 @@ class Works:
         """Send a request to the server, or let it wait for its turn."""
         self._works[work.key] = work
         if self.is_asking and work.may_ask and self._must_wait(work):
+            work.due_s = work.due_s or self._now_s() + self.turn_s
             self._queue.append(work)
         else:
             self._send(work)
@@ -261,7 +275,7 @@ class Works:
     def give_up(self, work: Work) -> None:
         """Take note that nobody waits for the answer to a request, which may still come."""
         if work.frame is None:
-            self._suspects.add(work.key, Suspect(work.sender, work.is_at_work), self._now_s() + self._suspected_s())
+            self._suspects.add(work.key, Suspect(work.sender, work.is_at_work), self._now_s() + self._ttl_s())
         self.finish(work)
 
     def go_on(self) -> None:
@@ -291,12 +305,37 @@ class Works:
         return len(works) == 1 or (self._guesses and len({work.sender for work in works}) == 1)
 
     @property
-    def has_queue(self) -> bool:
-        """Whether any call waits for its turn."""
-        return bool(self._queue)
+    def turn_s(self) -> float:
+        """How long anything waits for the clients of other calls."""
+        return min(TURN_S, self._ttl_s())
+
+    @property
+    def next_s(self) -> float | None:
+        """When `end_turns` has something to do; None while no call waits for its turn."""
+        return self._queue[0].due_s if self._queue else None
+
+    def end_turns(self) -> list[Work]:
+        """Let the calls go on that have waited too long; or return those to be given up, and wait for that first."""
+        now_s = self._now_s()
+        late = [work for work in self._queue if work.due_s <= now_s]
+        asked_by_s = now_s - min(ANSWER_S, self._ttl_s()) if late else 0.0
+        stale = [
+            other
+            for other in (self._find_at_work() if late else ())
+            if other.waits_for_client
+            and other.asked_s <= asked_by_s
+            and any(work.sender != other.sender for work in late)
+        ]
+        for work in late:
+            work.due_s = now_s + 1.0
+            if not stale:
+                self._queue.remove(work)
+                self._send(work)
+        return stale
 
     def note_asking(self, work: Work) -> None:
-        """Take note that the server has asked about this: it is likely to do so again."""
+        """Record that the server has asked about this: it is likely to do so again."""
+        work.asked_s = self._now_s()
         if len(self._asking) < _ASKING:
             self._asking.add((work.method, work.subject))
 
