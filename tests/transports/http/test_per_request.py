@@ -433,6 +433,7 @@ async def test_behind_a_shared_server_nobody_is_asked_about_a_call_that_somebody
         calling, heard = await begin_sharing(stage, call(has=FORM), **ANN)
         stage.server.say({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": ASKED})
         assert (await (await within(calling)).frame())["result"]["resultType"] == "input_required"
+        assert "did not come back" in (await stage.server.hear())["error"]["message"]
         assert (await stage.server.hear())["method"] == "notifications/cancelled"
         await pass_time(1.5 if ends == "late" else 0.4)
         if ends == "answered":
