@@ -48,6 +48,9 @@ def _table(required: str, optional: str = "", one: str | None = None, **choices:
 TABLES: Mapping[str, Table] = {
     "transport": _table("name:text", one="name", name=("stdio", "http+sse", "streamable-http")),
     "http_method": _table("name:text", one="name"),
+    "authorization": _table(
+        "name:text", one="name", name=("default-endpoints", "resource-indicator", "announced-pkce", "same-issuer")
+    ),
     "header": _table(
         "name:text carries:text",
         "members:table annotation:text is_encoded:truth",

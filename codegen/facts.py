@@ -127,6 +127,7 @@ def derive_facts(source: Source, entries: Sequence[Entry]) -> dict[str, Any]:
         "era": source.era,
         "transports": _names(source, entries, "transport"),
         "http_methods": _names(source, entries, "http_method"),
+        "authorization": _names(source, entries, "authorization"),
         "headers": {entry.says["carries"]: _header(entry) for entry in source.choose(entries, "header")},
         "polls": "polls" in _names(source, entries, "trait"),
         "batches": BATCH in source.schema.definitions,

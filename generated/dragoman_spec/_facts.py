@@ -18,6 +18,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             era="handshake",
             transports=frozenset({"http+sse", "stdio"}),
             http_methods=frozenset(),
+            authorization=frozenset(),
             headers=MappingProxyType({}),
             polls=False,
             batches=False,
@@ -116,6 +117,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             era="handshake",
             transports=frozenset({"stdio", "streamable-http"}),
             http_methods=frozenset({"DELETE", "GET", "POST"}),
+            authorization=frozenset({"default-endpoints"}),
             headers=MappingProxyType(
                 {
                     "session": Header(
@@ -232,6 +234,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             era="handshake",
             transports=frozenset({"stdio", "streamable-http"}),
             http_methods=frozenset({"DELETE", "GET", "POST"}),
+            authorization=frozenset({"resource-indicator"}),
             headers=MappingProxyType(
                 {
                     "session": Header(
@@ -358,6 +361,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             era="handshake",
             transports=frozenset({"stdio", "streamable-http"}),
             http_methods=frozenset({"DELETE", "GET", "POST"}),
+            authorization=frozenset({"announced-pkce", "resource-indicator"}),
             headers=MappingProxyType(
                 {
                     "session": Header(
@@ -555,6 +559,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             era="per_request",
             transports=frozenset({"stdio", "streamable-http"}),
             http_methods=frozenset({"POST"}),
+            authorization=frozenset({"announced-pkce", "resource-indicator", "same-issuer"}),
             headers=MappingProxyType(
                 {
                     "revision": Header(

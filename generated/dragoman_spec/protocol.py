@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 Era = Literal["handshake", "per_request"]
 Transport = Literal["stdio", "http+sse", "streamable-http"]
+Authorization = Literal["default-endpoints", "resource-indicator", "announced-pkce", "same-issuer"]
 Carries = Literal["session", "revision", "event", "method", "name", "argument"]
 LifecyclePart = Literal["open", "opened", "discover"]
 
@@ -73,6 +74,7 @@ class Facts:
         era: Whether a session opens with a handshake, or each request speaks for itself.
         transports: The transports that the revision describes.
         http_methods: The HTTP methods of the MCP endpoint of Streamable HTTP.
+        authorization: What its page on authorization demands of a client and others do not.
         headers: The headers of Streamable HTTP, by what they carry.
         polls: Whether an event stream begins with an event id, and may be closed before it is finished: the client
             comes back for the rest.
@@ -106,6 +108,7 @@ class Facts:
     era: Era
     transports: frozenset[Transport]
     http_methods: frozenset[str]
+    authorization: frozenset[Authorization]
     headers: Mapping[Carries, Header]
     polls: bool
     batches: bool

@@ -49,6 +49,13 @@ def test_http_methods_by_revision() -> None:
     assert by_revision(lambda facts: facts.http_methods) == [set(), session, session, session, {"POST"}]
 
 
+def test_authorization_by_revision() -> None:
+    demanded = by_revision(lambda facts: facts.authorization)
+    named = {"resource-indicator"}
+    announced = {*named, "announced-pkce"}
+    assert demanded == [set(), {"default-endpoints"}, named, announced, {*announced, "same-issuer"}]
+
+
 def test_batches_and_polling_by_revision() -> None:
     assert by_revision(lambda facts: facts.batches) == [False, True, False, False, False]
     assert by_revision(lambda facts: facts.polls) == [False, False, False, True, False]
