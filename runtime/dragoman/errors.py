@@ -20,6 +20,7 @@ Nothing is raised here and nothing is formatted elsewhere: fields come first, th
     ├─ MethodNeeded             .revision
     └─ TransportError           .peer .reason
        ├─ TransportClosed
+       ├─ SignInFailed
        └─ FrameTooLarge         .limit_bytes
 """
 
@@ -54,6 +55,7 @@ __all__ = [
     "ProtocolError",
     "RemoteProtocolError",
     "RequestTimeout",
+    "SignInFailed",
     "TranslationError",
     "TransportClosed",
     "TransportError",
@@ -249,6 +251,10 @@ class TransportError(Error):
 
 class TransportClosed(TransportError):
     """The peer is gone, or could not be reached at all."""
+
+
+class SignInFailed(TransportError):
+    """A server wants a token, and there is none for it."""
 
 
 class FrameTooLarge(TransportError):

@@ -1,0 +1,193 @@
+"""Where a server's tokens come from.
+
+Lives here: the protected resource's metadata, and its authorization server's. Sources: RFC 9728, RFC 8414, OpenID
+Connect Discovery 1.0, and the pages on authorization of each revision. What a server publishes is looked for in the way
+of every revision, the newest first; what is refused depends on the revision (`Occasion.demands`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from dragoman.signin.wishes import Fetch, Fetched, Occasion, Routine, text, words
+from dragoman_spec import REVISIONS, facts
+
+_RESOURCE: Final = "/.well-known/oauth-protected-resource"
+_SERVER: Final = "/.well-known/oauth-authorization-server"
+_OPENID: Final = "/.well-known/openid-configuration"
+_JSON: Final = {"Accept": "application/json"}
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_PKCE: Final = "S256"
+
+BEFORE_METADATA: Final = next(
+    demands for demands in (facts(revision).authorization for revision in REVISIONS) if "default-endpoints" in demands
+)
+"""What is demanded where no metadata says which authorization server a server has."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationServer:
+    """What is known of an authorization server, and of the resource that it is asked for.
+
+    Attributes:
+        issuer: Its name.
+        authorization_endpoint: Where people sign in.
+        token_endpoint: Where tokens are given.
+        registration_endpoint: Where clients register; empty if they cannot.
+        device_endpoint: Where devices ask for a code; empty if they cannot.
+        methods: How clients may say who they are; empty if that is not said.
+        algorithms: By which they may sign that.
+        scopes: What it knows to give.
+        reads_documents: Whether a URL may be a client's id.
+        names_itself: Whether it says who it is when a person comes back (RFC 9207).
+        resource: What a token is for, as the resource calls itself; None where that is not said to it.
+        resource_scopes: What the resource says that it needs.
+    """
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    registration_endpoint: str = ""
+    device_endpoint: str = ""
+    methods: tuple[str, ...] = ()
+    algorithms: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    reads_documents: bool = False
+    names_itself: bool = False
+    resource: str | None = None
+    resource_scopes: tuple[str, ...] = ()
+
+
+def discover(occasion: Occasion) -> Routine[AuthorizationServer]:
+    """Find the authorization server of a server.
+
+    Raises:
+        SignInFailed: There is none, or it must not be used.
+    """
+    settings = occasion.settings
+    published = yield from _find_resource(occasion)
+    resource = None
+    if published:
+        issuer = words(published["authorization_servers"])[0]
+    else:
+        issuer = origin(occasion.url)
+        occasion = replace(occasion, demands=BEFORE_METADATA)
+    if settings.names_resource and "resource-indicator" in occasion.demands:
+        resource = text(published.get("resource")) or occasion.url
+    if settings.authorization_endpoint and settings.token_endpoint:
+        found = AuthorizationServer(issuer, settings.authorization_endpoint, settings.token_endpoint)
+    else:
+        found = yield from _find_server(occasion, issuer)
+    for endpoint in (found.authorization_endpoint, found.token_endpoint, found.registration_endpoint):
+        _check_endpoint(occasion, endpoint)
+    return replace(found, resource=resource, resource_scopes=words(published.get("scopes_supported")))
+
+
+def origin(url: str) -> str:
+    """Give scheme, host and port of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL leads to this machine."""
+    return urlsplit(url).hostname in _LOOPBACK
+
+
+def _find_resource(occasion: Occasion) -> Routine[Mapping[str, Any]]:
+    """Give what the server publishes of itself; nothing where it does not."""
+    path = urlsplit(occasion.url).path.rstrip("/")
+    base = f"{origin(occasion.url)}{_RESOURCE}"
+    for url in dict.fromkeys([occasion.challenge.get("resource_metadata", ""), base + path, base]):
+        if not url:
+            continue
+        _check_endpoint(occasion, url)
+        fetched: Fetched = yield Fetch("GET", url, _JSON)
+        found = fetched.json if fetched.status == 200 else {}
+        if words(found.get("authorization_servers")):
+            _check_resource(occasion, text(found.get("resource")))
+            return found
+    return {}
+
+
+def _check_resource(occasion: Occasion, resource: str) -> None:
+    """RFC 9728, 3.3: metadata of another resource must not be used. One may stand for all that is below its path."""
+    ours, theirs = urlsplit(occasion.url), urlsplit(resource or occasion.url)
+    same = (ours.scheme, _authority(occasion.url)) == (theirs.scheme.lower(), _authority(resource or occasion.url))
+    if not same or not f"{ours.path.rstrip('/')}/".startswith(f"{theirs.path.rstrip('/')}/"):
+        raise occasion.failure(f"its metadata is that of another resource, {shorten(resource)}, and is not used")
+
+
+def _authority(url: str) -> tuple[str, int | None]:
+    parts = urlsplit(url)
+    return (parts.hostname or "").rstrip("."), parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _find_server(occasion: Occasion, issuer: str) -> Routine[AuthorizationServer]:
+    _check_endpoint(occasion, issuer)
+    for url in _places(issuer):
+        fetched: Fetched = yield Fetch("GET", url, _JSON)
+        found = fetched.json if fetched.status == 200 else {}
+        if text(found.get("token_endpoint")):
+            return _read_server(occasion, issuer, found)
+    if "default-endpoints" in occasion.demands:
+        return AuthorizationServer(issuer, f"{issuer}/authorize", f"{issuer}/token", f"{issuer}/register")
+    raise occasion.failure(f"its authorization server {shorten(issuer)} publishes no metadata")
+
+
+def _places(issuer: str) -> list[str]:
+    """Give where the metadata of an authorization server may be, in the order to look."""
+    parts = urlsplit(issuer)
+    path = parts.path.rstrip("/")
+    start = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+    if not path:
+        return [start + _SERVER, start + _OPENID]
+    return [start + _SERVER + path, start + _OPENID + path, start + path + _OPENID]
+
+
+def _read_server(occasion: Occasion, issuer: str, found: Mapping[str, Any]) -> AuthorizationServer:
+    named = text(found.get("issuer"))
+    # A slash at the end is what libraries of URLs add and take away; it cannot make it somebody else.
+    if "same-issuer" in occasion.demands and named.rstrip("/") != issuer.rstrip("/"):
+        raise occasion.failure(
+            f"the metadata of its authorization server {shorten(issuer)} names another issuer, {shorten(named)}, "
+            "and is not used"
+        )
+    needs_pkce = "announced-pkce" in occasion.demands and occasion.settings.grant == "authorization_code"
+    if needs_pkce and _PKCE not in words(found.get("code_challenge_methods_supported")):
+        raise occasion.failure(
+            f"its authorization server {shorten(issuer)} does not say that it knows PKCE with {_PKCE}; if it does, "
+            "--oauth-authorization-endpoint and --oauth-token-endpoint name it all the same"
+        )
+    return AuthorizationServer(
+        issuer=named or issuer,
+        authorization_endpoint=text(found.get("authorization_endpoint")),
+        token_endpoint=text(found.get("token_endpoint")),
+        registration_endpoint=text(found.get("registration_endpoint")),
+        device_endpoint=text(found.get("device_authorization_endpoint")),
+        methods=words(found.get("token_endpoint_auth_methods_supported")),
+        algorithms=words(found.get("token_endpoint_auth_signing_alg_values_supported")),
+        scopes=words(found.get("scopes_supported")),
+        reads_documents=found.get("client_id_metadata_document_supported") is True,
+        names_itself=found.get("authorization_response_iss_parameter_supported") is True,
+    )
+
+
+def _check_endpoint(occasion: Occasion, url: str) -> None:
+    """2025-11-25, Communication Security: "All authorization server endpoints MUST be served over HTTPS"."""
+    try:
+        parts = urlsplit(url)
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url) and is_loopback(occasion.url))
+        is_safe = is_safe and bool(parts.hostname) and parts.username is None
+    except ValueError:
+        is_safe = False
+    if url and not is_safe:
+        raise occasion.failure(f"it leads to {shorten(url)} to sign in, which is not an https URL")
+
+
+def shorten(url: str) -> str:
+    """Give a URL that somebody else wrote, for a person: without query, in what can be printed, not long."""
+    return "".join(char for char in url.partition("?")[0] if char.isprintable() and char != " ")[:120] or "(nothing)"

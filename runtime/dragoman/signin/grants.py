@@ -1,0 +1,190 @@
+"""The ways to get tokens, each a routine.
+
+Sources: OAuth 2.1 for the code, with RFC 7636 (PKCE) and RFC 9207 (who answers); RFC 8628 for devices; the extensions
+`oauth-client-credentials` and `enterprise-managed-authorization` of MCP, with RFC 8693 and RFC 7523.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from dragoman.signin.discovery import AuthorizationServer, shorten
+from dragoman.signin.registration import OAuthClient, read_secret
+from dragoman.signin.tokens import GrantRefused, Tokens, ask_token, read_tokens
+from dragoman.signin.wishes import (
+    Fetched,
+    Occasion,
+    OpenPage,
+    Routine,
+    ShowCode,
+    Sleep,
+    post_form,
+    quoted,
+    text,
+)
+
+_URN: Final = "urn:ietf:params:oauth"
+_DEVICE_CODE: Final = f"{_URN}:grant-type:device_code"
+_DEVICE_INTERVAL_S: Final = 5.0
+_DEVICE_S: Final = 600.0
+_LONGEST_INTERVAL_S: Final = 60.0
+
+
+def get_by_code(
+    occasion: Occasion, server: AuthorizationServer, client: OAuthClient, redirect_uri: str, scopes: tuple[str, ...]
+) -> Routine[Tokens]:
+    """Send a person to sign in, and trade the code that they bring back.
+
+    Raises:
+        SignInFailed: They did not, or what they bring is not to be trusted.
+    """
+    state, verifier = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
+    digest = hashlib.sha256(verifier.encode()).digest()
+    asked = {
+        "response_type": "code",
+        "client_id": client.id,
+        "redirect_uri": redirect_uri,
+        "state": state,
+        "code_challenge": urlsafe_b64encode(digest).rstrip(b"=").decode(),
+        "code_challenge_method": "S256",
+        **({"scope": " ".join(scopes)} if scopes else {}),
+        **({"resource": server.resource} if server.resource is not None else {}),
+        **dict(occasion.settings.authorize_params),
+    }
+    joint = "&" if "?" in server.authorization_endpoint else "?"
+    answer = yield OpenPage(f"{server.authorization_endpoint}{joint}{urlencode(asked)}", state)
+    code = read_code(occasion, server, state, answer)
+    trade = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri, "code_verifier": verifier}
+    said = yield from ask_token(occasion, server, client, trade)
+    return read_tokens(occasion, said, scopes)
+
+
+def read_code(occasion: Occasion, server: AuthorizationServer, state: str, answer: Mapping[str, str]) -> str:
+    """Read what a person brings back.
+
+    2026-07-28/basic/authorization, Authorization Response Validation: on a mismatch of the issuer "the client MUST NOT
+    act on or display `error`, `error_description`, or `error_uri`".
+
+    Raises:
+        SignInFailed: It comes from somebody else, or is no code.
+    """
+    issuer = answer.get("iss")
+    if not secrets.compare_digest(answer.get("state", "").encode(), state.encode()):
+        raise occasion.failure("the answer of its authorization server belongs to another sign-in, and is not used")
+    if issuer is None and server.names_itself:
+        raise occasion.failure("the answer of its authorization server does not say who gives it, and is not used")
+    if issuer is not None and issuer != server.issuer:
+        raise occasion.failure(
+            f"the answer comes from another authorization server than {shorten(server.issuer)}, and is not used"
+        )
+    if "error" in answer:
+        why = ": ".join(filter(None, (quoted(answer["error"]), quoted(answer.get("error_description")))))
+        raise GrantRefused(occasion.peer, f"the sign-in was refused ({why})", quoted(answer["error"]))
+    if not answer.get("code"):
+        raise occasion.failure("the answer of its authorization server holds no code")
+    return answer["code"]
+
+
+def refresh(occasion: Occasion, server: AuthorizationServer, client: OAuthClient, tokens: Tokens) -> Routine[Tokens]:
+    """Get new tokens without a person.
+
+    Raises:
+        GrantRefused: There are none.
+    """
+    asked = {"grant_type": "refresh_token", "refresh_token": tokens.refresh}
+    said = yield from ask_token(occasion, server, client, asked)
+    return read_tokens(occasion, said, tokens.requested, tokens)
+
+
+def get_as_client(
+    occasion: Occasion, server: AuthorizationServer, client: OAuthClient, scopes: tuple[str, ...]
+) -> Routine[Tokens]:
+    """Get tokens for ourselves: nobody is asked.
+
+    Raises:
+        GrantRefused: There are none.
+    """
+    asked = {"grant_type": "client_credentials", **({"scope": " ".join(scopes)} if scopes else {})}
+    said = yield from ask_token(occasion, server, client, asked)
+    return read_tokens(occasion, said, scopes)
+
+
+def get_by_assertion(
+    occasion: Occasion, server: AuthorizationServer, client: OAuthClient, scopes: tuple[str, ...]
+) -> Routine[Tokens]:
+    """Get tokens for what says who the user is.
+
+    Raises:
+        SignInFailed: There are none.
+    """
+    settings = occasion.settings
+    assert settings.assertion_file is not None
+    assertion = read_secret(occasion, settings.assertion_file)
+    scope = {"scope": " ".join(scopes)} if scopes else {}
+    if settings.idp_token_endpoint is not None:
+        exchange = {
+            "grant_type": f"{_URN}:grant-type:token-exchange",
+            "requested_token_type": f"{_URN}:token-type:id-jag",
+            "subject_token": assertion,
+            "subject_token_type": f"{_URN}:token-type:id_token",
+            "audience": server.issuer,
+            "resource": server.resource or occasion.url,
+            **scope,
+            **({"client_id": settings.idp_client_id} if settings.idp_client_id is not None else {}),
+        }
+        fetched: Fetched = yield post_form(settings.idp_token_endpoint, exchange, {})
+        assertion = text(fetched.json.get("access_token")) if fetched.status == 200 else ""
+        if not assertion:
+            why = quoted(fetched.json.get("error_description")) or quoted(fetched.json.get("error"))
+            raise occasion.failure(f"the identity provider gives nothing for it (status {fetched.status}: {why})")
+    asked = {"grant_type": f"{_URN}:grant-type:jwt-bearer", "assertion": assertion, **scope}
+    said = yield from ask_token(occasion, server, client, asked)
+    return read_tokens(occasion, said, scopes)
+
+
+def get_by_device(
+    occasion: Occasion, server: AuthorizationServer, client: OAuthClient, scopes: tuple[str, ...]
+) -> Routine[Tokens]:
+    """Ask a person to type a code elsewhere, and ask for the tokens until they have.
+
+    Raises:
+        SignInFailed: They did not, or it cannot be done.
+    """
+    if not server.device_endpoint:
+        raise occasion.failure(f"its authorization server {shorten(server.issuer)} knows no sign-in by device code")
+    target = {"resource": server.resource} if server.resource is not None else {}
+    scope = {"scope": " ".join(scopes)} if scopes else {}
+    fetched: Fetched = yield post_form(server.device_endpoint, {"client_id": client.id, **scope, **target}, {})
+    said = fetched.json
+    code, page = text(said.get("user_code")), text(said.get("verification_uri"))
+    if fetched.status != 200 or not code or not page or not text(said.get("device_code")):
+        why = quoted(said.get("error_description")) or quoted(said.get("error")) or f"status {fetched.status}"
+        raise occasion.failure(f"its authorization server {shorten(server.issuer)} gives no device code ({why})")
+    yield ShowCode(page, quoted(code), text(said.get("verification_uri_complete")))
+    asked = {"grant_type": _DEVICE_CODE, "device_code": text(said["device_code"])}
+    interval_s = _read_seconds(said.get("interval"), _DEVICE_INTERVAL_S)
+    left_s = min(_read_seconds(said.get("expires_in"), _DEVICE_S), _DEVICE_S)
+    while left_s > 0:
+        interval_s = min(interval_s, _LONGEST_INTERVAL_S)
+        yield Sleep(interval_s)
+        left_s -= interval_s
+        try:
+            got = yield from ask_token(occasion, server, client, asked)
+        except GrantRefused as error:
+            if error.error == "slow_down":
+                interval_s += _DEVICE_INTERVAL_S
+            elif error.error != "authorization_pending":
+                raise
+        else:
+            return read_tokens(occasion, got, scopes)
+    raise occasion.failure("nobody has typed the code in time")
+
+
+def _read_seconds(value: Any, otherwise: float) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return float(value) if is_number else otherwise

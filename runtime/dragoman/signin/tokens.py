@@ -1,0 +1,186 @@
+"""Requests to a token endpoint, and the tokens that it gives.
+
+Sources: OAuth 2.1; RFC 7523 for clients that sign who they are; RFC 8707 for `resource`.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+from urllib.parse import quote
+
+from dragoman.errors import SignInFailed
+from dragoman.signin.discovery import AuthorizationServer, shorten
+from dragoman.signin.registration import OAuthClient, read_secret
+from dragoman.signin.wishes import Fetched, Occasion, Routine, post_form, quoted, text
+
+_VISIBLE: Final = re.compile(r"[\x21-\x7e]{1,65536}\Z")
+_ASSERTION_S: Final = 300
+_ALGORITHMS: Final = {
+    ("EC", "P-256"): "ES256",
+    ("EC", "P-384"): "ES384",
+    ("EC", "P-521"): "ES512",
+    ("OKP", "Ed25519"): "Ed25519",
+}
+_KINDS: Final[tuple[Literal["EC", "RSA", "OKP"], ...]] = ("EC", "RSA", "OKP")
+_NO_KEY: Final = "it is neither an EC, an RSA nor an Ed25519 key"
+_RSA_ALGORITHMS: Final = ("RS256", "PS256", "RS384", "PS384", "RS512", "PS512")
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a server's requests go with.
+
+    Attributes:
+        access: Goes with each of them.
+        refresh: Gets others; empty if there is none.
+        expires_at: When the first ends, in seconds since the epoch; None if that is not said.
+        scope: What it is good for, with spaces between; empty if that is not said.
+        requested: What was asked for.
+    """
+
+    access: str = field(repr=False)
+    refresh: str = field(default="", repr=False)
+    expires_at: float | None = None
+    scope: str = ""
+    requested: tuple[str, ...] = ()
+
+
+class GrantRefused(SignInFailed):
+    """An authorization server gives no token.
+
+    Args:
+        peer: The server that it is for.
+        reason: Why, for a person.
+        error: The same as OAuth names it; empty where it does not.
+    """
+
+    def __init__(self, peer: str, reason: str, error: str) -> None:
+        super().__init__(peer, reason)
+        self.error = error
+
+
+def ask_token(
+    occasion: Occasion, server: AuthorizationServer, client: OAuthClient, parameters: Mapping[str, str]
+) -> Routine[dict[str, Any]]:
+    """Ask a token endpoint; give what it says.
+
+    Raises:
+        GrantRefused: It gives nothing.
+    """
+    headers, shown = _show_client(occasion, server, client)
+    target = {"resource": server.resource} if server.resource is not None else {}
+    fetched: Fetched = yield post_form(server.token_endpoint, {**parameters, **target, **shown}, headers)
+    said = fetched.json
+    if fetched.status != 200 or "error" in said:
+        error = quoted(said.get("error"))
+        why = ": ".join(filter(None, (error, quoted(said.get("error_description"))))) or f"status {fetched.status}"
+        raise GrantRefused(
+            occasion.peer, f"its authorization server {shorten(server.issuer)} gives no token ({why})", error
+        )
+    return said
+
+
+def read_tokens(
+    occasion: Occasion, said: Mapping[str, Any], requested: tuple[str, ...], before: Tokens | None = None
+) -> Tokens:
+    """Read the tokens in what a token endpoint says.
+
+    Args:
+        occasion: Why they were asked for.
+        said: By the endpoint.
+        requested: The scopes that were asked for.
+        before: The tokens in whose place they come; what is not said anew stays.
+
+    Raises:
+        SignInFailed: They are of no use.
+    """
+    access, refresh = text(said.get("access_token")), text(said.get("refresh_token"))
+    kind = text(said.get("token_type")) or "bearer"
+    if kind.lower() != "bearer" or not _VISIBLE.match(access):
+        raise occasion.failure(f"its authorization server gives a token of a kind that is not known ({quoted(kind)})")
+    return Tokens(
+        access=access,
+        refresh=refresh or (before.refresh if before else ""),
+        expires_at=_read_expiry(said.get("expires_in")),
+        scope=text(said.get("scope")) or (before.scope if before else " ".join(requested)),
+        requested=requested,
+    )
+
+
+def _read_expiry(lasts_s: object) -> float | None:
+    try:
+        return None if lasts_s is None else time.time() + float(str(lasts_s))
+    except ValueError:
+        return None
+
+
+def _show_client(
+    occasion: Occasion, server: AuthorizationServer, client: OAuthClient
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Give the headers and the parameters that show who we are."""
+    match client.method:
+        case "client_secret_basic":
+            pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"
+            return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, {}
+        case "client_secret_post":
+            return {}, {"client_id": client.id, "client_secret": client.secret}
+        case "private_key_jwt":
+            kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+            signed = sign_assertion(occasion, server, client.id)
+            return {}, {"client_id": client.id, "client_assertion_type": kind, "client_assertion": signed}
+        case _:
+            return {}, {"client_id": client.id}
+
+
+def sign_assertion(occasion: Occasion, server: AuthorizationServer, client_id: str) -> str:
+    """Sign who we are: RFC 7523, 3.
+
+    Raises:
+        SignInFailed: The key is of no use.
+    """
+    from joserfc import jwt
+    from joserfc.errors import JoseError
+
+    assert occasion.settings.private_key_file is not None
+    path = occasion.settings.private_key_file
+    written = read_secret(occasion, path)
+    now = int(time.time())
+    claims = {"iss": client_id, "sub": client_id, "aud": server.issuer, "iat": now, "exp": now + _ASSERTION_S}
+    try:
+        key = _import_key(written)
+        algorithm = _choose_algorithm(key.as_dict(private=False), server.algorithms)
+        header = {"alg": algorithm, **({"kid": key.kid} if key.kid else {})}
+        return jwt.encode(header, {**claims, "jti": secrets.token_urlsafe(16)}, key, algorithms=[algorithm])
+    except (JoseError, ValueError, TypeError) as error:
+        raise occasion.failure(f"the private key in {path} cannot sign for it: {error}") from None
+
+
+def _import_key(written: str) -> Any:
+    """Read a private key, as JWK or PEM; what kind of key a PEM holds, its library wants to be told."""
+    from joserfc import jwk
+    from joserfc.errors import InvalidKeyTypeError
+
+    if written.startswith("{"):
+        value = json.loads(written)
+        if value.get("kty") not in _KINDS:
+            raise ValueError(_NO_KEY)
+        return jwk.import_key(value)
+    for kind in _KINDS:
+        with contextlib.suppress(InvalidKeyTypeError):
+            return jwk.import_key(written, kind)
+    raise ValueError(_NO_KEY)
+
+
+def _choose_algorithm(public: Mapping[str, Any], wanted: tuple[str, ...]) -> str:
+    """Choose by what to sign, of what the key can and the server takes."""
+    if public.get("kty") == "RSA":
+        return next((one for one in _RSA_ALGORITHMS if one in wanted), _RSA_ALGORITHMS[0])
+    return _ALGORITHMS[str(public.get("kty")), str(public.get("crv"))]

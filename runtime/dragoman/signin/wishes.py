@@ -1,0 +1,137 @@
+"""What a routine wants of the world, and what it is given: values only. `driver` carries them out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from dragoman.errors import SignInFailed
+from dragoman.signin.settings import SignInSettings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Send an HTTP request; given `Fetched`. Redirects are not followed."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The answer to a request."""
+
+    status: int
+    body: bytes = field(default=b"", repr=False)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The object in it; empty where it holds none."""
+        try:
+            value = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Get ready for a person who comes back from signing in; given the URL of that page.
+
+    Attributes:
+        before: What it was the last time, and should be again if that can be.
+    """
+
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPage:
+    """Send a person to a page, and wait for them to come back; given the parameters that they bring.
+
+    Attributes:
+        url: The page.
+        state: What they bring back as `state`; who brings another one is somebody else.
+    """
+
+    url: str = field(repr=False)
+    state: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCode:
+    """Ask a person to go to a page and type a code there; given nothing.
+
+    Attributes:
+        url: The page.
+        code: What to type.
+        complete_url: The page with the code filled in; empty if there is none.
+    """
+
+    url: str
+    code: str = field(repr=False)
+    complete_url: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Wait; given nothing."""
+
+    seconds: float
+
+
+Wish = Fetch | Listen | OpenPage | ShowCode | Sleep
+Routine = Generator[Wish, Any, T]
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Why there is a sign-in, and what it is for.
+
+    Attributes:
+        url: Of the server.
+        peer: The same as errors name it.
+        settings: What the user decided.
+        challenge: What the server said in `WWW-Authenticate`.
+        demands: What the revision's page on authorization demands: `dragoman_spec.Facts.authorization`.
+        requested: The scopes that were asked for before.
+    """
+
+    url: str = field(repr=False)
+    peer: str
+    settings: SignInSettings
+    challenge: Mapping[str, str]
+    demands: frozenset[str]
+    requested: tuple[str, ...] = ()
+
+    def failure(self, reason: str) -> SignInFailed:
+        """Make the error that says why it ends here."""
+        return SignInFailed(self.peer, reason)
+
+
+def post_form(url: str, parameters: Mapping[str, str], headers: Mapping[str, str]) -> Fetch:
+    """Make the POST of a form; its answer should be JSON."""
+    kinds = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+    return Fetch("POST", url, {**kinds, **headers}, urlencode(parameters).encode())
+
+
+def words(value: object) -> tuple[str, ...]:
+    """Give the strings of a JSON array; nothing if it is anything else."""
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+
+
+def text(value: object) -> str:
+    """Give a JSON string; empty if it is anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def quoted(value: object) -> str:
+    """Give what a server says, short and on one line, for a person."""
+    return "".join(char for char in " ".join(text(value).split()) if char.isprintable())[:200]

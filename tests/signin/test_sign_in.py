@@ -1,0 +1,412 @@
+"""Whole sign-ins: who we are, what is asked for, and what comes of it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from dragoman.errors import SignInFailed
+from dragoman.signin.registration import OAuthClient
+from dragoman.signin.routine import SignedIn, renew, sign_in
+from dragoman.signin.wishes import Fetch
+from dragoman_spec import REVISIONS, facts
+from tests.signin.web import ISSUER, REDIRECT, SERVER, Web, form, metadata, occasion, token, whole
+
+TOKEN = f"{ISSUER}/token"
+REGISTER = f"{ISSUER}/register"
+SAID = f"{ISSUER}/.well-known/oauth-authorization-server"
+RESOURCE = "https://mcp.example/.well-known/oauth-protected-resource/team/mcp"
+ECHO = object()
+
+
+def signed_in(web: Web, kept: dict[str, OAuthClient] | None = None, **about: Any) -> SignedIn:
+    return web.run(sign_in(occasion(**about), kept or {}))
+
+
+def refused(web: Web, kept: dict[str, OAuthClient] | None = None, **about: Any) -> str:
+    with pytest.raises(SignInFailed) as failed:
+        signed_in(web, kept, **about)
+    return str(failed.value)
+
+
+def basic(fetch: Fetch) -> str:
+    return base64.b64decode(fetch.headers["Authorization"].removeprefix("Basic ")).decode()
+
+
+def test_a_person_signs_in() -> None:
+    web = whole()
+    found = signed_in(web, challenge={"scope": "read"})
+    (visit,), (trade,) = web.visits, web.sent_to(TOKEN)
+    digest = hashlib.sha256(trade["code_verifier"].encode()).digest()
+    assert visit["code_challenge"] == base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    named = {"redirect_uri": REDIRECT, "client_id": "client-1", "resource": SERVER}
+    assert named.items() <= visit.items()
+    assert (visit["response_type"], visit["code_challenge_method"], visit["scope"]) == ("code", "S256", "read")
+    assert {**named, "grant_type": "authorization_code", "code": "code-1"}.items() <= trade.items()
+    assert (found.tokens.access, found.tokens.scope) == ("access-1", "read")
+    assert found.tokens.expires_at is not None
+
+
+def test_no_two_sign_ins_have_one_state_or_verifier() -> None:
+    web = whole()
+    for _ in range(2):
+        signed_in(web)
+    assert len({visit["state"] for visit in web.visits}) == 2
+    assert len({trade["code_verifier"] for trade in web.sent_to(TOKEN)}) == 2
+
+
+# What a person brings back
+
+
+@pytest.mark.parametrize("announced", [True, None])
+@pytest.mark.parametrize("issuer", [ISSUER, f"{ISSUER}/", "https://evil.example", None])
+@pytest.mark.parametrize("brought", ["code", "error"])
+def test_who_answers_is_checked_before_anything_else(announced: bool | None, issuer: str | None, brought: str) -> None:
+    web = whole(**{SAID: metadata(authorization_response_iss_parameter_supported=announced)})
+    said = {} if issuer is None else {"iss": issuer}
+    web.bring = lambda asked: {brought: "access_denied", "state": asked["state"], **said}
+    is_trusted = issuer == ISSUER or (issuer is None and not announced)
+    if is_trusted and brought == "code":
+        assert signed_in(web).tokens.access == "access-1"
+    else:
+        said_why = refused(web)
+        assert ("access_denied" in said_why) is is_trusted
+        assert web.sent_to(TOKEN) == []
+
+
+@pytest.mark.parametrize("state", ["", "other"])
+def test_the_answer_to_another_sign_in_is_not_used(state: str) -> None:
+    web = whole()
+    web.bring = lambda asked: {"code": "x", "state": state}
+    assert "another sign-in" in refused(web)
+
+
+# Who we are
+
+
+def test_who_we_are_is_found_in_the_order_of_the_page() -> None:
+    web = whole(**{SAID: metadata(client_id_metadata_document_supported=True)})
+    document = {"client_metadata_url": "https://me.example/c.json"}
+    kept = {ISSUER: OAuthClient("kept", redirect_uri=REDIRECT, is_registered=True)}
+    for about, kept_now, expected in (
+        ({"client_id": "given", **document}, kept, "given"),
+        (document, kept, "https://me.example/c.json"),
+        ({}, kept, "kept"),
+        ({}, {}, "client-1"),
+    ):
+        assert signed_in(web, kept_now, **about).client.id == expected
+    assert len(web.sent_to(REGISTER)) == 1
+
+
+def test_a_document_is_no_client_where_nobody_reads_it() -> None:
+    assert signed_in(whole(), client_metadata_url="https://me.example/c.json").client.id == "client-1"
+
+
+def test_we_register_as_a_program_on_this_machine() -> None:
+    web = whole()
+    signed_in(web, challenge={"scope": "read"})
+    (asked,) = (json.loads(fetch.body or b"") for fetch in web.asked if fetch.url == REGISTER)
+    assert asked == {
+        "client_name": "Dragoman",
+        "application_type": "native",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "redirect_uris": [REDIRECT],
+        "token_endpoint_auth_method": "none",
+        "scope": "read",
+    }
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"https://old.example": OAuthClient("old", redirect_uri=REDIRECT, is_registered=True)},
+        {ISSUER: OAuthClient("old", redirect_uri="http://127.0.0.1:1/callback", is_registered=True)},
+    ],
+)
+def test_we_register_again_elsewhere_and_for_another_page(kept: dict[str, OAuthClient]) -> None:
+    web = whole()
+    assert signed_in(web, kept).client.id == "client-1"
+    assert {visit["client_id"] for visit in web.visits} == {"client-1"}
+
+
+def test_a_client_that_was_given_is_not_used_elsewhere() -> None:
+    assert "belongs to the old one" in refused(
+        whole(), {"https://old.example": OAuthClient("given")}, client_id="given"
+    )
+
+
+def test_a_client_that_is_forgotten_registers_again() -> None:
+    answers = iter([(401, {"error": "invalid_client"}), token()])
+    web = whole(**{TOKEN: lambda _: next(answers)})
+    kept = {ISSUER: OAuthClient("old", redirect_uri=REDIRECT, is_registered=True)}
+    assert signed_in(web, kept).client.id == "client-1"
+    assert [visit["client_id"] for visit in web.visits] == ["old", "client-1"]
+
+
+def test_who_cannot_register_is_told_what_to_say() -> None:
+    assert "--oauth-client-id" in refused(whole(**{SAID: metadata(registration_endpoint=None)}))
+    web = whole(**{REGISTER: (400, {"error": "invalid_redirect_uri", "error_description": "not\nthere"})})
+    assert "not there" in refused(web)
+
+
+@pytest.mark.parametrize(
+    ("supported", "given", "expected"),
+    [
+        (["client_secret_basic"], None, "basic"),
+        (["client_secret_post"], None, "post"),
+        (["client_secret_post", "client_secret_basic"], None, "basic"),
+        (["none"], None, "none"),
+        (None, None, "basic"),
+        (["client_secret_basic"], "client_secret_post", "post"),
+        (["client_secret_basic"], "none", "none"),
+    ],
+)
+def test_a_secret_is_shown_as_the_server_wants_it(supported: Any, given: str | None, expected: str) -> None:
+    registered = {"client_id": "a b", "client_secret": "s:+", "token_endpoint_auth_method": given}
+    web = whole(
+        **{
+            SAID: metadata(token_endpoint_auth_methods_supported=supported),
+            REGISTER: (201, {key: value for key, value in registered.items() if value is not None}),
+        }
+    )
+    signed_in(web)
+    asked = web.asked[-1]
+    shown = {
+        "basic": basic(asked) == "a%20b:s%3A%2B" if "Authorization" in asked.headers else False,
+        "post": form(asked).get("client_secret") == "s:+",
+        "none": form(asked).get("client_id") == "a b" and "client_secret" not in form(asked),
+    }
+    assert [name for name, is_so in shown.items() if is_so] == [expected]
+
+
+# What is asked for
+
+
+@pytest.mark.parametrize(
+    ("challenge", "supported", "requested", "given", "expected"),
+    [
+        ({"scope": "a"}, ["b"], (), None, "a"),
+        ({}, ["b", "c"], (), None, "b c"),
+        ({}, None, (), None, None),
+        ({"scope": "a"}, ["b"], (), "z", "z"),
+        ({"scope": "w", "error": "insufficient_scope"}, ["b"], ("r",), None, "r w"),
+        ({"scope": "w", "error": "insufficient_scope"}, ["b"], ("r",), "z", "r w z"),
+    ],
+)
+def test_scopes_are_chosen_as_the_page_says(
+    challenge: dict[str, str], supported: Any, requested: tuple[str, ...], given: str | None, expected: str | None
+) -> None:
+    published = {"resource": SERVER, "authorization_servers": [ISSUER], "scopes_supported": supported}
+    web = whole(**{RESOURCE: published})
+    signed_in(web, challenge=challenge, requested=requested, scope=given)
+    assert web.visits[0].get("scope") == expected
+
+
+@pytest.mark.parametrize(("challenge", "expected"), [({"scope": "a"}, "a offline_access"), ({}, None)])
+def test_access_in_our_absence_is_asked_for_where_it_is_listed(challenge: dict[str, str], expected: str | None) -> None:
+    web = whole(**{SAID: metadata(scopes_supported=["a", "offline_access"])})
+    signed_in(web, challenge=challenge)
+    assert web.visits[0].get("scope") == expected
+
+
+def test_users_say_what_else_their_provider_wants() -> None:
+    web = whole()
+    signed_in(web, authorize_params=(("prompt", "consent"), ("audience", "x")))
+    assert {"prompt": "consent", "audience": "x"}.items() <= web.visits[0].items()
+
+
+@pytest.mark.parametrize("revision", [revision for revision in REVISIONS if facts(revision).authorization])
+def test_both_requests_name_the_resource_where_the_revision_says_so(revision: str) -> None:
+    web = whole()
+    signed_in(web, revision=revision)
+    named = "resource-indicator" in facts(revision).authorization
+    assert [one.get("resource") for one in (*web.visits, *web.sent_to(TOKEN))] == [SERVER if named else None] * 2
+
+
+# Tokens
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"access_token": ""},
+        {"access_token": "a\r\nX: y"},
+        {"access_token": None},
+        {"token_type": "DPoP"},
+        {"token_type": "N_A"},
+    ],
+)
+def test_a_token_of_no_use_is_refused(said: dict[str, Any]) -> None:
+    assert "token of a kind that is not known" in refused(whole(**{TOKEN: token(**said)}))
+
+
+def test_an_error_is_told_in_the_words_of_the_server() -> None:
+    web = whole(**{TOKEN: (400, {"error": "invalid_grant", "error_description": "too old\x1b[31m"})})
+    assert "gives no token (invalid_grant: too old[31m)" in refused(web)
+
+
+@pytest.mark.parametrize("lasts", [None, "3600", 3600, "soon", float("nan")])
+def test_how_long_a_token_lasts_may_be_anything(lasts: Any) -> None:
+    assert signed_in(whole(**{TOKEN: token(expires_in=lasts)})).tokens.access == "access-1"
+
+
+def test_tokens_are_renewed_and_what_is_not_said_again_stays() -> None:
+    web = whole(**{TOKEN: token(refresh_token="r-1", scope="a b")})
+    before = signed_in(web, challenge={"scope": "a"})
+    web.pages[TOKEN] = token(access_token="access-2")
+    after = web.run(renew(occasion(), before)).tokens
+    asked = web.sent_to(TOKEN)[-1]
+    assert asked == {
+        "grant_type": "refresh_token", "refresh_token": "r-1", "resource": SERVER, "client_id": "client-1"
+    }  # fmt: skip
+    assert (after.access, after.refresh, after.scope) == ("access-2", "r-1", "a b")
+
+
+def test_no_secret_is_shown_of_what_is_passed_around() -> None:
+    web = whole(
+        **{TOKEN: token(refresh_token="refresh-1"), REGISTER: (201, {"client_id": "i", "client_secret": "hush"})}
+    )
+    shown = repr((signed_in(web), web.asked))
+    assert not [secret for secret in ("access-1", "refresh-1", "hush", "code-1", "verifier") if secret in shown]
+
+
+# Without a person
+
+
+def test_a_program_signs_in_with_a_secret(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("s3cret\n")
+    about: dict[str, Any] = {
+        "grant": "client_credentials",
+        "client_id": "me",
+        "client_secret_file": str(tmp_path / "secret"),
+    }
+    web = whole(**{SAID: metadata(token_endpoint_auth_methods_supported=["client_secret_basic"])})
+    assert signed_in(web, challenge={"scope": "a"}, **about).tokens.access == "access-1"
+    assert web.sent_to(TOKEN) == [{"grant_type": "client_credentials", "scope": "a", "resource": SERVER}]
+    assert basic(web.asked[-1]) == "me:s3cret"
+    assert "cannot be read" in refused(web, **{**about, "client_secret_file": str(tmp_path / "none")})
+
+
+def keys() -> dict[str, Any]:
+    return {
+        "ES256": ec.generate_private_key(ec.SECP256R1()),
+        "ES384": ec.generate_private_key(ec.SECP384R1()),
+        "PS256": rsa.generate_private_key(65537, 2048),
+        "Ed25519": ed25519.Ed25519PrivateKey.generate(),
+    }
+
+
+def test_a_program_signs_in_with_a_key(tmp_path: Path) -> None:
+    from joserfc import jwk, jwt
+
+    for algorithm, key in keys().items():
+        path = tmp_path / algorithm
+        path.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+        )
+        web = whole(**{SAID: metadata(token_endpoint_auth_signing_alg_values_supported=["none", "PS256", "ES256"])})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            signed_in(web, grant="client_credentials", client_id="me", private_key_file=str(path))
+        asked = web.sent_to(TOKEN)[0]
+        kind = {"E": "EC", "P": "RSA"}.get(algorithm[0] if algorithm[1] != "d" else "", "OKP")
+        decoded = jwt.decode(asked["client_assertion"], jwk.import_key(path.read_text(), kind), algorithms=[algorithm])  # type: ignore[call-overload]
+        assert decoded.header["alg"] == algorithm
+        assert {"iss": "me", "sub": "me", "aud": ISSUER}.items() <= decoded.claims.items()
+        assert decoded.claims["exp"] - decoded.claims["iat"] <= 300
+
+
+@pytest.mark.parametrize("written", ["no key", '{"kty": "oct", "k": "c2VjcmV0"}', "{}", "{"])
+def test_a_key_of_no_use_is_named_and_not_shown(tmp_path: Path, written: str) -> None:
+    (tmp_path / "key").write_text(written)
+    about = {"grant": "client_credentials", "client_id": "me", "private_key_file": str(tmp_path / "key")}
+    said = refused(whole(), **about)
+    assert f"the private key in {tmp_path / 'key'} cannot sign" in said
+    assert "c2VjcmV0" not in said
+
+
+def test_an_identity_provider_vouches_for_the_user(tmp_path: Path) -> None:
+    (tmp_path / "id").write_text("id-token")
+    provider = "https://idp.example/token"
+    about: dict[str, Any] = {
+        "grant": "identity_assertion",
+        "client_id": "me",
+        "assertion_file": str(tmp_path / "id"),
+        "idp_token_endpoint": provider,
+        "idp_client_id": "me-there",
+    }
+    web = whole(**{provider: {"access_token": "grant-1", "token_type": "N_A"}})
+    assert signed_in(web, **about).tokens.access == "access-1"
+    (exchange,), (asked,) = web.sent_to(provider), web.sent_to(TOKEN)
+    assert exchange == {
+        "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+        "requested_token_type": "urn:ietf:params:oauth:token-type:id-jag",
+        "subject_token": "id-token",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+        "audience": ISSUER,
+        "resource": SERVER,
+        "client_id": "me-there",
+    }
+    assert (asked["grant_type"], asked["assertion"]) == ("urn:ietf:params:oauth:grant-type:jwt-bearer", "grant-1")
+    web.pages[provider] = (400, {"error": "invalid_grant", "error_description": "not for you"})
+    assert "the identity provider gives nothing for it (status 400: not for you)" in refused(web, **about)
+
+
+def test_an_assertion_may_be_what_the_server_takes(tmp_path: Path) -> None:
+    (tmp_path / "jwt").write_text("workload-jwt")
+    web = whole()
+    signed_in(web, grant="identity_assertion", client_id="me", assertion_file=str(tmp_path / "jwt"))
+    assert web.sent_to(TOKEN)[0]["assertion"] == "workload-jwt"
+
+
+# On another device
+
+
+def test_a_person_types_a_code_elsewhere() -> None:
+    waits = [(400, {"error": "authorization_pending"}), (400, {"error": "slow_down"}), token()]
+    said = {
+        "device_code": "d-1",
+        "user_code": "AB-CD",
+        "verification_uri": "https://auth.example/device",
+        "interval": 2,
+    }
+    device = f"{ISSUER}/device"
+    answers = iter(waits)
+    web = whole(**{SAID: metadata(device_authorization_endpoint=device), device: said, TOKEN: lambda _: next(answers)})
+    assert signed_in(web, grant="device_code").tokens.access == "access-1"
+    assert [(one.url, one.code) for one in web.shown] == [(device, "AB-CD")]
+    assert web.slept == [2, 2, 7]
+    assert web.sent_to(TOKEN)[0]["device_code"] == "d-1"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ((400, {"error": "invalid_scope"}), "invalid_scope"),
+        ({"user_code": "x"}, "no device code"),
+        (
+            {"device_code": "d", "user_code": "x", "verification_uri": "https://a.example", "expires_in": 9},
+            "nobody has typed the code in time",
+        ),
+    ],
+)
+def test_a_code_that_nobody_gets_or_types(said: Any, reason: str) -> None:
+    device = f"{ISSUER}/device"
+    pending = (400, {"error": "authorization_pending"})
+    web = whole(**{SAID: metadata(device_authorization_endpoint=device), device: said, TOKEN: pending})
+    assert reason in refused(web, grant="device_code")
+
+
+def test_a_server_that_knows_no_device_code_is_named() -> None:
+    assert "knows no sign-in by device code" in refused(whole(), grant="device_code", client_id="me")
