@@ -46,7 +46,7 @@ def test_a_path_has_a_cell(client: str, server: str, cell: str) -> None:
 
 @pytest.mark.parametrize(("client", "server"), [(A, D), (E, E)])
 def test_nothing_is_decided_within_an_era(client: str, server: str) -> None:
-    path = Path(client, server, can_ask=False, can_notify=False)
+    path = Path(client, server)
     assert declare_up(RICH, path) == (RICH, ())
     assert declare_down(SERVER, path) == (SERVER, ())
 
@@ -80,12 +80,6 @@ def test_what_a_per_request_server_is_not_told_is_lost() -> None:
     assert pointers(losses) == ["/capabilities/roots/listChanged", "/capabilities/tasks"]
 
 
-def test_a_client_that_cannot_be_reached_is_not_offered() -> None:
-    told, losses = declare_up(RICH, Path(D, E, can_ask=False))
-    assert told == {"experimental": RICH["experimental"], "ofAVendor": RICH["ofAVendor"]}
-    assert "/capabilities/sampling" in pointers(losses)
-
-
 @pytest.mark.parametrize("client", HANDSHAKE_REVISIONS)
 def test_what_a_per_request_server_is_told_is_valid(client: str) -> None:
     meta = {
@@ -112,33 +106,13 @@ def test_a_session_is_opened_with_what_its_client_declares(scope: Any) -> None:
     assert losses == ()
 
 
-def test_a_session_whose_questions_go_nowhere_declares_none() -> None:
-    assert declare_up({"roots": {}, "sampling": {}}, Path(E, D, can_ask=False)).capabilities == {}
-
-
 @pytest.mark.parametrize("path", [Path(D, E), Path(A, E), Path(E, D), Path(E, A)])
 def test_a_client_is_told_what_a_server_can_do(path: Path) -> None:
     assert declare_down(SERVER, path) == (SERVER, ())
 
 
-@pytest.mark.parametrize("path", [Path(D, E, can_notify=False), Path(E, D, can_notify=False)])
-def test_a_client_is_promised_no_notice_that_nobody_brings(path: Path) -> None:
-    told, losses = declare_down({**SERVER, "tools": {"listChanged": False}}, path)
-    assert told == {
-        **SERVER,
-        "prompts": {},
-        "resources": {},
-        "tools": {"listChanged": False},
-    }
-    assert pointers(losses) == [
-        "/capabilities/prompts/listChanged",
-        "/capabilities/resources/listChanged",
-        "/capabilities/resources/subscribe",
-    ]
-
-
 def test_a_capability_that_is_no_object_is_told_as_it_is() -> None:
-    assert declare_down({"tools": 5}, Path(D, E, can_notify=False)) == ({"tools": 5}, ())
+    assert declare_down({"tools": 5}, Path(D, E)) == ({"tools": 5}, ())
 
 
 @pytest.mark.parametrize(

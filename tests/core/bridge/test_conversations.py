@@ -16,16 +16,17 @@ from dragoman.core.bridge.discovery import (
     to_initialize_result,
 )
 from dragoman.core.bridge.headers import check_headers, make_headers
-from dragoman.core.bridge.inputs import FinishCall, InputLoop, Retry
+from dragoman.core.bridge.inputs import Asked, run_rounds
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
 from dragoman.core.bridge.names import OLDER
 from dragoman.core.bridge.parked import Parking
-from dragoman.core.bridge.posing import Asked, Pose
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.seal import Seal
 from dragoman.core.bridge.state import Binding, Keeper, Moment, digest_params
 from dragoman.core.bridge.verdict import Era, judge
+from dragoman.core.routines import Ask, Done, Pose
 from dragoman_spec import HANDSHAKE_REVISIONS
+from tests.core.bridge.stepping import Stepped
 
 E = "2026-07-28"
 WITH_ELICITATION = [
@@ -89,8 +90,7 @@ def test_a_client_with_a_handshake_is_asked_three_times_by_a_per_request_server(
     assert (opened["result"]["serverInfo"], opened["result"]["protocolVersion"]) == (SERVER, revision)
 
     asked = translated(request("tools/call", CALL, revision), revision, E)
-    call = InputLoop("tools/call", stamp(asked["params"], metadata), Asked(revision, params["capabilities"]))
-    sent = request("tools/call", call.params)
+    sent = request("tools/call", stamp(asked["params"], metadata))
     assert read(sent["params"], [E]) == metadata
     check_headers(make_headers(sent), sent)
     for number in "123":
@@ -99,21 +99,23 @@ def test_a_client_with_a_handshake_is_asked_three_times_by_a_per_request_server(
             "inputRequests": {f"q{number}": {"method": "elicitation/create", "params": FORM}},
             "requestState": number,
         }
-        posed = call.take_result(response(wanted, "tools/call", E)["result"])
+        result = response(wanted, "tools/call", E)["result"]
+        if number == "1":
+            client = Asked(revision, params["capabilities"])
+            call = Stepped(run_rounds("tools/call", sent["params"], client, result))
+        posed = call.step(None if number == "1" else result)
         assert isinstance(posed, Pose)
         (question,) = posed.questions.values()
         request(question.method, question.params, revision)
         answered = response(YES, "elicitation/create", revision)
-        retry = call.take_answer(f"q{number}", answered)
-        assert isinstance(retry, Retry)
+        retry = call.step((f"q{number}", answered))
+        assert isinstance(retry, Ask)
         again = request("tools/call", retry.params)
         assert again["params"]["inputResponses"] == {f"q{number}": YES}
         assert again["params"]["requestState"] == number
         assert again["params"]["_meta"] == sent["params"]["_meta"]
-    finished = call.take_result(
-        response(put_identity({"resultType": "complete", **DONE}, SERVER), "tools/call", E)["result"]
-    )
-    assert isinstance(finished, FinishCall)
+    finished = call.step(response(put_identity({"resultType": "complete", **DONE}, SERVER), "tools/call", E)["result"])
+    assert isinstance(finished, Done)
     bare, info = take_identity(finished.result)
     assert info == SERVER
     shown = translated({"jsonrpc": "2.0", "id": 1, "result": bare}, E, revision, "tools/call")

@@ -10,16 +10,14 @@ from hypothesis import strategies as st
 
 from dragoman.core.bridge.annotations import find_mirrored, leave_out_invalid, strip_invalid
 from dragoman.core.bridge.asking import AskedCall, OpenQuestions
-from dragoman.core.bridge.awaiting import TaskWait
 from dragoman.core.bridge.capabilities import Path, declare_down, declare_up
 from dragoman.core.bridge.discovery import read_initialize, to_discover_result, to_initialize_result
 from dragoman.core.bridge.errors import answer_error
 from dragoman.core.bridge.headers import check_arguments, check_headers, make_headers, select_arguments
-from dragoman.core.bridge.inputs import InputLoop
+from dragoman.core.bridge.inputs import Asked, run_rounds, wait_for_task
 from dragoman.core.bridge.listening import ListenStream
 from dragoman.core.bridge.listens import Listens
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
-from dragoman.core.bridge.posing import Asked, Pose
 from dragoman.core.bridge.seal import Seal
 from dragoman.core.bridge.state import Binding, Keeper, digest_params
 from dragoman.core.bridge.strategy import choose_strategy
@@ -33,7 +31,8 @@ from dragoman.core.bridge.tasks import (
 )
 from dragoman.core.bridge.urls import ask_to_visit, refuse_visit
 from dragoman.core.bridge.verdict import judge
-from dragoman.errors import RemoteProtocolError
+from dragoman.core.routines import Ask, Pose, Routine
+from dragoman.errors import ProtocolError, RemoteProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 E = "2026-07-28"
@@ -120,24 +119,38 @@ def test_errors(error: dict[str, Any], method: str, path: Path, declared: dict[s
     ask_to_visit({**error, "code": -32042}, KEEPER, BINDING, declared, 0.0, b"n" * 12)
 
 
+def answer_all(routine: Routine, results: list[Any], answer: dict[str, Any]) -> None:
+    """Step a routine with these results, and this answer to every question, until it ends or they do."""
+    results, posed = list(results), list[str]()
+    value: Any = None
+    with contextlib.suppress(StopIteration, ProtocolError):
+        for _ in range(20):
+            wait = routine.send(value)
+            posed += wait.questions if isinstance(wait, Pose) else ()
+            if isinstance(wait, Pose):
+                value = posed.pop(), {"result": answer}
+            elif isinstance(wait, Ask) and wait.is_awaited:
+                if not results:
+                    return
+                value = results.pop(0)
+            else:
+                value = None
+
+
 @given(st.lists(OBJECTS, max_size=2), st.sampled_from(HANDSHAKE_REVISIONS), OBJECTS, OBJECTS)
 def test_rounds_of_input(
     results: list[Any], revision: str, capabilities: dict[str, Any], answer: dict[str, Any]
 ) -> None:
-    call = InputLoop("tools/call", {"name": "a"}, Asked(revision, capabilities))
-    for result in results:
-        step = call.take_result({"resultType": "input_required", **result})
-        for key in step.questions if isinstance(step, Pose) else ():
-            call.take_answer(key, {"result": answer})
+    wanting = [{"resultType": "input_required", **result} for result in results]
+    client = Asked(revision, capabilities)
+    answer_all(run_rounds("tools/call", {"name": "a"}, client, wanting[0] if wanting else {}), wanting[1:], answer)
 
 
 @given(st.lists(OBJECTS, max_size=2), OBJECTS, st.sampled_from(["working", "input_required", "completed", "failed"]))
 def test_tasks(tasks: list[Any], answer: dict[str, Any], status: str) -> None:
-    wait = TaskWait("t", Asked("2025-11-25", {"elicitation": {}, "roots": {}, "sampling": {}}))
+    client = Asked("2025-11-25", {"elicitation": {}, "roots": {}, "sampling": {}})
+    answer_all(wait_for_task("t", client), [{"status": status, **task} for task in tasks], answer)
     for task in tasks:
-        step = wait.take_task({"status": status, **task})
-        for key in step.questions if isinstance(step, Pose) else ():
-            wait.take_answer(key, {"result": answer})
         to_older_creation(task), take_task(task), read_support(task), read_relation(task), leave_off_relation(task)
 
 

@@ -1,4 +1,4 @@
-"""A per-request server wants input of a client with a handshake: calls as conversations."""
+"""A per-request server wants input of a client with a handshake: calls, and tasks, as conversations."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.inputs import FailCall, FinishCall, InputLoop, Retry
-from dragoman.core.bridge.posing import Asked, Pose, WhenUnaskable
+from dragoman.core.bridge.inputs import Asked, run_rounds, wait_for_task
+from dragoman.core.bridge.questions import Question
+from dragoman.core.routines import Ask, Done, Pose, Sleep, Tell
+from dragoman.errors import ProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS
+from tests.core.bridge.stepping import Stepped
 
 A, B, C, D = HANDSHAKE_REVISIONS
 
@@ -25,11 +28,17 @@ ROOTS = {"method": "roots/list"}
 ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 DONE = {"resultType": "complete", "content": []}
 YES = {"action": "accept", "content": {"name": "x"}}
+WAIT_ON = Pose({})
+GET = Ask("tasks/get", {"taskId": "t1"})
+RELATED = {"_meta": {"io.modelcontextprotocol/related-task": {"taskId": "t1"}}}
 
 
-def loop(revision: str = D, method: str = "tools/call", capabilities: Any = ALL, **more: Any) -> InputLoop:
-    client = {name: more.pop(name) for name in ("can_ask", "roots", "unaskable") if name in more}
-    return InputLoop(method, CALL, Asked(revision, capabilities, **client), **more)
+def call(
+    result: Any, revision: str = D, method: str = "tools/call", capabilities: Any = ALL, roots: Any = None
+) -> tuple[Stepped, Any]:
+    """A call whose first result is this, and its first step."""
+    routine = Stepped(run_rounds(method, CALL, Asked(revision, capabilities, roots), result))
+    return routine, routine.step()
 
 
 def wants(state: str | None = None, **questions: Any) -> dict[str, Any]:
@@ -43,6 +52,10 @@ def answer(result: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 9, "result": result}
 
 
+def retry(**params: Any) -> Ask:
+    return Ask("tools/call", {**CALL, **params})
+
+
 def posed(step: Any) -> list[str]:
     assert isinstance(step, Pose), step
     return list(step.questions)
@@ -50,107 +63,96 @@ def posed(step: Any) -> list[str]:
 
 def failure(step: Any) -> str:
     """The reason that a model reads."""
-    assert isinstance(step, FinishCall), step
+    assert isinstance(step, Done), step
     assert step.result["isError"] is True
     text: str = step.result["content"][0]["text"]
     return text
 
 
-def test_a_complete_result_goes_on_at_once() -> None:
-    assert loop().take_result(DONE) == FinishCall(DONE)
+def test_a_complete_result_is_the_end() -> None:
+    assert call(DONE)[1] == Done(DONE)
 
 
 def test_a_question_is_posed_and_the_call_tried_again() -> None:
-    call = loop()
-    step = call.take_result(wants("st\u2028ate", who=ASK))
-    assert isinstance(step, Pose)
-    assert posed(step) == ["who"]
-    assert step.questions["who"].params == FORM
-    retry = call.take_answer("who", answer(YES))
-    assert retry == Retry({**CALL, "inputResponses": {"who": YES}, "requestState": "st\u2028ate"})
-    assert call.take_answer("who", answer(YES)) is None
-    assert call.take_result(DONE) == FinishCall(DONE)
+    routine, step = call(wants("st\u2028ate", who=ASK))
+    assert step == Pose({"who": Question("elicitation/create", FORM)})
+    assert routine.step(("who", answer(YES))) == retry(inputResponses={"who": YES}, requestState="st\u2028ate")
+    assert routine.step(DONE) == Done(DONE)
 
 
 def test_without_a_state_none_goes_back() -> None:
-    call = loop()
-    call.take_result(wants("s", who=ASK))
-    call.take_answer("who", answer(YES))
-    call.take_result(wants(None, again=ASK))
-    assert call.take_answer("again", answer(YES)) == Retry({**CALL, "inputResponses": {"again": YES}})
+    routine, _ = call(wants("s", who=ASK))
+    routine.step(("who", answer(YES)))
+    routine.step(wants(None, again=ASK))
+    assert routine.step(("again", answer(YES))) == retry(inputResponses={"again": YES})
 
 
 def test_three_rounds_each_carry_their_own_answers() -> None:
-    call = loop()
+    routine, step = call(wants("1", q1=ASK))
     for number in "123":
-        assert posed(call.take_result(wants(number, **{f"q{number}": ASK}))) == [f"q{number}"]
-        retry = call.take_answer(f"q{number}", answer(YES))
-        assert retry == Retry({**CALL, "inputResponses": {f"q{number}": YES}, "requestState": number})
-    assert call.take_result(DONE) == FinishCall(DONE)
+        assert posed(step) == [f"q{number}"]
+        again = routine.step((f"q{number}", answer(YES)))
+        assert again == retry(inputResponses={f"q{number}": YES}, requestState=number)
+        step = routine.step(wants(str(int(number) + 1), **{f"q{int(number) + 1}": ASK}) if number < "3" else DONE)
+    assert step == Done(DONE)
 
 
 @pytest.mark.parametrize("revision", [C, D])
 def test_newer_clients_are_asked_all_at_once(revision: str) -> None:
-    call = loop(revision, capabilities={"elicitation": {}, "roots": {}})
-    assert posed(call.take_result(wants(one=ASK, two=ROOTS))) == ["one", "two"]
-    assert call.take_answer("two", answer({"roots": []})) is None
-    assert call.take_answer("one", answer(YES)) == Retry(
-        {**CALL, "inputResponses": {"one": YES, "two": {"roots": []}}},
-    )
+    routine, step = call(wants(one=ASK, two=ROOTS), revision, capabilities={"elicitation": {}, "roots": {}})
+    assert posed(step) == ["one", "two"]
+    assert routine.step(("two", answer({"roots": []}))) == WAIT_ON
+    assert routine.step(("one", answer(YES))) == retry(inputResponses={"two": {"roots": []}, "one": YES})
 
 
 @pytest.mark.parametrize("revision", [A, B])
 def test_the_first_clients_are_asked_one_by_one(revision: str) -> None:
-    call = loop(revision, capabilities={"sampling": {}, "roots": {}})
-    assert posed(call.take_result(wants(one=SAMPLE, two=ROOTS))) == ["one"]
+    routine, step = call(wants(one=SAMPLE, two=ROOTS), revision, capabilities={"sampling": {}, "roots": {}})
+    assert posed(step) == ["one"]
     sampled = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "a"}}
-    assert posed(call.take_answer("one", answer(sampled))) == ["two"]
-    assert isinstance(call.take_answer("two", answer({"roots": []})), Retry)
+    assert posed(routine.step(("one", answer(sampled)))) == ["two"]
+    assert isinstance(routine.step(("two", answer({"roots": []}))), Ask)
 
 
 def test_what_nobody_asked_is_not_an_answer() -> None:
-    call = loop()
-    call.take_result(wants(who=ASK))
-    assert call.take_answer("other", answer(YES)) is None
-    assert isinstance(call.take_answer("who", answer(YES)), Retry)
+    routine, _ = call(wants(who=ASK))
+    assert routine.step(("other", answer(YES))) == WAIT_ON
+    assert isinstance(routine.step(("who", answer(YES))), Ask)
 
 
 def test_known_roots_are_not_asked_for() -> None:
     roots = [{"uri": "file:///a"}]
-    assert loop(roots=roots).take_result(wants("s", where=ROOTS)) == Retry(
-        {**CALL, "inputResponses": {"where": {"roots": roots}}, "requestState": "s"}
-    )
+    _, step = call(wants("s", where=ROOTS), roots=roots)
+    assert step == retry(inputResponses={"where": {"roots": roots}}, requestState="s")
 
 
 def test_rounds_without_questions_wait_longer_each_time() -> None:
-    call = loop()
-    waits = [call.take_result(wants("s")) for _ in range(3)]
-    assert [step.after_s for step in waits if isinstance(step, Retry)] == [0.25, 0.5, 1.0]
-    assert waits[0] == Retry({**CALL, "requestState": "s"}, 0.25)
+    routine, step = call(wants("s"))
+    for pause_s in (0.25, 0.5, 1.0):
+        assert step == Sleep(pause_s)
+        assert routine.step() == retry(requestState="s")
+        step = routine.step(wants("s"))
+    assert "4 times" in failure(step)
 
 
 def test_a_question_ends_the_waiting() -> None:
-    call = loop()
-    for _ in range(3):
-        call.take_result(wants("s"))
-    call.take_result(wants("s", who=ASK))
-    assert call.take_answer("who", answer(YES)) == Retry({**CALL, "inputResponses": {"who": YES}, "requestState": "s"})
-    assert isinstance(call.take_result(wants("s")), Retry)
-
-
-def test_a_server_that_only_makes_wait_is_given_up() -> None:
-    call = loop()
-    for _ in range(3):
-        call.take_result(wants("s"))
-    assert "4 times" in failure(call.take_result(wants("s")))
+    routine, _ = call(wants("s"))
+    for _ in range(2):
+        routine.step()
+        assert isinstance(routine.step(wants("s")), Sleep)
+    routine.step()
+    assert posed(routine.step(wants("s", who=ASK))) == ["who"]
+    routine.step(("who", answer(YES)))
+    assert routine.step(wants("s")) == Sleep(0.25)
 
 
 def test_a_server_that_asks_for_ever_is_given_up() -> None:
-    call = loop()
+    routine, step = call(wants(who=ASK))
     for _ in range(10):
-        call.take_result(wants(who=ASK))
-        call.take_answer("who", answer(YES))
-    assert "11 times" in failure(call.take_result(wants(who=ASK)))
+        assert posed(step) == ["who"]
+        routine.step(("who", answer(YES)))
+        step = routine.step(wants(who=ASK))
+    assert "11 times" in failure(step)
 
 
 @pytest.mark.parametrize(
@@ -169,102 +171,181 @@ def test_a_server_that_asks_for_ever_is_given_up() -> None:
 def test_what_a_client_cannot_be_asked_fails_the_tool(
     revision: str, capabilities: Any, question: Any, reason: str
 ) -> None:
-    call = loop(revision, capabilities=capabilities)
-    assert reason in failure(call.take_result(wants(who=question)))
+    assert reason in failure(call(wants(who=question), revision, capabilities=capabilities)[1])
 
 
 def test_the_reason_names_the_question() -> None:
-    assert failure(loop(capabilities={}).take_result(wants(who=ASK))) == (
+    assert failure(call(wants(who=ASK), capabilities={})[1]) == (
         "The server asks for input: Who?. It cannot be asked: the client did not declare the capability elicitation."
     )
 
 
 @pytest.mark.parametrize("method", ["prompts/get", "resources/read"])
 def test_what_has_no_failed_result_fails_with_an_error(method: str) -> None:
-    step = loop(method=method, capabilities={}).take_result(wants(who=ASK))
-    assert isinstance(step, FailCall)
+    _, step = call(wants(who=ASK), method=method, capabilities={})
+    assert isinstance(step, ProtocolError)
     assert step.code == -32603
     assert step.data == {"method": method}
 
 
-def test_a_form_may_be_declined_for_the_client() -> None:
-    call = loop(A, capabilities={}, unaskable=WhenUnaskable.DECLINE)
-    assert call.take_result(wants(who=ASK)) == Retry({**CALL, "inputResponses": {"who": {"action": "decline"}}})
-
-
-def test_other_questions_are_not_declined_for_it() -> None:
-    call = loop(A, capabilities={}, unaskable=WhenUnaskable.DECLINE)
-    assert "capability sampling" in failure(call.take_result(wants(who=SAMPLE)))
-
-
-def test_a_client_out_of_reach_is_not_asked() -> None:
-    assert "no request can reach" in failure(loop(can_ask=False).take_result(wants(who=ASK)))
-
-
-def test_a_client_out_of_reach_is_sent_to_a_url_by_an_error() -> None:
-    step = loop(can_ask=False, method="prompts/get").take_result(wants(who=VISIT))
-    assert isinstance(step, FailCall)
-    assert step.code == -32042
-    (asked,) = step.data["elicitations"]
-    assert {**asked, "elicitationId": ""} == {**VISIT["params"], "elicitationId": ""}  # type: ignore[dict-item]
-
-
-@pytest.mark.parametrize(
-    ("revision", "capabilities", "questions"),
-    [(C, ALL, {"a": VISIT}), (D, {"elicitation": {}}, {"a": VISIT}), (D, ALL, {"a": VISIT, "b": ASK})],
-)
-def test_that_error_is_for_clients_that_know_it(revision: str, capabilities: Any, questions: Any) -> None:
-    assert failure(loop(revision, capabilities=capabilities, can_ask=False).take_result(wants(**questions)))
-
-
 def test_a_visited_url_is_told_to_be_complete() -> None:
-    call = loop()
-    step = call.take_result(wants("s", who=VISIT))
-    assert isinstance(step, Pose)
+    routine, step = call(wants("s", who=VISIT))
     name = (step.questions["who"].params or {})["elicitationId"]
-    call.take_answer("who", answer({"action": "accept"}))
-    assert call.take_result(DONE) == FinishCall(DONE, (name,))
+    routine.step(("who", answer({"action": "accept"})))
+    assert routine.step(DONE) == Done(DONE, (name,))
 
 
 def test_a_url_that_nobody_visited_is_not() -> None:
-    call = loop()
-    call.take_result(wants("s", who=VISIT))
-    assert call.take_answer("who", answer({"action": "decline"})) == Retry(
-        {**CALL, "inputResponses": {"who": {"action": "decline"}}, "requestState": "s"}
-    )
-    assert call.take_result(DONE) == FinishCall(DONE)
+    routine, _ = call(wants("s", who=VISIT))
+    said = routine.step(("who", answer({"action": "decline"})))
+    assert said == retry(inputResponses={"who": {"action": "decline"}}, requestState="s")
+    assert routine.step(DONE) == Done(DONE)
 
 
 def test_an_error_of_the_client_ends_the_call() -> None:
-    call = loop()
-    call.take_result(wants(one=ASK, two=ROOTS))
+    routine, _ = call(wants(one=ASK, two=ROOTS))
     error = {"jsonrpc": "2.0", "id": 9, "error": {"code": -1, "message": "not now"}}
-    assert failure(call.take_answer("one", error)) == "The client did not answer elicitation/create: not now (-1)"
-    assert call.take_answer("two", answer({"roots": []})) is None
+    assert failure(routine.step(("one", error))) == "The client did not answer elicitation/create: not now (-1)"
 
 
 def test_an_answer_that_is_none_ends_the_call() -> None:
-    call = loop(A)
-    call.take_result(wants(where=ROOTS))
-    assert "cannot be passed on" in failure(call.take_answer("where", answer({"roots": 5})))
+    routine, _ = call(wants(where=ROOTS), A)
+    assert "cannot be passed on" in failure(routine.step(("where", answer({"roots": 5}))))
 
 
 def test_a_question_that_is_malformed_ends_the_call() -> None:
     params = {"messages": 5, "maxTokens": 5}
-    step = loop(A).take_result(wants(who={"method": "sampling/createMessage", "params": params}))
+    _, step = call(wants(who={"method": "sampling/createMessage", "params": params}), A)
     assert "expected a list" in failure(step)
 
 
 def test_losses_of_an_answer_come_with_the_retry() -> None:
-    call = loop()
-    call.take_result(wants(where=ROOTS))
-    step = call.take_answer("where", answer({"roots": [], "_meta": {"com.example/a": 1}}))
-    assert isinstance(step, Retry)
+    routine, _ = call(wants(where=ROOTS))
+    step = routine.step(("where", answer({"roots": [], "_meta": {"com.example/a": 1}})))
+    assert isinstance(step, Ask)
     assert [loss.pointer for loss in step.losses] == ["/result/_meta"]
 
 
 @pytest.mark.parametrize("result", [{"resultType": "odd"}, {"resultType": "input_required"}])
 def test_a_result_that_is_invalid_is_an_error(result: Any) -> None:
-    step = loop().take_result(result)
-    assert isinstance(step, FailCall)
+    _, step = call(result)
+    assert isinstance(step, ProtocolError)
     assert step.code == -32603
+
+
+@pytest.mark.parametrize(("revision", "several"), [(A, False), (B, False), (C, True), (D, True)])
+def test_clients_take_several_questions_at_once_or_not(revision: str, several: bool) -> None:
+    assert Asked(revision, {}).takes_several is several
+
+
+# A client of 2025-11-25 waits for a task
+
+
+def wait(capabilities: Any = None) -> Stepped:
+    declared = {"elicitation": {"form": {}, "url": {}}, "roots": {}} if capabilities is None else capabilities
+    routine = Stepped(wait_for_task("t1", Asked("2025-11-25", declared)))
+    assert routine.step() == GET
+    return routine
+
+
+def task(status: Any, **more: Any) -> dict[str, Any]:
+    return {"resultType": "complete", "taskId": "t1", "status": status, "ttlMs": None, **more}
+
+
+def asking(**questions: Any) -> dict[str, Any]:
+    return task("input_required", inputRequests=questions)
+
+
+@pytest.mark.parametrize(
+    ("advised", "after_s"),
+    [(5000, 5.0), (None, 1.0), ("5", 1.0), (True, 1.0), (0, 0.1), (-5, 0.1), (1e9, 60.0), (250.5, 0.2505)],
+)
+def test_a_task_at_work_is_asked_for_as_it_advises(advised: Any, after_s: float) -> None:
+    routine = wait()
+    assert routine.step(task("working", pollIntervalMs=advised)) == Sleep(after_s)
+    assert routine.step() == GET
+
+
+def test_a_change_of_the_state_is_told() -> None:
+    routine = wait()
+    for message in ("a", "a"):
+        assert isinstance(routine.step(task("working", statusMessage=message)), Sleep)
+        assert routine.step() == GET
+    told = routine.step(task("working", statusMessage="b"))
+    assert isinstance(told, Tell)
+    assert (told.method, told.params["statusMessage"]) == ("notifications/tasks/status", "b")
+    assert isinstance(routine.step(), Sleep)
+
+
+def test_a_task_that_has_ended_gives_its_result() -> None:
+    assert wait().step(task("completed", result={"content": []})) == Done({"content": []})
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ({"code": 7, "message": "x", "data": [1]}, (7, "x", [1])),
+        ({"code": "7"}, (-32603, "", None)),
+        ({"code": True, "message": "x"}, (-32603, "x", None)),
+    ],
+)
+def test_a_task_that_failed_gives_its_error(error: Any, told: Any) -> None:
+    failed = wait().step(task("failed", error=error))
+    assert isinstance(failed, ProtocolError)
+    assert (failed.code, failed.message, failed.data) == told
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {},
+        task("cancelled"),
+        task("odd"),
+        task(["working"]),
+        task("completed"),
+        task("completed", result=5),
+        task("failed", error="x"),
+        task("input_required"),
+        asking(a=5),
+        asking(a={"method": "tools/call"}),
+        asking(a={"method": "roots/list", "params": []}),
+    ],
+)
+def test_a_task_that_has_no_result_is_an_error(broken: dict[str, Any]) -> None:
+    failed = wait().step(broken)
+    assert isinstance(failed, ProtocolError)
+    assert (failed.code, failed.data) == (-32603, {"taskId": "t1"})
+
+
+def test_a_question_says_which_task_it_is_about_and_is_answered_by_an_update() -> None:
+    routine = wait()
+    assert routine.step(asking(who=ASK)) == Pose({"who": Question("elicitation/create", {**FORM, **RELATED})})
+    update = Ask("tasks/update", {"taskId": "t1", "inputResponses": {"who": YES}})
+    assert routine.step(("who", answer(YES))) == update
+    assert routine.step({}) == GET
+
+
+def test_a_question_is_asked_once_however_often_it_is_seen() -> None:
+    routine = wait()
+    routine.step(asking(who=ASK))
+    routine.step(("who", answer(YES)))
+    routine.step({})
+    assert routine.step(asking(who=ASK)) == Sleep(1.0)
+    routine.step()
+    assert posed(routine.step(asking(who=ASK, where=ROOTS))) == ["where"]
+
+
+def test_a_visit_in_a_task_is_told_to_be_complete_at_the_end() -> None:
+    routine = wait()
+    step: Any = routine.step(asking(go=VISIT))
+    name = (step.questions["go"].params or {})["elicitationId"]
+    routine.step(("go", answer({"action": "accept"})))
+    routine.step({})
+    assert isinstance(routine.step(task("completed", result={})), Tell)
+    assert routine.step() == Done({}, (name,))
+
+
+def test_a_question_that_cannot_be_asked_gives_the_task_up() -> None:
+    routine = wait({})
+    assert routine.step(asking(who=ASK)) == Ask("tasks/cancel", {"taskId": "t1"}, is_awaited=False)
+    assert "did not declare the capability elicitation" in failure(routine.step())

@@ -34,8 +34,6 @@ class Path:
         client: Revision of the client.
         server: Revision of the server.
         scope: Who shares a session of the server; means nothing where the server has none.
-        can_ask: Whether questions of the server reach the client during a call: as requests on its stream, or parked.
-        can_notify: Whether the server's notices outside of calls reach the client: a stream of theirs is held open.
         tasks: Whether tasks are bridged.
         promotes: Whether a call that asks something may become a task where the server has a handshake.
     """
@@ -43,8 +41,6 @@ class Path:
     client: str
     server: str
     scope: Scope = "client"
-    can_ask: bool = True
-    can_notify: bool = True
     tasks: bool = False
     promotes: bool = False
 
@@ -90,7 +86,7 @@ def declare_up(capabilities: Mapping[str, Any], path: Path, *, wants_task: bool 
     for name, value in capabilities.items():
         if name == "extensions":
             told |= _keep_extensions(value, lost)
-        elif _is_named_by_one(name, source, target) or (name in target.asked.values() and not path.can_ask):
+        elif _is_named_by_one(name, source, target):
             lost.append(_lose(name, value))
         else:
             told[name] = _keep_parts(name, value, source, target, lost)
@@ -112,7 +108,6 @@ def declare_down(capabilities: Mapping[str, Any], path: Path) -> Told:
     """
     if path.cell in ("LL", "MM"):
         return Told(dict(capabilities), ())
-    flags = facts(NEWER).server_flags | facts(OLDER).server_flags
     one_sided = facts(NEWER).server_capabilities ^ facts(OLDER).server_capabilities
     tasks = _tell_tasks(capabilities, path)
     told: dict[str, Any] = {}
@@ -121,7 +116,7 @@ def declare_down(capabilities: Mapping[str, Any], path: Path) -> Told:
         if name == "extensions":
             told |= _keep_extensions(value, [] if tasks else lost)
         elif name not in one_sided:
-            told[name] = value if path.can_notify else _keep_promises(name, value, flags, lost)
+            told[name] = value
         elif name != "tasks" or not tasks:
             lost.append(_lose(name, value))
     if "extensions" in tasks:
@@ -178,14 +173,6 @@ def _keep_extensions(value: Any, lost: list[Loss]) -> dict[str, Any]:
         lost.append(_lose(f"extensions/{escape(TASKS_EXTENSION)}", value[TASKS_EXTENSION]))
     kept = {name: settings for name, settings in value.items() if name != TASKS_EXTENSION}
     return {"extensions": kept} if kept else {}
-
-
-def _keep_promises(name: str, value: Any, flags: frozenset[str], lost: list[Loss]) -> Any:
-    if not isinstance(value, dict):
-        return value
-    broken = [flag for flag in value if f"{name}.{flag}" in flags and value[flag]]
-    lost += [_lose(f"{name}/{flag}", value[flag]) for flag in broken]
-    return {flag: setting for flag, setting in value.items() if flag not in broken}
 
 
 def _tell_tasks(capabilities: Mapping[str, Any], path: Path) -> dict[str, Any]:

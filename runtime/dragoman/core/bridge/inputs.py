@@ -1,141 +1,221 @@
-"""A per-request server wants input before it answers; its client has a handshake and is asked by requests.
+"""A per-request server wants input of a client with a handshake, which is asked by requests: as routines.
 
-Lives here: one call of such a client, from the server's first result to the last. Must not: send, wait, or know ids;
-whoever drives it gives each request an id of its own and sleeps as long as it is told. Called by `core.switch`.
+Lives here: the rounds of a call, waiting for a task, and asking the client, which both do. Must not: send or wait:
+whoever steps them does.
 
 Theory of operation. A result that wants input ends the request; the questions in it are posed to the client while its
 own request is still open; their answers go back with the same request under a new id, and with them, unread, the state
-that the server gave (2026-07-28/basic/patterns/mrtr). So a call is a loop of rounds, and a round is: questions out,
-answers in, retry. A round without questions only waits (`core.rounds`). A question that the client cannot be asked ends
-the call with a readable reason: as the failed result of a tool, which a model sees, else as an error.
+that the server gave (2026-07-28/basic/patterns/mrtr). A round without questions only waits (`core.rounds`). A task is
+asked for again and again, as often as it advises. What its server wants to know stands in it until it is answered: so
+each key is asked once ("clients SHOULD deduplicate `inputRequests` keys across consecutive polls", SEP-2663). A
+question that the client cannot be asked ends the call with a readable reason: as the failed result of a tool, which a
+model sees, else as an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.core.bridge.names import URL_ELICITATION_REQUIRED
-from dragoman.core.bridge.posing import Answered, Asked, Pose, Posing
-from dragoman.core.bridge.posing import Step as PosingStep
-from dragoman.core.bridge.results import ResultType, read_type
+from dragoman.core.bridge.questions import Question, Reply, describe, embed_answer, is_question, unembed
+from dragoman.core.bridge.results import COMPLETE, read_type
+from dragoman.core.bridge.tasks import relate, to_older_task
 from dragoman.core.codes import INTERNAL_ERROR
+from dragoman.core.declared import find_missing, read_declared
+from dragoman.core.methods import CALL_TOOL, ELICITATION, ROOTS, TASK_STATUS
 from dragoman.core.rounds import Rounds
-from dragoman.errors import RemoteProtocolError
-from dragoman_spec import Loss
+from dragoman.core.routines import Ask, Done, Pose, Routine, Sleep, Tell
+from dragoman.errors import ProtocolError, TranslationError, Untranslatable
+from dragoman_spec import Loss, facts
+
+DEFAULT_POLL_S: Final = 1.0
+SHORTEST_POLL_S: Final = 0.1
+LONGEST_POLL_S: Final = 60.0
 
 _OF_RETRIES: Final = ("inputResponses", "requestState")
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
-    """Send the request again with these params, after so many seconds; under another id."""
-
-    params: dict[str, Any]
-    after_s: float = 0.0
-    losses: tuple[Loss, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FinishCall:
-    """Answer the client with this result, which is of 2026-07-28; then say that these elicitations are complete."""
-
-    result: Mapping[str, Any]
-    elicitations: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FailCall:
-    """Answer the client with this error."""
-
-    code: int
-    message: str
-    data: Any = None
-
-
-Step = Pose | Retry | FinishCall | FailCall
-
-
-@dataclass(slots=True)
-class InputLoop:
-    """One call.
+class Asked:
+    """The client, as far as questions go.
 
     Attributes:
+        capabilities: As it declared them in `initialize`.
+        roots: Its roots, if they are known and have not changed; they are not asked for again then.
+    """
+
+    revision: str
+    capabilities: Mapping[str, Any]
+    roots: Sequence[Any] | None = None
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether it is asked several questions at once: clients from before elicitation are known not to cope."""
+        return ELICITATION in facts(self.revision).asked
+
+
+class UnanswerableError(Exception):
+    """Something cannot be answered; why, for a model or a person."""
+
+
+def run_rounds(method: str, params: Mapping[str, Any], client: Asked, result: Mapping[str, Any]) -> Routine:
+    """Go on with a call until its result is complete.
+
+    Args:
         method: Of the client's request.
         params: As they went to the server the first time.
         client: Who is asked.
+        result: The server's first.
     """
+    rounds, visited = Rounds(), dict[str, None]()
+    kept = {name: value for name, value in params.items() if name not in _OF_RETRIES}
+    try:
+        while read_type(result, method) is not COMPLETE:
+            requests = result.get("inputRequests") or {}
+            pause_s = rounds.note(bool(requests))
+            if pause_s is None:
+                raise UnanswerableError(f"The server asked for input {rounds.count} times without coming to an end.")
+            responses, losses = yield from ask_client(client, requests, visited)
+            again = {**kept, "inputResponses": responses} if responses else dict(kept)
+            if result.get("requestState") is not None:
+                again["requestState"] = result["requestState"]
+            if pause_s:
+                yield Sleep(pause_s)
+            result = yield Ask(method, again, losses)
+    except UnanswerableError as error:
+        if method != CALL_TOOL:  # a model reads why a tool failed, a program reads an error
+            raise ProtocolError(INTERNAL_ERROR, str(error), {"method": method}) from None
+        result = failed_tool(str(error))
+    return Done(result, tuple(visited))
 
-    method: str
-    params: Mapping[str, Any]
-    client: Asked
-    _rounds: Rounds = field(default_factory=Rounds)
-    _pause_s: float = 0.0
-    _state: str | None = None
-    _posing: Posing = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._posing = Posing(self.client)
-
-    def take_result(self, result: Mapping[str, Any]) -> Step:
-        """Take a result of the server.
-
-        Returns:
-            What to do next.
-        """
+def wait_for_task(task_id: str, client: Asked) -> Routine:
+    """Wait until a task has ended, and give its result; its client hears of each change of the state meanwhile."""
+    seen, visited, told = set[str](), dict[str, None](), None
+    while True:
+        task: Mapping[str, Any] = yield Ask("tasks/get", {"taskId": task_id})
+        state = task.get("status"), task.get("statusMessage")
+        if told is not None and state != told:
+            yield Tell(TASK_STATUS, to_older_task({**task, "taskId": task_id}))
+        told = state
+        requests: Any = {}
+        match task.get("status"):
+            case "completed" if isinstance(task.get("result"), dict):
+                return Done(task["result"], tuple(visited))
+            case "failed" if isinstance(task.get("error"), dict):
+                raise _read_error(task["error"])
+            case "cancelled":
+                raise ProtocolError(INTERNAL_ERROR, "the task was cancelled", {"taskId": task_id})
+            case "input_required":
+                requests = task.get("inputRequests")
+                if not isinstance(requests, dict) or not all(_is_well_formed(asked) for asked in requests.values()):
+                    message = "the server answered tasks/get with questions that are malformed"
+                    raise ProtocolError(INTERNAL_ERROR, message, {"taskId": task_id})
+            case status if status != "working":
+                named = f"the state {str(status)[:40]!r} and without what belongs to it"
+                message = f"the server answered tasks/get with {named}"
+                raise ProtocolError(INTERNAL_ERROR, message, {"taskId": task_id})
+        new = {key: asked for key, asked in requests.items() if key not in seen}
+        if not new:
+            yield Sleep(_read_poll_s(task))
+            continue
+        seen |= new.keys()
         try:
-            kind = read_type(result, self.method)
-        except RemoteProtocolError as error:
-            return FailCall(error.code, error.message, error.data)
-        if kind is ResultType.COMPLETE:
-            return FinishCall(result, self._posing.visited)
-        self._state = result.get("requestState")
-        requests = result.get("inputRequests") or {}
-        pause_s = self._rounds.note(bool(requests))
-        if pause_s is None:
-            return self._give_up(f"The server asked for input {self._rounds.count} times without coming to an end.")
-        self._pause_s = pause_s
-        return self._follow(self._posing.begin(requests))
+            responses, losses = yield from ask_client(client, new, visited, task_id)
+        except UnanswerableError as error:  # nothing would come of the task
+            yield Ask("tasks/cancel", {"taskId": task_id}, is_awaited=False)
+            return Done(failed_tool(str(error)))
+        yield Ask("tasks/update", {"taskId": task_id, "inputResponses": responses}, losses)
 
-    def take_answer(self, key: str, body: Mapping[str, Any]) -> Step | None:
-        """Take the client's answer to a question.
 
-        Args:
-            key: Of the question.
-            body: The JSON-RPC response.
+def ask_client(
+    client: Asked, requests: Mapping[str, Any], visited: dict[str, None], task_id: str | None = None
+) -> Generator[Pose, tuple[str, Mapping[str, Any]], tuple[dict[str, Any], tuple[Loss, ...]]]:
+    """Ask the client everything of one round.
 
-        Returns:
-            What to do next; None while other questions are open, and for what nobody asked.
-        """
-        step = self._posing.take_answer(key, body)
-        return None if step is None else self._follow(step)
+    Args:
+        client: Who is asked.
+        requests: `inputRequests` of the server, each of them well formed.
+        visited: Gets the names of the elicitations by URL that were accepted: the client is to hear when that is done.
+        task_id: The task that it is about, if it is about one.
 
-    def _follow(self, step: PosingStep) -> Step:
-        if isinstance(step, Pose):
-            return step
-        if isinstance(step, Answered):
-            return self._retry(step)
-        if step.urls:
-            message = "The client has to open a URL before this can go on."
-            return FailCall(URL_ELICITATION_REQUIRED, message, {"elicitations": list(step.urls)})
-        return self._give_up(step.reason)
+    Returns:
+        `inputResponses`, and what they cannot carry.
 
-    def _retry(self, answered: Answered) -> Retry:
-        params = {name: value for name, value in self.params.items() if name not in _OF_RETRIES}
-        if answered.responses:
-            params["inputResponses"] = answered.responses
-        if self._state is not None:
-            params["requestState"] = self._state
-        return Retry(params, self._pause_s, answered.losses)
-
-    def _give_up(self, reason: str) -> Step:
-        """End the call: a model reads why a tool failed, a program reads an error."""
-        if self.method == "tools/call":
-            return FinishCall(failed_tool(reason), self._posing.visited)
-        return FailCall(INTERNAL_ERROR, reason, {"method": self.method})
+    Raises:
+        UnanswerableError: One of them cannot be asked, or has no answer.
+    """
+    responses: dict[str, Any] = {}
+    unasked: dict[str, Question] = {}
+    losses: list[Loss] = []
+    for key, embedded in requests.items():
+        if embedded["method"] == ROOTS and client.roots is not None:
+            responses[key] = {"roots": list(client.roots)}
+        else:
+            unasked[key] = _read_question(embedded, client, task_id)
+    while unasked:
+        keys = list(unasked) if client.takes_several else [next(iter(unasked))]
+        waiting = {key: unasked.pop(key) for key in keys}
+        pose = Pose(dict(waiting))
+        while waiting:
+            key, body = yield pose
+            pose = Pose({})
+            if key not in waiting:
+                continue
+            question = waiting.pop(key)
+            answer = _read_answer(question, body, client)
+            responses[key] = answer.result
+            losses += answer.losses
+            elicitation = (question.params or {}).get("elicitationId")
+            if isinstance(elicitation, str) and answer.result.get("action") == "accept":
+                visited[elicitation] = None
+    return responses, tuple(losses)
 
 
 def failed_tool(reason: str) -> dict[str, Any]:
     """Give the result of a tool that failed for this reason."""
     return {"resultType": "complete", "content": [{"type": "text", "text": reason}], "isError": True}
+
+
+def _read_question(embedded: Mapping[str, Any], client: Asked, task_id: str | None) -> Question:
+    declared = read_declared(client.capabilities)
+    missing = find_missing(embedded["method"], embedded.get("params") or {}, declared)
+    try:
+        question = unembed(embedded, client.revision) if missing is None else None
+        reason = f"the client did not declare the capability {missing}."
+    except TranslationError as error:
+        question, reason = None, error.reason if isinstance(error, Untranslatable) else str(error)
+    if question is None:
+        raise UnanswerableError(f"{describe(embedded)}. It cannot be asked: {reason}")
+    return question if task_id is None else question._replace(params=relate(question.params, task_id))
+
+
+def _read_answer(question: Question, body: Mapping[str, Any], client: Asked) -> Reply:
+    method = question.method
+    if "error" in body:
+        error = body["error"]
+        said = f"{str(error.get('message'))[:1000]} ({str(error.get('code'))[:40]})"
+        raise UnanswerableError(f"The client did not answer {method}: {said}")
+    try:
+        return embed_answer(method, body["result"], client.revision)
+    except TranslationError as failure:
+        raise UnanswerableError(f"The client's answer to {method} cannot be passed on: {failure}") from None
+
+
+def _is_well_formed(asked: object) -> bool:
+    return isinstance(asked, dict) and is_question(asked.get("method")) and isinstance(asked.get("params"), dict | None)
+
+
+def _read_error(error: Mapping[str, Any]) -> ProtocolError:
+    code = error.get("code")
+    if isinstance(code, bool) or not isinstance(code, int):
+        code = INTERNAL_ERROR
+    return ProtocolError(code, str(error.get("message", "")), error.get("data"))
+
+
+def _read_poll_s(task: Mapping[str, Any]) -> float:
+    advised = task.get("pollIntervalMs")
+    if isinstance(advised, bool) or not isinstance(advised, int | float):
+        return DEFAULT_POLL_S
+    return min(max(advised / 1000, SHORTEST_POLL_S), LONGEST_POLL_S)

@@ -1,31 +1,29 @@
 """One call of a client with a handshake at a per-request server, from its request to its answer.
 
-Lives here: the rounds of the call, the client's answers to questions in it, and what becomes of an error. Must not:
-translate a request or a result, which crosses as any other (`core.exchange`), or decide what a server may ask
-(`core.bridge.inputs`). Made by `switch`.
+Lives here: stepping the routine of a call that has several rounds, the client's answers to questions in it, and what
+becomes of an error. Must not: translate a request or a result, or decide what a server may ask (`core.bridge.inputs`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dragoman.core.bridge import errors
-from dragoman.core.bridge.inputs import FailCall, FinishCall, InputLoop, Retry, Step
-from dragoman.core.bridge.metadata import take_identity
-from dragoman.core.bridge.posing import Pose
+from dragoman.core.bridge.inputs import run_rounds
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.results import COMPLETE, read_type
 from dragoman.core.calls import Call
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import Lent
-from dragoman.core.envelope import Frame, error_frame, id_of, new_frame, notification_frame
-from dragoman.core.exact_json import decode
-from dragoman.core.methods import ELICITED, LIST_TOOLS, PROGRESS
-from dragoman.core.switch.per_request.posed import PosedQuestions
-from dragoman.errors import RemoteProtocolError
+from dragoman.core.envelope import Frame, notification_frame, request_frame
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.methods import CALL_TOOL, ELICITED, PROGRESS, ROOTS
+from dragoman.core.routines import Ask, Pose, Routine, Sleep, Tell, Wait
+from dragoman.core.switch.tool_headers import PageAsker
+from dragoman.errors import ProtocolError
 
 if TYPE_CHECKING:
     from dragoman.core.switch.per_request.switch import PerRequest
@@ -33,40 +31,53 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.session")
 
 
+class Answers(Protocol):
+    """How a request is answered in the end."""
+
+    def finish(self, call: Call, result: Mapping[str, Any]) -> None:
+        """With a result."""
+
+    def fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None) -> None:
+        """With an error of ours."""
+
+    def pass_error(self, call: Call, error: dict[str, Any]) -> None:
+        """With an error of the server."""
+
+
 class RunningCall:
     """One call.
 
     Args:
         switch: Who made it.
+        answers: How it is answered.
         call: The client's request.
-        params: Of it, in the server's revision, not stamped.
-        wants_task: Whether the client asked for a task.
+        takes_tasks: Whether a task may answer what the server is asked.
+        routine: What it does, where that takes several rounds anyway.
     """
 
     __slots__ = (
-        "_alarm",
-        "_call",
-        "_has_refreshed",
-        "_is_over",
-        "_lent",
-        "_loop",
-        "_params",
-        "_posed",
-        "_progress",
-        "_switch",
-        "_wants_task",
-    )
+        "_alarm", "_answers", "_call", "_has_refreshed", "_is_over", "_lent", "_method", "_params", "_posed",
+        "_progress", "_routine", "_switch", "_takes_tasks", "hears_logs",
+    )  # fmt: skip
 
-    hears_logs = True
-
-    def __init__(self, switch: PerRequest, call: Call, params: dict[str, Any], wants_task: bool = False) -> None:
+    def __init__(
+        self,
+        switch: PerRequest,
+        answers: Answers,
+        call: Call,
+        takes_tasks: bool = False,
+        routine: Routine | None = None,
+    ) -> None:
         self._switch = switch
+        self._answers = answers
         self._call = call
-        self._params = params
-        self._wants_task = wants_task
+        self._takes_tasks = takes_tasks
+        self._routine = routine
+        self.hears_logs = routine is None
+        self._method = call.method
+        self._params: Mapping[str, Any] = {}
         self._lent: Lent | None = None
-        self._loop: InputLoop | None = None
-        self._posed: PosedQuestions | None = None  # made with the first one: few calls are asked about
+        self._posed: dict[bytes, tuple[str, str]] | None = None  # by id: the method and the name within the call
         self._alarm: Alarm | None = None
         self._progress: float | None = None
         self._is_over = False
@@ -77,64 +88,43 @@ class RunningCall:
         """Whose call it is."""
         return self._switch
 
-    def send(self, params: dict[str, Any]) -> None:
-        """Send the request to the server: the first time, or again; not where the call is over meanwhile."""
+    def send(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a request to the server; not where the call is over meanwhile."""
         if self._is_over:
             return
-        self._lent = self._switch.send(self, self._call.method, params, takes_tasks=self._wants_task)
-
-    def start(self) -> None:
-        """Send it the first time."""
-        self.send(self._params)
+        self._method, self._params = method, params
+        self._lent = self._switch.send(self, method, params, takes_tasks=self._takes_tasks)
 
     def cancel(self, reason: str | None) -> None:
         """The client does not wait any more."""
-        self._is_over = True
-        self._stop()
+        self._end("the call that it belongs to was cancelled")
         if self._lent is not None:
             self._switch.edge.withdraw(self._lent, reason)
-        if self._posed is not None:
-            self._posed.withdraw("the call that it belongs to was cancelled")
-
-    def fail(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
-        """Answer the client with an error of ours."""
-        self._end()
-        answer = error_frame(self._call.key, code, message, {"method": self._call.method, **(data or {})})
-        self._switch.front.take_answer(self._call, answer, own=True)
 
     # What the server says
 
     def take_garbled(self, reason: str) -> None:
         """What should have been the answer is not a response."""
         logger.warning("%s fails: the server's answer is not a response: %s", self._call.method, reason)
-        self.fail(INTERNAL_ERROR, f"the server answered with something that is not a response: {reason}")
+        self._fail(INTERNAL_ERROR, f"the server answered with something that is not a response: {reason}")
 
     def take_answer(self, frame: Frame) -> None:
         """The server has answered this round."""
         self._lent = None
         if frame.kind == "error":
-            self._take_error(frame)
+            self._take_error(frame.body["error"])
             return
         result: Mapping[str, Any] = frame.body["result"]
-        if self._wants_task and result.get("resultType") == "task":
+        if self._takes_tasks and self._call.method == CALL_TOOL and result.get("resultType") == "task":
             self._finish(result)
-            return
-        if self._loop is None:
-            try:
-                kind = read_type(result, self._call.method)
-            except RemoteProtocolError as error:
-                logger.warning("%s fails: %s", self._call.method, error.message)
-                self.fail(error.code, error.message, error.data)
-                return
-            if kind is COMPLETE:
-                self._finish(result)
-                return
-            self._loop = InputLoop(self._call.method, self._params, self._switch.client)
-        self._follow(self._loop.take_result(result))
+        elif self._routine is not None:
+            self.step(result)
+        else:
+            self._take_first(result)
 
     def take_notice(self, frame: Frame) -> None:
         """A notification for this call came."""
-        if frame.method == PROGRESS and not self._is_further(frame):
+        if not self.hears_logs or (frame.method == PROGRESS and not self._is_further(frame)):
             return
         stream = None if frame.stream is None and frame.method != PROGRESS else self._call.key
         self._switch.front.take_server(frame._replace(raw=b"", stream=stream))
@@ -147,94 +137,115 @@ class RunningCall:
         self._progress = value
         return True
 
-    def _take_error(self, frame: Frame) -> None:
+    def _take_first(self, result: Mapping[str, Any]) -> None:
+        """Answer with the first result, as most calls do; only one that wants input becomes a routine."""
+        try:
+            if read_type(result, self._method) is COMPLETE:
+                self._finish(result)
+                return
+        except ProtocolError as error:
+            logger.warning("%s fails: %s", self._method, error.message)
+            self._fail(error.code, error.message, error.data)
+            return
+        self._routine = run_rounds(self._method, self._params, self._switch.client, result)
+        self.step(None)
+
+    def _take_error(self, error: dict[str, Any]) -> None:
         told = errors.answer_error(
-            frame.body["error"],
-            self._call.method,
+            error,
+            self._method,
             self._switch.path,
             declared=self._switch.metadata.capabilities,
             has_refreshed=self._has_refreshed,
         )
         match told:
             case errors.Say(code, message, data):
-                self.fail(code, message, data)
+                self._fail(code, message, data)
             case errors.FailTool(result):
                 self._finish(result)
             case errors.Refresh():
                 self._has_refreshed = True
-                self._switch.tools.list(self._switch.ask_page, self.send_again)
+                self._switch.tools.list(self._switch.ask_page, lambda: self.send(self._method, self._params))
             case _:
                 self._end()
-                body = {**frame.body, "id": decode(self._call.key)}
-                answer = Frame(b"", "error", self._call.key, None, body)
-                self._switch.front.take_answer(self._call, answer)
-
-    def send_again(self) -> None:
-        """Send the request once more, as it went last."""
-        self.send(self._params)
+                self._answers.pass_error(self._call, error)
 
     # Rounds
 
-    def _take_reply(self, name: str, body: Mapping[str, Any]) -> None:
-        assert self._loop is not None, "nobody is asked before there is one"
-        step = self._loop.take_answer(name, body)
-        if step is not None:
-            self._follow(step)
+    def step(self, value: object) -> None:
+        """Go on with what the routine has waited for; it begins with nothing."""
+        assert self._routine is not None, "a call of one round has no routine"
+        try:
+            wait = self._routine.send(value)
+        except StopIteration as end:
+            self._finish(end.value.result)
+            for elicitation in end.value.elicitations:
+                self._switch.front.send(notification_frame(ELICITED, {"elicitationId": elicitation}))
+        except ProtocolError as error:
+            self._fail(error.code, error.message, error.data)
+        else:
+            self._follow(wait)
 
-    def _follow(self, step: Step) -> None:
-        match step:
-            case Pose(questions):
-                self._pose(questions)
-            case Retry(params, after_s, losses):
+    def _follow(self, wait: Wait) -> None:
+        match wait:
+            case Ask(method, params, losses, is_awaited):
                 self._switch.report(f"answers to {self._call.method}", losses)
-                self._params = params
-                self._wait(after_s)
-            case FinishCall(result, elicitations):
-                self._finish(result)
-                for elicitation in elicitations:
-                    self._switch.front.send(notification_frame(ELICITED, {"elicitationId": elicitation}))
-            case FailCall(code, message, data):
-                self.fail(code, message, data)
+                if is_awaited:
+                    self.send(method, params)
+                else:
+                    asker = PageAsker(self._switch, lambda _: None)
+                    self._switch.send(asker, method, params, takes_tasks=self._takes_tasks)
+                    self.step(None)
+            case Pose(questions):
+                for name, question in questions.items():
+                    if not self._is_over:  # one before it may have ended the call
+                        self._pose(name, question)
+            case Tell(method, params):
+                self._switch.front.send(notification_frame(method, dict(params)))
+                self.step(None)
+            case Sleep(after_s):
+                self._alarm = Alarm(self._switch.front, self._wake)
+                self._switch.outbox.add(Wake(self._alarm, after_s))
 
-    def _pose(self, questions: Mapping[str, Question]) -> None:
-        if self._posed is None:
-            self._posed = PosedQuestions(self._switch, self._call, self._take_reply)
-        for name, question in questions.items():
-            if not self._is_over:  # one before it may have ended the call
-                self._posed.pose(name, question)
-
-    def _wait(self, after_s: float) -> None:
-        if not after_s:
-            self.send(self._params)
-            return
-        self._alarm = Alarm(self._switch.front, self._expire)
-        self._switch.outbox.add(Wake(self._alarm, after_s))
-
-    def _expire(self) -> None:
+    def _wake(self) -> None:
         self._alarm = None
-        self.send(self._params)
+        self.step(None)
 
-    def _stop(self) -> None:
-        if self._alarm is not None:
-            self._switch.outbox.add(Wake(self._alarm, None))
-            self._alarm = None
+    def _pose(self, name: str, question: Question) -> None:
+        self._switch.report(question.method, question.losses)
+        key = self._switch.next_question(self)
+        if self._posed is None:
+            self._posed = {}
+        self._posed[key] = question.method, name
+        frame = request_frame(key, question.method, question.params or {})
+        if question.params is None:
+            frame = frame._replace(raw=encode_line({"jsonrpc": "2.0", "id": decode(key), "method": question.method}))
+        self._switch.pose(frame._replace(stream=self._call.key))
+
+    def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:
+        """The client has answered a question, or somebody did in its place."""
+        method, name = (self._posed or {}).pop(key, ("", ""))
+        if method == ROOTS:
+            self._switch.note_roots(body.get("result"))
+        if method:
+            self.step((name, body))
 
     # The end
 
     def _finish(self, result: Mapping[str, Any]) -> None:
         self._end()
-        call, switch = self._call, self._switch
-        rest = take_identity(result)[0] if "_meta" in result else result
-        if call.method == LIST_TOOLS:
-            rest = switch.tools.note(rest)
-        body = {"jsonrpc": "2.0", "id": id_of(call.key), "result": rest}
-        switch.front.take_answer(call, new_frame(Frame, (b"", "result", call.key, None, body, None, (), "")))
+        self._answers.finish(self._call, result)
 
-    def _end(self) -> None:
+    def _fail(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
+        self._end()
+        self._answers.fail(self._call, code, message, data)
+
+    def _end(self, reason: str = "the call that it belongs to is over") -> None:
         self._is_over = True
         if self._alarm is not None:
-            self._stop()
-        if self._posed is not None:
-            self._posed.withdraw("the call that it belongs to is over")
-            self._posed = None
+            self._switch.outbox.add(Wake(self._alarm, None))
+            self._alarm = None
+        posed, self._posed = self._posed, None
+        for key in posed or ():
+            self._switch.withdraw(key, reason)
         self._switch.forget(self._call)

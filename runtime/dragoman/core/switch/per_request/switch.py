@@ -16,13 +16,13 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import Path, bridges_tasks
 from dragoman.core.bridge.discovery import read_initialize, to_initialize_result
-from dragoman.core.bridge.metadata import Metadata, spell, stamp_spelled
+from dragoman.core.bridge.inputs import Asked
+from dragoman.core.bridge.metadata import Metadata, spell, stamp_spelled, take_identity
 from dragoman.core.bridge.names import FACTS, OLDER, OLDER_FACTS
-from dragoman.core.bridge.posing import Asked
 from dragoman.core.bridge.questions import embed_answer
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancelled_key, read_reason
@@ -32,12 +32,11 @@ from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.edges.per_request import Asker, Lent, PerRequestEdge
-from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, read_params, result_frame
+from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, id_of, new_frame, read_params, result_frame
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.failures import connection_closed
 from dragoman.core.methods import CALL_TOOL, CANCELLED, INITIALIZED, LIST_TOOLS, PING, PROGRESS, ROOTS, SET_LEVEL
 from dragoman.core.switch.per_request.hearing import ClientNotices
-from dragoman.core.switch.per_request.posed import PosedQuestions
 from dragoman.core.switch.per_request.running import RunningCall
 from dragoman.core.switch.per_request.tasking import METHODS, ClientTasks
 from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
@@ -52,13 +51,6 @@ QUESTION_ID: Final = "dragoman-question-"
 """How the ids of the questions to a client begin: nobody else asks it anything."""
 
 _ROOTS_CHANGED: Final = "notifications/roots/list_changed"
-
-
-class UnderWay(Protocol):
-    """What is done about a request of the client."""
-
-    def cancel(self, reason: str | None) -> None:
-        """The client does not wait any more."""
 
 
 class PerRequest:
@@ -103,8 +95,8 @@ class PerRequest:
         self._say(metadata)
         self._settings = wiring.settings
         self._server_name = (wiring.bridging and wiring.bridging.server) or "server"
-        self._running: dict[bytes, UnderWay] = {}
-        self._posed: dict[bytes, PosedQuestions] = {}
+        self._running: dict[bytes, RunningCall] = {}
+        self._posed: dict[bytes, RunningCall] = {}
         self._questions = 0
         self.tools = ToolHeaders(sends=edge.upstream.takes_headers, hears=False)
         self._client = Asked(greeting.revision, greeting.capabilities)
@@ -177,11 +169,11 @@ class PerRequest:
             self._tasks.take_request(call, params)
         elif call.method not in self.own:
             wants_task = call.method == CALL_TOOL and call.translate is not None
-            running = self._running[call.key] = RunningCall(self, call, params, wants_task)
+            running = self._running[call.key] = RunningCall(self, self, call, wants_task)
             if self.tools.needs_list(call.method, params):
-                self.tools.list(self.ask_page, running.start)
+                self.tools.list(self.ask_page, lambda: running.send(call.method, params))
             else:
-                running.send(params)
+                running.send(call.method, params)
         elif call.method == SET_LEVEL:
             self.front.take_answer(call, self._set_level(call, params), own=True)
         elif call.method == PING:
@@ -225,11 +217,11 @@ class PerRequest:
         """Ask for a page of the list of tools."""
         self.send(PageAsker(self, take), LIST_TOOLS, params)
 
-    def hold(self, call: Call, running: UnderWay) -> None:
+    def hold(self, call: Call, running: RunningCall) -> None:
         """Take note of what is done about a request, in case that its client cancels it."""
         self._running[call.key] = running
 
-    def next_question(self, posed: PosedQuestions) -> bytes:
+    def next_question(self, posed: RunningCall) -> bytes:
         """Give an id for a question to the client."""
         self._questions += 1
         key = encode(f"{QUESTION_ID}{self._questions}")
@@ -251,6 +243,26 @@ class PerRequest:
     def forget(self, call: Call) -> None:
         """Take note that a call is over."""
         self._running.pop(call.key, None)
+
+    # How a call is answered
+
+    def finish(self, call: Call, result: Mapping[str, Any]) -> None:
+        """With a result of the server."""
+        rest = take_identity(result)[0] if "_meta" in result else result
+        if call.method == LIST_TOOLS:
+            rest = self.tools.note(rest)
+        body = {"jsonrpc": "2.0", "id": id_of(call.key), "result": rest}
+        self.front.take_answer(call, new_frame(Frame, (b"", "result", call.key, None, body, None, (), "")))
+
+    def fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None) -> None:
+        """With an error of ours."""
+        answer = error_frame(call.key, code, message, {"method": call.method, **(data or {})})
+        self.front.take_answer(call, answer, own=True)
+
+    def pass_error(self, call: Call, error: dict[str, Any]) -> None:
+        """With an error of the server."""
+        body = {"jsonrpc": "2.0", "id": decode(call.key), "error": error}
+        self.front.take_answer(call, Frame(b"", "error", call.key, None, body))
 
     def note_roots(self, result: object) -> None:
         """Take note of the client's roots, if it is going to say when they change."""

@@ -1,7 +1,7 @@
 """Tasks of a client of 2025-11-25 at a per-request server that has the tasks extension.
 
 Lives here: the requests of the client about tasks, its calls that ask for one, and the tasks that it knows. Must not:
-decide what is polled when (`bridge.awaiting`). Made by `switch` where client and server both have tasks.
+decide what is polled when (`bridge.inputs`). Made by `switch` where client and server both have tasks.
 
 Theory of operation. There, a client asks for a task with the call and may; here, a server makes one if it likes, for
 clients that take them. So the server is told that this one takes tasks with the calls that ask for one, and with no
@@ -13,10 +13,10 @@ it, and in no other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from dragoman.core.bridge import errors
+from dragoman.core.bridge.inputs import wait_for_task
 from dragoman.core.bridge.metadata import take_identity
 from dragoman.core.bridge.tasks import (
     offer_tasks,
@@ -33,8 +33,10 @@ from dragoman.core.edges.behind import Reads
 from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame, rewrite
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.methods import CALL_TOOL, LIST_TOOLS
-from dragoman.core.switch.per_request.waiting import Inquiry, WaitingCall
+from dragoman.core.routines import Ask, Done, Routine
+from dragoman.core.switch.per_request.running import RunningCall
 from dragoman.core.wiring import Bridging, Wiring
+from dragoman.errors import ProtocolError
 
 if TYPE_CHECKING:
     from dragoman.core.switch.per_request.switch import PerRequest
@@ -149,78 +151,58 @@ class ClientTasks:
         """Take a request of the client about a task."""
         task_id = params.get("taskId")
         if not isinstance(task_id, str) or task_id not in self._known:
-            self._fail(call, INVALID_PARAMS, "there is no such task in this session", {"pointer": "/params/taskId"})
+            self._refuse(call, "there is no such task in this session", {"pointer": "/params/taskId"})
             return
         own = self._known[task_id]
         if own is not None:
             self._answer_own(call, own.task, own.result)
-        elif call.method == "tasks/get":
-            self._ask(call, "tasks/get", task_id, self._answer_task)
-        elif call.method == "tasks/cancel":
-            self._ask(call, "tasks/cancel", task_id, self._look_again)
-        else:
-            waiting = WaitingCall(self._switch, self, call, task_id)
-            self._switch.hold(call, waiting)
-            waiting.poll()
+            return
+        routines = {"tasks/get": self._get, "tasks/cancel": self._cancel, "tasks/result": self._wait}
+        running = RunningCall(self._switch, self, call, takes_tasks=True, routine=routines[call.method](task_id))
+        self._switch.hold(call, running)
+        running.step(None)
+
+    def _get(self, task_id: str) -> Routine:
+        task = yield Ask("tasks/get", {"taskId": task_id})
+        return Done(to_older_task({**task, "taskId": task_id}))
+
+    def _cancel(self, task_id: str) -> Routine:
+        """A cancellation is only acknowledged there; here its answer says what has become of the task."""
+        yield Ask("tasks/cancel", {"taskId": task_id})
+        return (yield from self._get(task_id))
+
+    def _wait(self, task_id: str) -> Routine:
+        result, elicitations = yield from wait_for_task(task_id, self._switch.client)
+        frame = Frame(b"", "result", b"0", None, {"jsonrpc": "2.0", "id": 0, "result": take_identity(result)[0]})
+        adapted = self._downward.adapt(frame, CALL_TOOL)
+        if isinstance(adapted, Refusal):
+            raise ProtocolError(adapted.code, adapted.message, adapted.data)
+        return Done(relate(decoded(adapted or frame).body["result"], task_id), elicitations)
 
     def _answer_own(self, call: Call, task: dict[str, Any], result: dict[str, Any]) -> None:
         if call.method == "tasks/get":
-            self.answer(call, task)
+            self.finish(call, task)
         elif call.method == "tasks/result":
-            self.answer(call, relate(result, task["taskId"]))
+            self.finish(call, relate(result, task["taskId"]))
         else:
-            self._fail(call, INVALID_PARAMS, f"the task has ended: it is {task['status']}", {"taskId": task["taskId"]})
-
-    def _ask(self, call: Call, method: str, task_id: str, then: Callable[[Call, str, Frame], None]) -> None:
-        inquiry = Inquiry(self._switch, lambda answer: then(call, task_id, answer))
-        self._switch.hold(call, inquiry)
-        inquiry.ask(method, {"taskId": task_id})
-
-    def _answer_task(self, call: Call, task_id: str, answer: Frame) -> None:
-        if answer.kind == "error":
-            self.answer_error(call, answer)
-        else:
-            self.answer(call, to_older_task({**answer.body["result"], "taskId": task_id}))
-
-    def _look_again(self, call: Call, task_id: str, answer: Frame) -> None:
-        """A cancellation is only acknowledged there; here its answer says what has become of the task."""
-        if answer.kind == "error":
-            self.answer_error(call, answer)
-        else:
-            self._ask(call, "tasks/get", task_id, self._answer_task)
+            self._refuse(call, f"the task has ended: it is {task['status']}", {"taskId": task["taskId"]})
 
     # Answers
 
-    def answer(self, call: Call, result: dict[str, Any]) -> None:
-        """Answer a request with a result in the form of the client."""
-        self._switch.forget(call)
+    def finish(self, call: Call, result: Mapping[str, Any]) -> None:
+        """With a result in the form of the client."""
         self._switch.front.take_answer(call, result_frame(call.key, result), own=True)
 
-    def answer_result(self, call: Call, task_id: str, result: Mapping[str, Any]) -> None:
-        """Answer `tasks/result` with the result of a tool, in the form of the server."""
-        rest, _ = take_identity(result)
-        body = {"jsonrpc": "2.0", "id": decode(call.key), "result": rest}
-        frame = Frame(b"", "result", call.key, None, body)
+    def pass_error(self, call: Call, error: dict[str, Any]) -> None:
+        """With an error of the server."""
+        frame = Frame(b"", "error", call.key, None, {"jsonrpc": "2.0", "id": decode(call.key), "error": error})
         adapted = self._downward.adapt(frame, CALL_TOOL)
-        if isinstance(adapted, Refusal):
-            self._fail(call, adapted.code, adapted.message, adapted.data)
-        else:
-            self.answer(call, relate(decoded(adapted or frame).body["result"], task_id))
-
-    def answer_error(self, call: Call, frame: Frame) -> None:
-        """Answer a request with an error of the server."""
-        path, declared = self._switch.path, self._switch.metadata.capabilities
-        told = errors.answer_error(frame.body["error"], call.method, path, declared=declared, has_refreshed=True)
-        if isinstance(told, errors.Say):
-            self._fail(call, told.code, told.message, told.data)
-            return
-        body = {"jsonrpc": "2.0", "id": decode(call.key), "error": frame.body["error"]}
-        error = Frame(b"", "error", call.key, None, body)
-        adapted = self._downward.adapt(error, CALL_TOOL)
-        answer = adapted if isinstance(adapted, Frame) else error
-        self._switch.forget(call)
+        answer = adapted if isinstance(adapted, Frame) else frame
         self._switch.front.take_answer(call, rewrite(answer, decoded(answer).body), own=True)
 
-    def _fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
-        self._switch.forget(call)
-        self._switch.front.take_answer(call, error_frame(call.key, code, message, data or None), own=True)
+    def fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None) -> None:
+        """With an error in the form of the server, such as that of a task."""
+        self.pass_error(call, {"code": code, "message": message} | ({"data": data} if data else {}))
+
+    def _refuse(self, call: Call, message: str, data: dict[str, Any]) -> None:
+        self._switch.front.take_answer(call, error_frame(call.key, INVALID_PARAMS, message, data), own=True)
