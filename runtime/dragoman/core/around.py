@@ -39,7 +39,7 @@ C = TypeVar("C", bound=Waits)
 C_contra = TypeVar("C_contra", bound=Waits, contravariant=True)
 
 
-class Table(Protocol[C_contra]):
+class CallTable(Protocol[C_contra]):
     """Who knows which requests wait; middleware has them from there, and gives them back."""
 
     @property
@@ -95,7 +95,7 @@ class Around(Generic[C]):
 
     __slots__ = ("_deferrals", "_front", "_outbox", "table")
 
-    def __init__(self, front: FrontEdge, table: Table[C], outbox: Outbox) -> None:
+    def __init__(self, front: FrontEdge, table: CallTable[C], outbox: Outbox) -> None:
         self._front = front
         self.table = table
         self._outbox = outbox

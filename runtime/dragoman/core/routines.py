@@ -44,7 +44,7 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
-class Sleep:
+class Pause:
     """Go on after so many seconds."""
 
     after_s: float
@@ -57,7 +57,7 @@ class Done(NamedTuple):
     elicitations: tuple[str, ...] = ()
 
 
-Wait = Ask | Pose | Tell | Sleep
+Wait = Ask | Pose | Tell | Pause
 
 Routine = Generator[Wait, Any, Done]
 """Raises a ProtocolError where the client gets that error."""

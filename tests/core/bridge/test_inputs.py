@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.core.bridge.inputs import Asked, run_rounds, wait_for_task
 from dragoman.core.bridge.questions import Question
-from dragoman.core.routines import Ask, Done, Pose, Sleep, Tell
+from dragoman.core.routines import Ask, Done, Pause, Pose, Tell
 from dragoman.errors import ProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.core.bridge.stepping import Stepped
@@ -129,7 +129,7 @@ def test_known_roots_are_not_asked_for() -> None:
 def test_rounds_without_questions_wait_longer_each_time() -> None:
     routine, step = call(wants("s"))
     for pause_s in (0.25, 0.5, 1.0):
-        assert step == Sleep(pause_s)
+        assert step == Pause(pause_s)
         assert routine.step() == retry(requestState="s")
         step = routine.step(wants("s"))
     assert "4 times" in failure(step)
@@ -139,11 +139,11 @@ def test_a_question_ends_the_waiting() -> None:
     routine, _ = call(wants("s"))
     for _ in range(2):
         routine.step()
-        assert isinstance(routine.step(wants("s")), Sleep)
+        assert isinstance(routine.step(wants("s")), Pause)
     routine.step()
     assert posed(routine.step(wants("s", who=ASK))) == ["who"]
     routine.step(("who", answer(YES)))
-    assert routine.step(wants("s")) == Sleep(0.25)
+    assert routine.step(wants("s")) == Pause(0.25)
 
 
 def test_a_server_that_asks_for_ever_is_given_up() -> None:
@@ -262,19 +262,19 @@ def asking(**questions: Any) -> dict[str, Any]:
 )
 def test_a_task_at_work_is_asked_for_as_it_advises(advised: Any, after_s: float) -> None:
     routine = wait()
-    assert routine.step(task("working", pollIntervalMs=advised)) == Sleep(after_s)
+    assert routine.step(task("working", pollIntervalMs=advised)) == Pause(after_s)
     assert routine.step() == GET
 
 
 def test_a_change_of_the_state_is_told() -> None:
     routine = wait()
     for message in ("a", "a"):
-        assert isinstance(routine.step(task("working", statusMessage=message)), Sleep)
+        assert isinstance(routine.step(task("working", statusMessage=message)), Pause)
         assert routine.step() == GET
     told = routine.step(task("working", statusMessage="b"))
     assert isinstance(told, Tell)
     assert (told.method, told.params["statusMessage"]) == ("notifications/tasks/status", "b")
-    assert isinstance(routine.step(), Sleep)
+    assert isinstance(routine.step(), Pause)
 
 
 def test_a_task_that_has_ended_gives_its_result() -> None:
@@ -330,7 +330,7 @@ def test_a_question_is_asked_once_however_often_it_is_seen() -> None:
     routine.step(asking(who=ASK))
     routine.step(("who", answer(YES)))
     routine.step({})
-    assert routine.step(asking(who=ASK)) == Sleep(1.0)
+    assert routine.step(asking(who=ASK)) == Pause(1.0)
     routine.step()
     assert posed(routine.step(asking(who=ASK, where=ROOTS))) == ["where"]
 

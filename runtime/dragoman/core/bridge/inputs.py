@@ -25,7 +25,7 @@ from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.declared import find_missing, read_declared
 from dragoman.core.methods import CALL_TOOL, ELICITATION, ROOTS, TASK_STATUS
 from dragoman.core.rounds import Rounds
-from dragoman.core.routines import Ask, Done, Pose, Routine, Sleep, Tell
+from dragoman.core.routines import Ask, Done, Pause, Pose, Routine, Tell
 from dragoman.errors import ProtocolError, TranslationError, Untranslatable
 from dragoman_spec import Loss, facts
 
@@ -81,7 +81,7 @@ def run_rounds(method: str, params: Mapping[str, Any], client: Asked, result: Ma
             if result.get("requestState") is not None:
                 again["requestState"] = result["requestState"]
             if pause_s:
-                yield Sleep(pause_s)
+                yield Pause(pause_s)
             result = yield Ask(method, again, losses)
     except UnanswerableError as error:
         if method != CALL_TOOL:  # a model reads why a tool failed, a program reads an error
@@ -118,7 +118,7 @@ def wait_for_task(task_id: str, client: Asked) -> Routine:
                 raise ProtocolError(INTERNAL_ERROR, message, {"taskId": task_id})
         new = {key: asked for key, asked in requests.items() if key not in seen}
         if not new:
-            yield Sleep(_read_poll_s(task))
+            yield Pause(_read_poll_s(task))
             continue
         seen |= new.keys()
         try:

@@ -21,7 +21,7 @@ from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, notification_frame, request_frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CALL_TOOL, ELICITED, PROGRESS, ROOTS
-from dragoman.core.routines import Ask, Pose, Routine, Sleep, Tell, Wait
+from dragoman.core.routines import Ask, Pause, Pose, Routine, Tell, Wait
 from dragoman.core.switch.tool_headers import PageAsker
 from dragoman.errors import ProtocolError
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.session")
 
 
-class Answers(Protocol):
+class Responder(Protocol):
     """How a request is answered in the end."""
 
     def finish(self, call: Call, result: Mapping[str, Any]) -> None:
@@ -63,7 +63,7 @@ class RunningCall:
     def __init__(
         self,
         switch: PerRequest,
-        answers: Answers,
+        answers: Responder,
         call: Call,
         takes_tasks: bool = False,
         routine: Routine | None = None,
@@ -203,7 +203,7 @@ class RunningCall:
             case Tell(method, params):
                 self._switch.front.send(notification_frame(method, dict(params)))
                 self.step(None)
-            case Sleep(after_s):
+            case Pause(after_s):
                 self._alarm = Alarm(self._switch.front, self._wake)
                 self._switch.outbox.add(Wake(self._alarm, after_s))
 
