@@ -6,16 +6,16 @@ is done (`dragoman.client`, whose methods have these names). Called by `regen`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import jinja2
 
-from codegen.model import Spec
+from codegen.facts import Source
 from codegen.names import module_name
 from codegen.normalise import Normalised
-from codegen.protocol import MethodEntry, method_entries, read_prose
+from codegen.protocol import MethodEntry
 
 TEMPLATES = Path(__file__).parent / "templates" / "dragoman_spec"
 HANDSHAKE: Final = "handshake"
@@ -73,15 +73,11 @@ WITHOUT_PARAMS: Final = frozenset({"roots/list"})
 """What is asked without params that say anything."""
 
 
-def render_clients(
-    specs: Sequence[Spec], schemas: Sequence[Normalised], eras: Mapping[str, str], notice: str
-) -> dict[str, str]:
+def render_clients(sources: Sequence[Source], notice: str) -> dict[str, str]:
     """Render the clients of all revisions.
 
     Args:
-        specs: The loaded schemas, oldest first.
-        schemas: The same revisions in normal form.
-        eras: The era of each revision.
+        sources: What is known of each revision, oldest first.
         notice: The first line of each file.
 
     Returns:
@@ -90,18 +86,17 @@ def render_clients(
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, keep_trailing_newline=True
     )
-    prose = read_prose()
     output: dict[str, str] = {}
     entries: list[dict[str, Any]] = []
     asked: dict[str, MethodEntry] = {}
-    for spec, schema in zip(specs, schemas, strict=True):
-        methods = {entry.name: entry for entry in method_entries(spec, schema, prose)}
-        has_handshake = eras[spec.revision] == HANDSHAKE
+    for source in sources:
+        schema, methods = source.schema, {entry.name: entry for entry in source.methods}
+        has_handshake = source.era == HANDSHAKE
         asked |= {method: methods[method] for _, method in HANDLERS if method in methods}
-        module = module_name(spec.revision)
+        module = module_name(source.revision)
         output[f"dragoman_spec/{module}/client.py"] = environment.get_template("client.py.jinja").render(
             notice=notice,
-            revision=spec.revision,
+            revision=source.revision,
             module=module,
             lists=LISTS,
             calls=CALLS,
@@ -121,7 +116,7 @@ def render_clients(
             for name, method in HANDLERS
             if method in (methods if has_handshake else asked)
         ]
-        entry = {"literal": spec.revision, "module": module, "handlers": handlers, "has_handshake": has_handshake}
+        entry = {"literal": source.revision, "module": module, "handlers": handlers, "has_handshake": has_handshake}
         entries.append(entry)
     modules = [entry["module"] for entry in entries]
     entries += [{**newest, "literal": "any"} for newest in entries[-1:]]

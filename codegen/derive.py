@@ -19,7 +19,7 @@ from codegen.moves import arranged, left_and_come, most_like
 from codegen.names import path_of, snake
 from codegen.overlay import NO_INSTEAD, Change, Decision, Instead, Overlay
 from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
-from codegen.protocol import read_roles
+from codegen.protocol import CAPABILITIES, REVISION
 from codegen.rulings import check_arguments, check_copy, check_factor, check_other, check_verb
 from codegen.sites import Parts, Site
 from codegen.type_facts import fits, json_type, words, words_all
@@ -158,7 +158,7 @@ class Derivation:
         self._known(source, target, site, names, parts)
         self._new(source, target, site, names, parts)
         guarded = (self.profile == "strict" or self.direction == "down") and isinstance(source.extra, Anything)
-        declares = re.split(r"[.\[{]", site.at, maxsplit=1)[0] in read_roles().capabilities.values()
+        declares = re.split(r"[.\[{]", site.at, maxsplit=1)[0] in CAPABILITIES.values()
         lost = (*parts.drops, *parts.guards)
         asked = self.overlay, self.direction, self.source, site.at, source
         node = ObjectNode(
@@ -215,7 +215,7 @@ class Derivation:
 
     def _names_revision(self, name: str, member: Field) -> bool:
         """Whether a field has to say which revision a frame is of."""
-        says = name.rpartition("/")[2] == read_roles().revision and member.required
+        says = name.rpartition("/")[2] == REVISION and member.required
         return says and member.type == Scalar(frozenset({"string"}))
 
     def _ask_moved(self, old: str, source: Object, target: Object, site: Site, asked: set[str]) -> None:

@@ -1,161 +1,154 @@
-"""The entries of `data/protocol.toml` that `facts` needs: what may stand in each table, and for which revisions.
+"""What overlays say of a revision that no schema shows: what may stand in each table, and for which revisions it holds.
 
-Lives here: reading them, and refusing what no table has room for. Must not live here: what follows from them (`facts`),
-or the tables that `methods.py` and the models are made from (`protocol`). Called by `facts`.
+An entry holds from the revision of its overlay on. A newer one about the same thing takes its place, a `[[gone]]` ends
+it. What follows from the entries is in `protocol` and `facts`.
 """
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from codegen.errors import UnusedDecision
 from codegen.pins import ERAS
-from codegen.protocol import DATA
-
-REVISION = re.compile(r"\d{4}-\d\d-\d\d")
-ELSEWHERE = frozenset({"roles", "capability", "error_code", "fill"})
-"""The tables of `protocol`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What an entry of one table says.
+    """What an entry of one table says; `key` says what it is about, and is empty where a revision has one at most.
 
-    `one` is the key by which a revision has no more than one entry; empty, where it has no more than one at all, and
-    None, where it may have any number.
+    Where `key` names a list, the entry is about each of its members.
     """
 
+    key: str
     required: Mapping[str, type]
     optional: Mapping[str, type]
     choices: Mapping[str, Sequence[str]]
-    one: str | None = None
 
 
-def _table(required: str, optional: str = "", one: str | None = None, **choices: Sequence[str]) -> Table:
-    kinds = {"text": str, "list": list, "number": int, "truth": bool, "table": dict}
+def _table(key: str, required: str, optional: str = "", **choices: Sequence[str]) -> Table:
+    kinds = {"text": str, "list": list, "number": int, "truth": bool, "table": dict, "any": object}
     wanted, others = (
-        {key: kinds[kind] for key, _, kind in (part.partition(":") for part in keys.split())}
-        for keys in (required, optional)
+        {name: kinds[kind] for name, _, kind in (part.partition(":") for part in names.split())}
+        for names in (required, optional)
     )
-    return Table(wanted, others, choices, one)
+    return Table(key, wanted, others, choices)
 
 
 TABLES: Mapping[str, Table] = {
-    "transport": _table("name:text", one="name", name=("stdio", "http+sse", "streamable-http")),
-    "http_method": _table("name:text", one="name"),
+    "capability": _table("method", "method:text capability:text"),
+    "error_code": _table("code", "code:number name:text"),
+    "fill": _table("at", "at:text value:any"),
+    "transport": _table("name", "name:text", name=("stdio", "http+sse", "streamable-http")),
+    "http_method": _table("name", "name:text"),
     "authorization": _table(
-        "name:text", one="name", name=("default-endpoints", "resource-indicator", "announced-pkce", "same-issuer")
+        "name", "name:text", name=("default-endpoints", "resource-indicator", "announced-pkce", "same-issuer")
     ),
     "header": _table(
+        "carries",
         "name:text carries:text",
         "members:table annotation:text is_encoded:truth",
-        one="carries",
         carries=("session", "revision", "event", "method", "name", "argument"),
     ),
-    "trait": _table("name:text", one="name", name=("polls",)),
-    "lifecycle": _table("part:text method:text", one="part", part=("open", "opened", "discover")),
-    "local": _table("methods:list"),
-    "log_levels": _table("order:list", one=""),
-    "quiet": _table("methods:list"),
-    "impersonal": _table("methods:list"),
-    "unshared": _table("capability:text", one="capability"),
-    "part": _table("capability:text method:text member:text", "value:text is_default:truth", one="capability"),
-    "meta": _table("key:text on:list", one="key", on=("request", "result", "notification")),
-    "http_status": _table("code:number status:number", one="code"),
-    "meta_refusal": _table("code:number status:number", one=""),
-    "subscription": _table("member:text method:text", one="member"),
+    "trait": _table("name", "name:text", name=("polls",)),
+    "lifecycle": _table("part", "part:text method:text", part=("open", "opened", "discover")),
+    "local": _table("methods", "methods:list"),
+    "log_levels": _table("", "order:list"),
+    "quiet": _table("methods", "methods:list"),
+    "impersonal": _table("methods", "methods:list"),
+    "unshared": _table("capability", "capability:text"),
+    "part": _table("capability", "capability:text method:text member:text", "value:text is_default:truth"),
+    "meta": _table("key", "key:text on:list", on=("request", "result", "notification")),
+    "http_status": _table("code", "code:number status:number"),
+    "meta_refusal": _table("", "code:number status:number"),
+    "subscription": _table("member", "member:text method:text"),
 }
-BOUNDS = {"since": str, "until": str, "era": str}
+GONE = "gone"
+ALWAYS = {"era": str, "reason": str}
+
+Said: TypeAlias = Mapping[str, Mapping[Any, Mapping[str, Any]]]
+"""What holds for one revision: what an entry says, by its table and by what it is about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry: its table, its place there from 1, and what it says."""
+    """One entry: the overlay it stands in, its revision, its table, and what it says."""
 
+    overlay: str
+    revision: str
     table: str
-    place: int
     says: Mapping[str, Any]
 
     @property
-    def label(self) -> str:
-        """How an error calls it: by the first thing that it says."""
-        said = self.says.get(next(iter(TABLES[self.table].required)), "")
-        return f"{self.table} {', '.join(map(str, said)) if isinstance(said, list) else said}"
-
-    def applies(self, revision: str, era: str) -> bool:
-        """Whether it is for a revision."""
-        says = self.says
-        dated = bool(says.get("since", revision) <= revision <= says.get("until", revision))
-        return dated and says.get("era", era) == era
+    def about(self) -> list[Any]:
+        """What it is about; two entries of a revision are not about the same."""
+        found = self.says.get(TABLES[self.table].key, "")
+        return found if isinstance(found, list) else [found]
 
     def refused(self, reason: str) -> UnusedDecision:
         """The error that tells whoever wrote the entry what is wrong with it."""
-        return UnusedDecision(f"codegen/data/{DATA.name}", self.label, reason)
+        found = self.says.get(next(iter(TABLES[self.table].required)), "") if self.table != GONE else ""
+        label = f"{self.table} {', '.join(map(str, found)) if isinstance(found, list) else found}"
+        return UnusedDecision(self.overlay, label.strip(), reason)
 
 
-def read_entries(path: Path = DATA) -> tuple[Entry, ...]:
-    """Read and check the entries.
-
-    Raises:
-        UnusedDecision: The file has a table that is nobody's, or an entry says too little, too much, or nonsense.
-    """
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    unknown = sorted(tables.keys() - TABLES.keys() - ELSEWHERE)
-    if unknown:
-        known = ", ".join(sorted({*TABLES, *ELSEWHERE}))
-        raise UnusedDecision(f"codegen/data/{path.name}", unknown[0], f"no such table; there are {known}")
-    return entries_of(tables)
-
-
-def entries_of(tables: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """Check the entries of tables that are read already.
+def entries_of(overlay: str, revision: str, tables: Mapping[str, Any]) -> list[Entry]:
+    """Check the entries of one overlay's tables.
 
     Raises:
-        UnusedDecision: One says too little, too much, or nonsense.
+        UnusedDecision: One says too little, too much, or nonsense, or two say something about the same.
     """
-    entries = tuple(
-        Entry(table, place, says) for table in TABLES for place, says in enumerate(tables.get(table, ()), 1)
-    )
+    entries = [Entry(overlay, revision, table, says) for table in (GONE, *TABLES) for says in tables.get(table, ())]
+    seen: set[tuple[str, str, Any]] = set()
     for entry in entries:
-        for reason in _faults(entry):
+        for reason in _faults_of_gone(entry) if entry.table == GONE else _faults(entry):
             raise entry.refused(reason)
+        for one in ended_by(entry) if entry.table == GONE else [(entry.table, about) for about in entry.about]:
+            eras = {(*one, entry.says.get("era", era)) for era in ERAS}
+            if eras & seen:
+                raise entry.refused(f"another entry of this overlay is about {one[1] or 'the same'}, too")
+            seen |= eras
     return entries
 
 
-def chosen(entries: Sequence[Entry], table: str, revision: str, era: str) -> list[Entry]:
-    """The entries of a table that are for a revision.
+def said_of(entries: Sequence[Entry], revision: str, era: str) -> Said:
+    """What holds for a revision; entries come oldest first."""
+    said: dict[str, dict[Any, Mapping[str, Any]]] = {table: {} for table in TABLES}
+    for entry in entries:
+        if entry.revision > revision or entry.says.get("era", era) != era:
+            continue
+        for table, about in ended_by(entry) if entry.table == GONE else ():
+            said[table].pop(about, None)
+        for about in entry.about if entry.table != GONE else ():
+            said[entry.table][about] = entry.says
+    return said
 
-    Raises:
-        UnusedDecision: Two of them say the same thing differently.
-    """
-    found = [entry for entry in entries if entry.table == table and entry.applies(revision, era)]
-    one = TABLES[table].one
-    seen: dict[Any, Entry] = {}
-    for entry in found if one is not None else ():
-        key = entry.says[one] if one else ""
-        if key in seen:
-            raise entry.refused(f"number {seen[key].place} of the table is for {revision} too; bound one of them")
-        seen[key] = entry
-    return found
+
+def ended_by(entry: Entry) -> list[tuple[str, Any]]:
+    """What a `[[gone]]` ends: the table, and what the entry there is about."""
+    said = [(table, says) for table, says in entry.says.items() if table in TABLES]
+    return [(table, about) for table, says in said for about in (says if isinstance(says, list) else [says])]
+
+
+def _faults_of_gone(entry: Entry) -> Iterator[str]:
+    others = entry.says.keys() - {"reason", *TABLES}
+    if others or not ended_by(entry):
+        yield f"it says of a table what of it is gone, and the reason; there are {', '.join(sorted(TABLES))}"
+    if not str(entry.says.get("reason", "")).strip():
+        yield "an entry needs a reason"
 
 
 def _faults(entry: Entry) -> Iterator[str]:
     table, says = TABLES[entry.table], entry.says
-    kinds = {**table.required, **table.optional, **BOUNDS, "reason": str}
+    kinds = {**table.required, **table.optional, **ALWAYS}
     for key in sorted(table.required.keys() - says.keys()):
         yield f"it has no {key!r}"
     for key, value in says.items():
         if key not in kinds:
             yield f"{key!r} is no key of it; there are {', '.join(sorted(kinds))}"
-        elif type(value) is not kinds[key]:
+        elif kinds[key] not in (object, type(value)):
             yield f"{key!r} is {value!r}, which is not of the type {kinds[key].__name__}"
-        elif key in ("since", "until") and not REVISION.fullmatch(str(value)):
-            yield f"{key!r} is {value!r}, which is not the name of a revision"
         else:
             for one in value if isinstance(value, list) else (value,):
                 choices = ERAS if key == "era" else table.choices.get(key)

@@ -1,7 +1,6 @@
-"""What the table of facts says of each revision: derived where a schema shows it, else from `data/protocol.toml`.
+"""What the table of facts says of each revision: derived where a schema shows it, else from an entry of an overlay.
 
-Lives here: the derivations, and the check that each entry is of use. Must not live here: what an entry may say
-(`fact_entries`), or layout (`templates`). Called by `registry` and `regen`.
+Here are the derivations, and the check that each entry is of use; what an entry may say is in `fact_entries`.
 """
 
 from __future__ import annotations
@@ -10,17 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from codegen.fact_entries import Entry, chosen
+from codegen.fact_entries import GONE, Entry, Said, ended_by, said_of
 from codegen.model import Spec
 from codegen.normalise import Normalised
 from codegen.plain import Schema
 from codegen.protocol import (
+    CAPABILITIES,
+    ErrorCode,
     MethodEntry,
-    Prose,
     error_codes,
+    filled_fields,
     input_entries,
     method_entries,
-    read_roles,
 )
 
 BATCH = "JSONRPCBatchRequest"
@@ -49,27 +49,24 @@ class Json:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What the facts of one revision are derived from."""
+    """What the facts of one revision are derived from; `said` has what entries say of it."""
 
     spec: Spec
     schema: Normalised
     era: str
+    said: Said
     methods: tuple[MethodEntry, ...]
     inputs: tuple[MethodEntry, ...]
-    codes: frozenset[int]
+    codes: tuple[ErrorCode, ...]
 
     @property
     def revision(self) -> str:
         """The revision."""
         return self.spec.revision
 
-    def choose(self, entries: Sequence[Entry], table: str) -> list[Entry]:
-        """The entries of a table that are for the revision."""
-        return chosen(entries, table, self.revision, self.era)
-
     def capabilities(self, side: str) -> dict[str, Schema]:
         """The capabilities of a side and their parts: the schema of each, by its path."""
-        return dict(self._walk("", self.schema.definitions[read_roles().capabilities[side]]))
+        return dict(self._walk("", self.schema.definitions[CAPABILITIES[side]]))
 
     def _walk(self, prefix: str, node: Schema) -> Iterator[tuple[str, Schema]]:
         for name, member in self.schema.resolve(node).get("properties", {}).items():
@@ -108,34 +105,35 @@ class Source:
         return list(self.schema.definitions.get(FILTER, {}).get("properties", {}))
 
 
-def source_of(spec: Spec, schema: Normalised, era: str, prose: Prose) -> Source:
+def source_of(spec: Spec, schema: Normalised, era: str, said: Said) -> Source:
     """Collect what the facts of a revision are derived from."""
-    methods, inputs = tuple(method_entries(spec, schema, prose)), tuple(input_entries(schema))
-    return Source(spec, schema, era, methods, inputs, frozenset(code.code for code in error_codes(schema, prose)))
+    methods, inputs = tuple(method_entries(spec, schema, said)), tuple(input_entries(schema))
+    return Source(spec, schema, era, said, methods, inputs, tuple(error_codes(schema, said)))
 
 
-def derive_facts(source: Source, entries: Sequence[Entry]) -> dict[str, Any]:
+def derive_facts(source: Source) -> dict[str, Any]:
     """The facts of one revision, by the names of the fields of `Facts`."""
-    local = _listed(source, entries, "local")
-    lifecycle = {entry.says["part"]: entry.says["method"] for entry in source.choose(entries, "lifecycle")}
+    said = source.said
+    local = _listed(source, "local")
+    lifecycle = {part: says["method"] for part, says in said["lifecycle"].items()}
     names = {method.name for method in source.methods}
     requests = [method for method in source.methods if method.kind == "request" and "client" in method.senders]
     client, server = source.capabilities("client"), source.capabilities("server")
-    metas = {kind: _meta_keys(source, entries, kind) for kind in BASES}
+    metas = {kind: _meta_keys(source, kind) for kind in BASES}
     return {
         "revision": source.revision,
         "era": source.era,
-        "transports": _names(source, entries, "transport"),
-        "http_methods": _names(source, entries, "http_method"),
-        "authorization": _names(source, entries, "authorization"),
-        "headers": {entry.says["carries"]: _header(entry) for entry in source.choose(entries, "header")},
-        "polls": "polls" in _names(source, entries, "trait"),
+        "transports": frozenset(said["transport"]),
+        "http_methods": frozenset(said["http_method"]),
+        "authorization": frozenset(said["authorization"]),
+        "headers": {carries: _header(says) for carries, says in said["header"].items()},
+        "polls": "polls" in said["trait"],
         "batches": BATCH in source.schema.definitions,
-        "log_levels": _levels(source, entries),
+        "log_levels": _levels(source),
         "lifecycle": lifecycle,
         "local": local,
         "relayed": frozenset(names - local - set(lifecycle.values())),
-        "quiet": _quiet(source, entries, requests),
+        "quiet": _quiet(source, requests),
         "input_required": _input_required(requests),
         "cacheable": frozenset(method.name for method in requests if _is_cacheable(source, method)),
         "client_capabilities": frozenset(client),
@@ -144,129 +142,108 @@ def derive_facts(source: Source, entries: Sequence[Entry]) -> dict[str, Any]:
         "announced": source.announced,
         "standing": frozenset(method.name for method in requests if method.capability in source.flags),
         "asked": source.asked,
-        "interactive": _interactive(source, entries),
-        "parts": tuple(_part(entry) for entry in source.choose(entries, "part") if _has_part(source, entry)),
-        "shared_capabilities": Json(_shared_capabilities(source, entries)),
+        "interactive": _interactive(source),
+        "parts": tuple(_part(says) for says in said["part"].values() if _has_part(source, says)),
+        "shared_capabilities": Json(_shared_capabilities(source)),
         "request_meta": metas["request"],
         "required_meta": _required_meta(source),
         "result_meta": metas["result"],
         "notification_meta": metas["notification"],
-        "meta_refusal": next(
-            ((entry.says["code"], entry.says["status"]) for entry in source.choose(entries, "meta_refusal")), None
-        ),
-        "http_status": {entry.says["code"]: entry.says["status"] for entry in source.choose(entries, "http_status")},
-        "subscriptions": _subscriptions(source, entries),
+        "meta_refusal": next(((says["code"], says["status"]) for says in said["meta_refusal"].values()), None),
+        "http_status": {code: says["status"] for code, says in said["http_status"].items()},
+        "subscriptions": _subscriptions(source),
     }
 
 
-def missing_facts(sources: Sequence[Source], entries: Sequence[Entry]) -> list[str]:
+def missing_facts(source: Source) -> list[str]:
     """What a schema has and no entry places, as the table that lacks it and the name; nothing waits for it."""
-    missing = []
-    for source in sources:
-        placed = _levels(source, entries)
-        missing += [
-            f"[[log_levels]] order: {name!r} of {source.revision}" for name in source.level_names if name not in placed
-        ]
-        known = _subscriptions(source, entries)
-        missing += [
-            f"[[subscription]]: {name!r} of {source.revision}" for name in source.filter_members if name not in known
-        ]
-    return missing
+    placed, known = _levels(source), _subscriptions(source)
+    levels = [f"[[log_levels]] order: {name!r}" for name in source.level_names if name not in placed]
+    return levels + [f"[[subscription]]: {name!r}" for name in source.filter_members if name not in known]
 
 
-def check_entries(sources: Sequence[Source], entries: Sequence[Entry]) -> None:
-    """Make sure that every entry is of use.
+def check_entries(source: Source, entries: Sequence[Entry]) -> None:
+    """Make sure that the entries of a revision's own overlay are of use there.
 
     Raises:
-        UnusedDecision: What an entry names is in no revision that it is for, or two entries contradict each other.
+        UnusedDecision: What an entry names is not in the revision, or the entry is for another era.
     """
-    for source in sources:
-        for table in sorted({entry.table for entry in entries}):
-            source.choose(entries, table)
+    earlier = [entry for entry in entries if entry.revision < source.revision]
+    before = said_of(earlier, source.revision, source.era)
     for entry in entries:
-        meant = [source for source in sources if entry.applies(source.revision, source.era)]
-        if not meant:
-            raise entry.refused("there is no revision it is for")
-        for what, exists in _named(entry):
-            if not any(exists(source) for source in meant):
-                raise entry.refused(f"no revision it is for has {what}")
+        if entry.revision == source.revision:
+            if entry.says.get("era", source.era) != source.era:
+                raise entry.refused(f"the revision is of the era {source.era}")
+            for what, is_there in _named(entry, source, before):
+                if not is_there:
+                    raise entry.refused(f"the revision has no {what}")
 
 
-def _named(entry: Entry) -> Iterator[tuple[str, Any]]:
-    """Each thing that an entry names, and how to tell whether a revision has it."""
-    says = entry.says
-    if entry.table in ("quiet", "local", "impersonal"):
-        for name in says["methods"]:
-            yield f"the method {name}", lambda source, name=name: name in _method_names(source)
-    if "method" in says:
-        yield f"the method {says['method']}", lambda source: says["method"] in _method_names(source)
+def _named(entry: Entry, source: Source, before: Said) -> Iterator[tuple[str, bool]]:
+    """Each thing that an entry names, and whether the revision has it, or for `[[gone]]`, would have it."""
+    table, says = entry.table, entry.says
+    if table == GONE:
+        yield from ((f"[[{ended}]] on {about!r} to end", about in before[ended]) for ended, about in ended_by(entry))
+        return
+    known = _method_names(source)
+    methods = says.get("methods", [says["method"]] if "method" in says else [])
+    yield from ((f"method {name}", name in known) for name in methods)
     if "code" in says:
-        yield f"the error code {says['code']}", lambda source: says["code"] in source.codes
+        yield f"error code {says['code']}", says["code"] in {one.code for one in source.codes}
     if "capability" in says:
-        path = says["capability"]
-        yield f"the client capability {path}", lambda source: path in source.capabilities("client")
-    for level in says.get("order", ()):
-        yield f"the level {level}", lambda source, level=level: level in source.level_names
-    if entry.table == "subscription":
-        yield f"the filter member {says['member']}", lambda source: says["member"] in source.filter_members
-    members = {says["method"]: says["member"]} if entry.table == "part" else says.get("members", {})
+        sides = ("client", "server") if table == "capability" else ("client",)
+        found = any(says["capability"] in source.capabilities(side) for side in sides)
+        yield f"{' or '.join(sides)} capability {says['capability']}", found
+    yield from ((f"level {level}", level in source.level_names) for level in says.get("order", ()))
+    if table == "subscription":
+        yield f"filter member {says['member']}", says["member"] in source.filter_members
+    if table == "fill":
+        yield f"required field {says['at']}", bool(filled_fields(says["at"], source.schema))
+    members = {says["method"]: says["member"]} if table == "part" else says.get("members", {})
     for method, member in members.items():
-        yield (
-            f"{method} with params.{member}",
-            lambda source, method=method, member=member: member in _param_names(source, method),
-        )
-
-
-def _names(source: Source, entries: Sequence[Entry], table: str) -> frozenset[str]:
-    return frozenset(entry.says["name"] for entry in source.choose(entries, table))
+        yield f"{method} with params.{member}", member in _param_names(source, method)
 
 
 def _method_names(source: Source) -> set[str]:
     return {method.name for method in (*source.methods, *source.inputs)}
 
 
-def _listed(source: Source, entries: Sequence[Entry], table: str) -> frozenset[str]:
+def _listed(source: Source, table: str) -> frozenset[str]:
     """The methods of a revision that a table lists."""
-    named = {name for entry in source.choose(entries, table) for name in entry.says["methods"]}
-    return frozenset(named & _method_names(source))
+    return frozenset(source.said[table].keys() & _method_names(source))
 
 
-def _quiet(source: Source, entries: Sequence[Entry], requests: Sequence[MethodEntry]) -> frozenset[str]:
+def _quiet(source: Source, requests: Sequence[MethodEntry]) -> frozenset[str]:
     """Where the schema shows which results ask, all other requests; else those that are listed."""
     if INPUT_REQUIRED in source.schema.definitions:
         return frozenset(method.name for method in requests) - _input_required(requests)
-    return _listed(source, entries, "quiet")
+    return _listed(source, "quiet")
 
 
 def _input_required(requests: Sequence[MethodEntry]) -> frozenset[str]:
     return frozenset(method.name for method in requests if INPUT_REQUIRED in method.results)
 
 
-def _header(entry: Entry) -> Made:
-    says = entry.says
+def _header(says: Mapping[str, Any]) -> Made:
     fields = {"name": says["name"], "carries": says["carries"], "members": says.get("members", {})}
     return Made("Header", {**fields, "annotation": says.get("annotation"), "is_encoded": says.get("is_encoded", False)})
 
 
-def _levels(source: Source, entries: Sequence[Entry]) -> tuple[str, ...]:
-    order = [level for entry in source.choose(entries, "log_levels") for level in entry.says["order"]]
+def _levels(source: Source) -> tuple[str, ...]:
+    order = [level for says in source.said["log_levels"].values() for level in says["order"]]
     return tuple(level for level in order if level in source.level_names)
 
 
-def _interactive(source: Source, entries: Sequence[Entry]) -> frozenset[str]:
-    unshared, impersonal = _unshared(source, entries), _listed(source, entries, "impersonal")
+def _interactive(source: Source) -> frozenset[str]:
+    unshared, impersonal = source.said["unshared"], _listed(source, "impersonal")
     asked = {name for name, capability in source.asked.items() if capability.partition(".")[0] not in unshared}
     return frozenset(asked - impersonal)
 
 
-def _unshared(source: Source, entries: Sequence[Entry]) -> set[str]:
-    return {entry.says["capability"] for entry in source.choose(entries, "unshared")}
-
-
-def _shared_capabilities(source: Source, entries: Sequence[Entry]) -> dict[str, Any]:
+def _shared_capabilities(source: Source) -> dict[str, Any]:
     """What requests of a server need, with every part of it."""
-    needed = {capability.partition(".")[0] for capability in source.asked.values()} - _unshared(source, entries)
-    members = source.schema.definitions[read_roles().client_capabilities].get("properties", {})
+    needed = {capability.partition(".")[0] for capability in source.asked.values()} - source.said["unshared"].keys()
+    members = source.schema.definitions[CAPABILITIES["client"]].get("properties", {})
     return {name: _full(source, member) for name, member in members.items() if name in needed}
 
 
@@ -277,14 +254,13 @@ def _full(source: Source, node: Schema) -> Any:
     return {name: _full(source, member) for name, member in node.get("properties", {}).items()}
 
 
-def _part(entry: Entry) -> Made:
-    says = entry.says
+def _part(says: Mapping[str, Any]) -> Made:
     named = {key: says[key] for key in ("capability", "method", "member")}
     return Made("Part", {**named, "value": says.get("value"), "is_default": says.get("is_default", False)})
 
 
-def _has_part(source: Source, entry: Entry) -> bool:
-    return entry.says["capability"] in source.capabilities("client") and entry.says["method"] in source.asked
+def _has_part(source: Source, says: Mapping[str, Any]) -> bool:
+    return says["capability"] in source.capabilities("client") and says["method"] in source.asked
 
 
 def _definition(source: Source, name: str | None) -> Schema:
@@ -318,9 +294,9 @@ def _metas(source: Source, kind: str) -> list[Schema]:
     return [source.schema.resolve(meta) for meta in shown if meta is not None]
 
 
-def _meta_keys(source: Source, entries: Sequence[Entry], kind: str) -> dict[str, str]:
+def _meta_keys(source: Source, kind: str) -> dict[str, str]:
     keys = {key for meta in _metas(source, kind) for key in meta.get("properties", {})}
-    keys |= {entry.says["key"] for entry in source.choose(entries, "meta") if kind in entry.says["on"]}
+    keys |= {key for key, says in source.said["meta"].items() if kind in says["on"]}
     return {key.rpartition("/")[2]: key for key in sorted(keys)}
 
 
@@ -335,11 +311,10 @@ def _required_meta(source: Source) -> frozenset[str]:
     return frozenset(set.intersection(*required)) if required else frozenset()
 
 
-def _subscriptions(source: Source, entries: Sequence[Entry]) -> dict[str, str]:
+def _subscriptions(source: Source) -> dict[str, str]:
     """What each member of the filter asks for: it repeats the name of a flag, or an entry says it."""
     flags = {_joined(flag): method for method, flag in source.announced.items()}
-    said = {entry.says["member"]: entry.says["method"] for entry in source.choose(entries, "subscription")}
-    known = {**flags, **said}
+    known = {**flags, **{member: says["method"] for member, says in source.said["subscription"].items()}}
     return {name: known[name] for name in source.filter_members if name in known}
 
 

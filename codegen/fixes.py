@@ -17,7 +17,7 @@ from typing import Any
 
 from codegen.errors import UnusedDecision
 from codegen.names import unescaped
-from codegen.overlay import read_table
+from codegen.overlay import Tables, overlay_path, read_until
 
 KEYS = frozenset({"pointer", "expect", "replace", "reason"})
 
@@ -32,18 +32,17 @@ class Fix:
     reason: str
 
 
-def read_fixes(overlay: Path) -> tuple[Fix, ...]:
-    """Read the `[[fix]]` tables of an overlay file, in order; a missing file has none.
+def read_fixes(revision: str, tables: Tables) -> tuple[Fix, ...]:
+    """Read the `[[fix]]` tables of an overlay, in order.
 
     Raises:
         UnusedDecision: A table has other keys than the four, or gives no reason.
     """
-    tables = read_table(overlay, "fix")
-    for table in tables:
+    for table in tables.get("fix", ()):
         if table.keys() != KEYS or not str(table["reason"]).strip():
-            found = ", ".join(sorted(table))
-            raise UnusedDecision(overlay.name, "fix", f"expected the keys {', '.join(sorted(KEYS))}, found {found}")
-    return tuple(Fix(**table) for table in tables)
+            said = f"expected the keys {', '.join(sorted(KEYS))}, found {', '.join(sorted(table))}"
+            raise UnusedDecision(overlay_path(revision), "fix", said)
+    return tuple(Fix(**table) for table in tables.get("fix", ()))
 
 
 def apply_fixes(schema: dict[str, Any], overlay: Path) -> dict[str, Any]:
@@ -58,17 +57,14 @@ def apply_fixes(schema: dict[str, Any], overlay: Path) -> dict[str, Any]:
             expected one.
     """
     fixed = copy.deepcopy(schema)
-    own = read_fixes(overlay)
-    ruled = {fix.pointer for fix in own}
-    for fix in own:
-        _apply(fixed, fix, overlay.name)
-    for earlier in sorted(overlay.parent.glob("*.toml"), reverse=True):
-        if earlier.stem < overlay.stem:
-            inherited = [fix for fix in read_fixes(earlier) if fix.pointer not in ruled]
-            ruled |= {fix.pointer for fix in inherited}
-            for fix in inherited:
-                with contextlib.suppress(UnusedDecision):
-                    _apply(fixed, fix, earlier.name)
+    ruled = set[str]()
+    for revision, tables in reversed(read_until(overlay)):
+        fixes = [fix for fix in read_fixes(revision, tables) if fix.pointer not in ruled]
+        ruled |= {fix.pointer for fix in fixes}
+        obsolete = () if revision == overlay.stem else (UnusedDecision,)
+        for fix in fixes:
+            with contextlib.suppress(*obsolete):
+                _apply(fixed, fix, overlay_path(revision))
     return fixed
 
 

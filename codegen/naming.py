@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from codegen.errors import UnusedDecision
 from codegen.names import unescaped
-from codegen.overlay import read_table
+from codegen.overlay import overlay_path, read_until
 
 PREFIX = "#/$defs/"
 KEYS = frozenset({"of", "called", "reason"})
@@ -54,13 +54,12 @@ def read_namings(overlay: Path) -> list[Naming]:
         UnusedDecision: An entry has other keys than the three, or gives no reason.
     """
     found: dict[str, Naming] = {}
-    for file in sorted(overlay.parent.glob("*.toml")):
-        if file.stem <= overlay.stem:
-            for table in read_table(file, "name"):
-                if table.keys() != KEYS or not all(isinstance(said, str) and said.strip() for said in table.values()):
-                    said = f"expected a string for each of {', '.join(sorted(KEYS))}, found {table}"
-                    raise UnusedDecision(file.name, "name", said)
-                found[table["of"]] = Naming(**table, overlay=file.name, own=file == overlay)
+    for revision, tables in read_until(overlay):
+        for table in tables.get("name", ()):
+            if table.keys() != KEYS or not all(isinstance(said, str) and said.strip() for said in table.values()):
+                said = f"expected a string for each of {', '.join(sorted(KEYS))}, found {table}"
+                raise UnusedDecision(overlay_path(revision), "name", said)
+            found[table["of"]] = Naming(**table, overlay=overlay_path(revision), own=revision == overlay.stem)
     return list(found.values())
 
 

@@ -19,6 +19,7 @@ from codegen.fixes import apply_fixes
 from codegen.hoist import Site, helper_name, hoist_objects
 from codegen.names import path_of
 from codegen.naming import Named, check_places, name_definitions
+from codegen.overlay import overlay_path
 from codegen.places import Places
 from codegen.plain import PREFIX, read_plain, resolve
 from codegen.plain import Schema as Schema
@@ -68,7 +69,7 @@ def read_normalised(root: Path, revision: str) -> Normalised:
         CodegenError: A fix does not fit, or the schema has a form without a rule.
     """
     schema = json.loads((root / "schema" / revision / "schema.json").read_text(encoding="utf-8"))
-    overlay = root / "codegen" / "overlays" / f"{revision}.toml"
+    overlay = root / overlay_path(revision)
     return normalise(revision, name_definitions(apply_fixes(schema, overlay), overlay), schema)
 
 

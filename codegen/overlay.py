@@ -1,8 +1,8 @@
-"""A person's rulings on the step INTO a revision, read from `codegen/overlays/<revision>.toml`.
+"""What a person says of a revision: `codegen/overlays/<revision>.toml`, the one file for a new one.
 
-Here live the reading and the bookkeeping (*unused means broken*: an entry that matches nothing is an error, and so is
-a change that two entries match). What the entries mean is said in CONTRIBUTING.md; `derive` asks for them, `render`
-lays them out.
+Here are the reading of the file, and of its rulings on the step INTO the revision, with the bookkeeping (*unused means
+broken*: an entry that matches nothing is an error, and so is a change that two entries match). What it says of facts
+and words is for `fact_entries` and `words`. What entries mean is said in CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -11,14 +11,20 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from codegen.errors import UnusedDecision
+from codegen.fact_entries import GONE
+from codegen.fact_entries import TABLES as FACTS
 
 BOTH_PROFILES = ("strict", "minimal")
-TABLES = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix", "move", "name"})
-
+STEP = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix", "move", "name"})
+LISTS = STEP | FACTS.keys() | {GONE}
+WORDS = frozenset({"words", "order"})
+Tables: TypeAlias = Mapping[str, Any]
+"""What a file says, by table."""
 
 Instead: TypeAlias = tuple[str, Mapping[str, object]]
 """An entry that may be written in the place of a decision: its table, and what it says."""
@@ -288,24 +294,27 @@ def _move(path: str, row: Mapping[str, Any]) -> Move:
     return move
 
 
-def read_table(file: Path, name: str) -> list[dict[str, Any]]:
-    """The entries of one kind in an overlay; none where there is no such file.
+def read_until(overlay: Path) -> list[tuple[str, Tables]]:
+    """Read an overlay and those of earlier revisions beside it, which may hold on: the tables of each, oldest first.
 
     Raises:
-        UnusedDecision: It is not TOML, or has a table that means nothing.
+        UnusedDecision: A file is not TOML, or has a table that means nothing.
     """
-    text = file.read_text(encoding="utf-8") if file.is_file() else ""
-    return _tables(overlay_path(file.stem), text).get(name, [])
+    files = [file for file in sorted(overlay.parent.glob("*.toml")) if file.stem <= overlay.stem]
+    return [(file.stem, _tables(overlay_path(file.stem), file.read_text(encoding="utf-8"))) for file in files]
 
 
-def _tables(path: str, text: str) -> dict[str, list[dict[str, Any]]]:
+@lru_cache(maxsize=64)
+def _tables(path: str, text: str) -> Tables:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UnusedDecision(path, "the file", f"it is not TOML: {error}") from None
     for name, rows in tables.items():
-        if name not in TABLES:
-            raise UnusedDecision(path, name, f"no such table; there are {', '.join(sorted(TABLES))}")
+        if name in WORDS:
+            continue
+        if name not in LISTS:
+            raise UnusedDecision(path, name, f"no such table; there are {', '.join(sorted(LISTS | WORDS))}")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise UnusedDecision(path, name, f"entries are written as [[{name}]], with two brackets")
     return tables

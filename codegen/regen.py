@@ -2,7 +2,7 @@
 
 `render` is pure: the same schemas and overlays give the same bytes, with no date and no absolute path in them.
 Formatting is part of rendering, so `--check` compares what it would write with what is there. Only `write_output`
-touches the tree. Must not live here: what any file says. Called by `codegen.__main__`, nox and the tests.
+touches the tree; what any file says is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from codegen.bindings import Beside, render_models
+from codegen.blanks import add_blanks, blanks_of
 from codegen.chains import spare_copies
 from codegen.clients import render_clients
 from codegen.copies import copy_support
@@ -26,20 +27,20 @@ from codegen.counterparts import find_counterparts
 from codegen.diff import render_changes
 from codegen.docs import render_docs
 from codegen.errors import CodegenError, StaleOutput, UndecidedChange
-from codegen.fact_entries import read_entries
-from codegen.facts import missing_facts, source_of
+from codegen.fact_entries import entries_of, said_of
+from codegen.facts import Source, check_entries, missing_facts, source_of
 from codegen.load import spec_of, union_names
 from codegen.model import Spec
 from codegen.normalise import read_normalised
 from codegen.nulls import render_nulls
-from codegen.overlay import parse_overlay, read_overlay
-from codegen.pins import check_pins
-from codegen.protocol import filled_in, is_whole, read_prose
+from codegen.overlay import Tables, overlay_path, parse_overlay, read_overlay, read_until
+from codegen.pins import Pin, check_pins
+from codegen.protocol import filled_in
 from codegen.registry import NOTICE, render_registry
 from codegen.skeleton import add_entries, has_defaults, undecided_error
 from codegen.step_plan import StepPlan, plan_step
 from codegen.steps import render_steps
-from codegen.words import check_words, missing_words, read_words
+from codegen.words import Words, check_words, words_of
 
 GENERATED = "generated"
 # Directories that hold generated files and nothing else: what is there and not rendered is an orphan.
@@ -62,6 +63,17 @@ class Difference:
         return bool(self.stale or self.missing or self.orphans)
 
 
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What is read of a repository: the pinned revisions, oldest first, and what overlays say of them, by revision."""
+
+    root: Path
+    pins: Mapping[str, Pin]
+    sources: tuple[Source, ...]
+    overlays: Mapping[str, Tables]
+    words: Words
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `regen`."""
     parser.add_argument(
@@ -81,16 +93,15 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CodegenError: The schemas or overlays do not allow it, or with `--check` the tree is not up to date.
     """
+    tree = read_tree(args.root)
     try:
-        output = render(args.root, accept_defaults=args.accept_defaults)
+        output = render_tree(tree, accept_defaults=args.accept_defaults)
     except UndecidedChange as error:
         if not args.check:
             _replace(args.root / error.overlay, error.skeleton)
         raise
-    for place in missing_words(read_words(), [read_normalised(args.root, revision) for revision in _pinned(args.root)]):
-        print(f"regen: codegen/data/words.toml has no words for {place}")
-    for place in _unplaced(args.root):
-        print(f"regen: codegen/data/protocol.toml does not place {place}, so nobody acts on it")
+    asked = _ask_for_words(tree, output)
+    output |= {} if args.check else asked
     difference = compare_output(args.root, output)
     if args.check:
         if difference:
@@ -105,17 +116,44 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _pinned(root: Path) -> list[str]:
-    return list(check_pins(root / "schema"))
+def read_tree(root: Path) -> Tree:
+    """Read the schemas and the overlays of a repository.
 
-
-def _unplaced(root: Path) -> list[str]:
-    """What the schemas have and the table of facts has no place for."""
-    prose, sources = read_prose(), []
-    for revision, pin in check_pins(root / "schema").items():
+    Raises:
+        CodegenError: There are none, or one says what cannot be.
+    """
+    pins = check_pins(root / "schema")
+    if not pins:
+        raise CodegenError(f"{root / 'schema'} pins no revision. Run `nox -s pull -- REVISION` first.")
+    overlays = dict(read_until(root / overlay_path(max(pins))))
+    entries = [
+        entry for revision, tables in overlays.items() for entry in entries_of(overlay_path(revision), revision, tables)
+    ]
+    sources = []
+    for revision, pin in pins.items():
         schema = read_normalised(root, revision)
-        sources.append(source_of(spec_of(schema, union_names(root, revision)), schema, pin.era, prose))
-    return missing_facts(sources, read_entries())
+        check_words(overlays.get(revision, {}), schema)
+        said = said_of(entries, revision, pin.era)
+        sources.append(source_of(spec_of(schema, union_names(root, revision)), schema, pin.era, said))
+        check_entries(sources[-1], entries)
+    return Tree(root, pins, tuple(sources), overlays, words_of(list(overlays.items())))
+
+
+def _ask_for_words(tree: Tree, output: Mapping[str, str]) -> dict[str, str]:
+    """Say what nobody has said of the revisions, and return the overlays with blanks to fill in."""
+    overlays, known = {}, set[tuple[str, ...]]()
+    for source in tree.sources:
+        path = overlay_path(source.revision)
+        for place in missing_facts(source):
+            print(f"regen: {path} does not place {place}, so nobody acts on it")
+        blanks = blanks_of(source.schema, tree.words, known)
+        known |= {blank.place for blank in blanks}
+        if blanks:
+            print(f"regen: {path} has no words yet for {len(blanks)} methods, definitions and fields")
+            file = tree.root / path
+            text = output.get(path) or (file.read_text(encoding="utf-8") if file.is_file() else "")
+            overlays[path] = add_blanks(text, blanks)
+    return overlays
 
 
 def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:
@@ -131,23 +169,19 @@ def render(root: Path, *, accept_defaults: bool = False) -> dict[str, str]:
     Raises:
         CodegenError: A schema or an overlay does not allow it.
     """
-    pins = check_pins(root / "schema")
-    if not pins:
-        raise CodegenError(f"{root / 'schema'} pins no revision. Run `nox -s pull -- REVISION` first.")
-    digests = {revision: pin.sha256 for revision, pin in pins.items()}
-    schemas = [read_normalised(root, revision) for revision in pins]
-    specs = [spec_of(schema, union_names(root, schema.revision)) for schema in schemas]
-    plans, overlays = plan_steps(root, specs, accept_defaults=accept_defaults)
-    rules = [rule for revision in pins for rule in read_overlay(root, revision).rules]
-    eras = {revision: pin.era for revision, pin in pins.items()}
-    words = read_words()
-    if is_whole(pins):
-        check_words(words, schemas)
-    prose = read_prose()
-    fills = {schema.revision: filled_in(schema, prose) for schema in schemas}
-    beside = Beside(words, fills, find_counterparts(schemas, plans))
-    package = render_models(schemas, digests, beside) | render_registry(specs, schemas, eras, digests, words)
-    package |= copy_support() | render_clients(specs, schemas, eras, NOTICE)
+    return render_tree(read_tree(root), accept_defaults=accept_defaults)
+
+
+def render_tree(tree: Tree, *, accept_defaults: bool) -> dict[str, str]:
+    """Render every generated file of what has been read; as `render`."""
+    digests = {revision: pin.sha256 for revision, pin in tree.pins.items()}
+    schemas, specs = [source.schema for source in tree.sources], [source.spec for source in tree.sources]
+    plans, overlays = plan_steps(tree.root, specs, accept_defaults=accept_defaults)
+    rules = [rule for revision in tree.pins for rule in read_overlay(tree.root, revision).rules]
+    fills = {source.revision: filled_in(source.schema, source.said) for source in tree.sources}
+    beside = Beside(tree.words, fills, find_counterparts(schemas, plans))
+    package = render_models(schemas, digests, beside) | render_registry(tree.sources, digests, tree.words)
+    package |= copy_support() | render_clients(tree.sources, NOTICE)
     package |= render_steps(plans, rules, digests) | render_nulls(specs, digests) | render_changes(specs, digests)
     output = {f"{GENERATED}/{path}": text for path, text in package.items()}
     return format_python(output) | render_docs(plans) | overlays

@@ -1,46 +1,42 @@
 """What definitions, fields and methods mean, in our words, and the order in which a reader meets fields.
 
-The words are in `data/words.toml`, the order in `data/order.toml`; both are kept once for all revisions. Here lives
-looking them up: what a definition says of its field first, then what every field of that name says; and of one place
-the newest wording that is not newer than the revision that asks. Must not live here: where words are shown (`bindings`,
-`registry`), or any words. Called by `regen`, `bindings` and `registry`.
+Both stand in overlays, and hold from the revision of the overlay on. Words are looked up here: what a definition says
+of its field first, then what every field of that name says; of each the newest that is not newer than the revision that
+asks. Where words are shown is the business of `bindings` and `registry`.
 """
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 from codegen.errors import UnusedDecision
 from codegen.normalise import Normalised
+from codegen.overlay import overlay_path
 
-DATA = Path(__file__).parent / "data"
 DEFINITION = "is"
-REVISION = re.compile(r"\d{4}-\d\d-\d\d")
-
-Entry = Mapping[str, str | Mapping[str, str]]
+FIRST, LAST = ("jsonrpc", "id", "method", "params", "result", "error", "resultType"), ("_meta",)
+History: TypeAlias = dict[str, str]
+"""A sentence by the revision from which on it holds, oldest first; an empty one is still to be filled in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The entries of `words.toml` and `order.toml`.
+    """The words of all overlays.
 
-    An entry has a sentence for each field, one called `is` for the definition itself, and for each revision since which
-    something means something else, a table of such sentences.
+    A definition has a sentence for each of its fields, and one called `is` for itself.
     """
 
-    definitions: Mapping[str, Entry]
-    fields: Entry
-    methods: Entry
-    order: Mapping[str, Sequence[str]]
+    definitions: Mapping[str, Mapping[str, History]] = field(default_factory=dict)
+    fields: Mapping[str, History] = field(default_factory=dict)
+    methods: Mapping[str, History] = field(default_factory=dict)
+    order: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def definition(self, name: str, schema: Normalised) -> str | None:
         """What a definition is; for frames and their params, from what the method does."""
-        said = _said(self.definitions.get(name, {}), DEFINITION, schema.revision)
-        return said or self._derived(name, schema)
+        return _said(self.definitions.get(name, {}), DEFINITION, schema.revision) or self._derived(name, schema)
 
     def field(self, definition: str, field: str, revision: str) -> str | None:
         """What a field of a definition means."""
@@ -53,8 +49,14 @@ class Words:
 
     def arrange(self, definition: str, fields: Sequence[str], required: Sequence[str]) -> list[str]:
         """The fields of a definition as a reader expects them: the required ones first, then as the order says."""
-        place = {name: index for index, name in enumerate(self.order.get(definition, ()))}
-        return sorted(fields, key=lambda name: (name not in required, place.get(name, len(place)), name))
+        known = self.placed(definition)
+        order = [name for name in known if name not in LAST] + sorted({*fields} - {*known}) + [*LAST]
+        return sorted(fields, key=lambda name: (name not in required, order.index(name)))
+
+    def placed(self, definition: str) -> list[str]:
+        """The fields whose order is known: what every frame has stands first, and `_meta` last."""
+        said = self.order.get(definition, ())
+        return [name for name in FIRST if name not in said] + [*said, *LAST]
 
     def _derived(self, name: str, schema: Normalised) -> str | None:
         for frame, method, params in _frames(schema):
@@ -68,74 +70,90 @@ class Words:
         return None
 
 
-NO_WORDS = Words({}, {}, {}, {})
+NO_WORDS = Words()
 
 
-def read_words(folder: Path = DATA) -> Words:
-    """Read both tables."""
-    table = tomllib.loads((folder / "words.toml").read_text(encoding="utf-8"))
-    order = tomllib.loads((folder / "order.toml").read_text(encoding="utf-8"))
-    return Words(table["definition"], table["field"], table["method"], order)
+def words_of(overlays: Sequence[tuple[str, Mapping[str, Any]]]) -> Words:
+    """Collect the words of overlays, whose revisions and tables come oldest first."""
+    definitions: dict[str, dict[str, History]] = {}
+    fields: dict[str, History] = {}
+    methods: dict[str, History] = {}
+    order: dict[str, list[str]] = {}
+    for revision, tables in overlays:
+        words = tables.get("words", {})
+        said = [(fields, words.get("field", {})), (methods, words.get("method", {}))]
+        said += [(definitions.setdefault(name, {}), own) for name, own in words.get("definition", {}).items()]
+        for into, sentences in said:
+            for key, sentence in sentences.items():
+                into.setdefault(key, {})[revision] = sentence
+        for name, names in tables.get("order", {}).items():
+            order[name] = _merged(order.get(name, []), names)
+    return Words(definitions, fields, methods, order)
 
 
-def check_words(words: Words, schemas: Sequence[Normalised]) -> None:
-    """Make sure that every entry is used.
+def _merged(known: Sequence[str], said: Sequence[str]) -> list[str]:
+    """Put each name that is new behind the one that is before it in what is said, or first."""
+    merged = list(known)
+    for before, name in pairwise(["", *said]):
+        if name not in merged:
+            merged.insert(merged.index(before) + 1 if before else 0, name)
+    return merged
+
+
+def check_words(tables: Mapping[str, Any], schema: Normalised) -> None:
+    """Make sure that the words and the order of a revision's overlay are of something that the revision has.
 
     Raises:
-        UnusedDecision: A sentence or an order is for a definition, field or method that no revision has.
+        UnusedDecision: They are not, or are no sentences and lists of names.
     """
-    fields: dict[str, set[str]] = {}
-    for schema in schemas:
-        for name, node in schema.definitions.items():
-            fields.setdefault(name, set()).update(node.get("properties", {}))
+    fields = {name: node.get("properties", {}).keys() for name, node in schema.definitions.items()}
     everywhere = {field for names in fields.values() for field in names}
-    methods = {method for schema in schemas for _, method, _ in _frames(schema)}
-    unknown = [f"method {name}" for name in _keys(words.methods) - methods]
-    unknown += [f"field {name}" for name in _keys(words.fields) - everywhere]
-    for name, entry in words.definitions.items():
-        known = fields.get(name, set()) | {DEFINITION} if name in fields else set()
-        unknown += [f"definition {name}.{key}" for key in _keys(entry) - known]
-    for name, names in words.order.items():
-        unknown += [f"order {name}.{key}" for key in set(names) - fields.get(name, set())]
+    words, order = tables.get("words", {}), tables.get("order", {})
+    known = {"method": {method for _, method, _ in _frames(schema)}, "field": everywhere}
+    unknown = [f"words.{kind}" for kind in words.keys() - {*known, "definition"}]
+    unknown += [f"words.{kind} {name}" for kind, names in known.items() for name in words.get(kind, {}).keys() - names]
+    for kind, entries in (("words.definition", words.get("definition", {})), ("order", order)):
+        for name, said in entries.items():
+            there = {*fields[name], DEFINITION} if name in fields else set()
+            unknown += [f"{kind} {name}.{key}" for key in set(said) - there]
     for place in sorted(unknown):
-        raise UnusedDecision("words.toml", place, "no revision has it")
+        raise UnusedDecision(overlay_path(schema.revision), place, "the revision has no such thing")
 
 
-def words_of_fields(words: Words) -> dict[str, dict[str, str | dict[str, str]]]:
+def words_of_fields(words: Words, schemas: Sequence[Normalised]) -> dict[str, dict[str, str | History]]:
     """What fields mean, by definition and wire name, those of every definition under `*`.
 
-    Where that changed, it is by the revision since which; what held before that is under the empty string.
+    Where that changed, it is by the revision since which; what held from the beginning is under the empty string.
     """
-    tables = {"*": words.fields, **dict(sorted(words.definitions.items()))}
-    found = {name: _by_field(entry) for name, entry in tables.items()}
-    return {name: fields for name, fields in found.items() if fields or name == "*"}
+    found: dict[str, dict[str, str | History]] = {"*": {}}
+    for name, entry in {"*": words.fields, **dict(sorted(words.definitions.items()))}.items():
+        for key, history in sorted(entry.items()):
+            if key != DEFINITION and any(history.values()):
+                since = {revision: said for revision, said in history.items() if said}
+                first = next(iter(since))
+                if not any(_has(schema, name, key) for schema in schemas if schema.revision < first):
+                    since = {"": since.pop(first), **since}
+                found.setdefault(name, {})[key] = since[""] if since.keys() == {""} else since
+    return found
 
 
-def _by_field(entry: Entry) -> dict[str, str | dict[str, str]]:
-    fields: dict[str, str | dict[str, str]] = {}
-    for key in sorted(_keys(entry) - {DEFINITION}):
-        first = entry.get(key)
-        since = {"": first} if isinstance(first, str) else {}
-        since |= {name: said[key] for name, said in sorted(entry.items()) if isinstance(said, Mapping) and key in said}
-        fields[key] = since[""] if since.keys() == {""} else since
-    return fields
+def _has(schema: Normalised, name: str, field: str) -> bool:
+    """Whether a revision has a field of a definition, or of any."""
+    owners = schema.definitions.values() if name == "*" else [schema.definitions.get(name, {})]
+    return any(field in owner.get("properties", {}) for owner in owners)
 
 
-def missing_words(words: Words, schemas: Sequence[Normalised]) -> list[str]:
-    """What of the revisions nobody has found words for yet, as `2025-06-18 Tool.title`."""
-    return [f"{schema.revision} {place}" for schema in schemas for place in _missing(words, schema)]
-
-
-def _missing(words: Words, schema: Normalised) -> Iterator[str]:
+def missing_words(words: Words, schema: Normalised) -> Iterator[tuple[str, ...]]:
+    """What of a revision nobody has found words for yet, as the keys below `words` where they would stand."""
     for method in sorted({method for _, method, _ in _frames(schema)}):
         if not words.method(method, schema.revision):
-            yield method
+            yield "method", method
     for name, node in schema.definitions.items():
         if not words.definition(name, schema):
-            yield name
-        for field in node.get("properties", {}):
-            if not words.field(name, field, schema.revision):
-                yield f"{name}.{field}"
+            yield "definition", name, DEFINITION
+        for key in node.get("properties", {}):
+            if not words.field(name, key, schema.revision):
+                yield "definition", name, key
 
 
 def _frames(schema: Normalised) -> Iterator[tuple[str, str, str]]:
@@ -147,15 +165,7 @@ def _frames(schema: Normalised) -> Iterator[tuple[str, str, str]]:
             yield name, properties["method"]["const"], params
 
 
-def _said(entry: Entry, key: str, revision: str) -> str | None:
+def _said(entry: Mapping[str, History], key: str, revision: str) -> str | None:
     """The newest wording that is not newer than the revision."""
-    found = None if isinstance(said := entry.get(key), Mapping) else said
-    for since in sorted(name for name in entry if REVISION.fullmatch(name) and name <= revision):
-        changed = entry[since]
-        found = changed.get(key, found) if isinstance(changed, Mapping) else found
-    return found
-
-
-def _keys(entry: Entry) -> set[str]:
-    keys = {key for key in entry if not REVISION.fullmatch(key)}
-    return keys.union(*(value for value in entry.values() if isinstance(value, Mapping)))
+    found = [said for since, said in entry.get(key, {}).items() if since <= revision and said]
+    return found[-1] if found else None

@@ -67,7 +67,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)  # one a revision; and the import takes a millisecond less
 class Facts:
-    """What one revision has. Where no schema shows it, `codegen/data/protocol.toml` says it, with its source.
+    """What one revision has. Where no schema shows it, an entry of `codegen/overlays/` says it, with its source.
 
     Args:
         revision: The revision.

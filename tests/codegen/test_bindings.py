@@ -183,10 +183,14 @@ def test_json_schema_is_a_plain_dict(module: ModuleType) -> None:
 
 
 WORDS = Words(
-    {"Thing": {"is": 'A thing with a \\ and """.', "b": "Its b.", "2050-01-01": {"a": "Its a."}}},
-    {},
-    {},
-    {"Thing": ["b"]},
+    definitions={
+        "Thing": {
+            "is": {"2000-01-01": 'A thing with a \\ and """.'},
+            "a": {"2050-01-01": "Its a."},
+            "b": {"2000-01-01": "Its b."},
+        }
+    },
+    order={"Thing": ["b"]},
 )
 
 

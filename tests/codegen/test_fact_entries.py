@@ -1,20 +1,21 @@
-"""The entries for the table of facts: what may stand in each, and what is refused, with file, entry and reason."""
+"""What overlays say that no schema shows: from which revision on it holds, and what is refused, with file and entry."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codegen.errors import UnusedDecision
-from codegen.fact_entries import chosen, entries_of, read_entries
+from codegen.fact_entries import Said, entries_of, said_of
 
+OVERLAY = "codegen/overlays/2025-06-18.toml"
 HEADER = {"name": "Mcp-Mood", "carries": "method", "reason": "because"}
 
 
-def test_every_entry_of_the_table_has_a_reason() -> None:
-    assert all(entry.says["reason"].strip() for entry in read_entries())
+def _said(revision: str, overlays: dict[str, Any], era: str = "handshake") -> Said:
+    entries = [entry for date, tables in overlays.items() for entry in entries_of(OVERLAY, date, tables)]
+    return said_of(entries, revision, era)
 
 
 @pytest.mark.parametrize(
@@ -24,57 +25,67 @@ def test_every_entry_of_the_table_has_a_reason() -> None:
         ("header", {**HEADER, "colour": "red"}, "'colour' is no key of it; there are annotation, carries, era"),
         ("header", {**HEADER, "carries": "mood"}, "'carries' is 'mood'; there are session, revision, event"),
         ("header", {**HEADER, "is_encoded": "yes"}, "'is_encoded' is 'yes', which is not of the type bool"),
-        ("header", {**HEADER, "since": "later"}, "'since' is 'later', which is not the name of a revision"),
         ("header", {**HEADER, "era": "bronze"}, "'era' is 'bronze'; there are handshake, per_request"),
         ("header", {**HEADER, "reason": " "}, "an entry needs a reason"),
         ("meta", {"key": "k", "on": ["answer"], "reason": "because"}, "'on' is 'answer'; there are request, result"),
         ("http_status", {"code": True, "status": 400, "reason": "because"}, "not of the type int"),
+        ("gone", {"trailer": "Mcp-Mood", "reason": "because"}, "it says of a table what of it is gone"),
+        ("gone", {"reason": "because"}, "it says of a table what of it is gone"),
+        ("gone", {"header": "method"}, "an entry needs a reason"),
     ],
 )
 def test_nonsense_is_refused(table: str, says: dict[str, Any], reason: str) -> None:
     with pytest.raises(UnusedDecision, match=reason) as caught:
-        entries_of({table: [says]})
-    assert str(caught.value).startswith(f"codegen/data/protocol.toml: [{table}")
+        entries_of(OVERLAY, "2025-06-18", {table: [says]})
+    assert str(caught.value).startswith(f"{OVERLAY}: [{table}")
     assert str(caught.value).endswith("then run `nox -s regen`.")
 
 
-def test_a_table_that_is_nobodys_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "protocol.toml"
-    file.write_text("[[trailer]]\n", "utf-8")
-    with pytest.raises(UnusedDecision, match=r"\[trailer\]: no such table; there are capability, error_code"):
-        read_entries(file)
+@pytest.mark.parametrize(("revision", "holds"), [("2025-03-26", False), ("2025-06-18", True), ("2025-11-25", True)])
+def test_an_entry_holds_from_its_revision_on(revision: str, holds: bool) -> None:
+    assert bool(_said(revision, {"2025-06-18": {"header": [HEADER]}})["header"]) is holds
+
+
+@pytest.mark.parametrize(("era", "holds"), [("handshake", True), ("per_request", False)])
+def test_an_entry_of_an_era_holds_in_that_era(era: str, holds: bool) -> None:
+    overlays = {"2025-06-18": {"header": [{**HEADER, "era": "handshake"}]}}
+    assert bool(_said("2025-06-18", overlays, era)["header"]) is holds
+
+
+def test_a_newer_entry_about_the_same_takes_the_place_of_an_older_one() -> None:
+    newer = {**HEADER, "name": "Mcp-Temper"}
+    said = _said("2025-11-25", {"2025-06-18": {"header": [HEADER]}, "2025-11-25": {"header": [newer]}})
+    assert said["header"] == {"method": newer}
 
 
 @pytest.mark.parametrize(
-    ("bounds", "applies"),
+    ("table", "entry", "gone"),
     [
-        ({}, True),
-        ({"since": "2025-06-18"}, True),
-        ({"since": "2025-06-19"}, False),
-        ({"until": "2025-06-18"}, True),
-        ({"until": "2025-06-17"}, False),
-        ({"era": "handshake"}, True),
-        ({"era": "per_request"}, False),
+        ("header", HEADER, "method"),
+        ("quiet", {"methods": ["ping", "tools/list"], "reason": "because"}, ["ping", "tools/list"]),
+        ("meta_refusal", {"code": -1, "status": 400, "reason": "because"}, ""),
     ],
 )
-def test_an_entry_is_for_some_revisions(bounds: dict[str, str], applies: bool) -> None:
-    entries = entries_of({"header": [{**HEADER, **bounds}]})
-    assert bool(chosen(entries, "header", "2025-06-18", "handshake")) is applies
+def test_what_is_gone_holds_no_longer(table: str, entry: dict[str, Any], gone: Any) -> None:
+    overlays = {"2025-06-18": {table: [entry]}, "2025-11-25": {"gone": [{table: gone, "reason": "because"}]}}
+    assert _said("2025-06-18", overlays)[table]
+    assert not _said("2025-11-25", overlays)[table]
 
 
-def test_two_entries_for_one_thing_are_refused() -> None:
-    entries = entries_of({"header": [HEADER, {**HEADER, "name": "Mcp-Temper", "since": "2025-06-18"}]})
-    assert chosen(entries, "header", "2025-03-26", "handshake") == [entries[0]]
-    with pytest.raises(UnusedDecision, match="number 1 of the table is for 2025-06-18 too; bound one of them"):
-        chosen(entries, "header", "2025-06-18", "handshake")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"header": [HEADER, {**HEADER, "name": "Mcp-Temper", "era": "per_request"}]}, {}),
+        ({"log_levels": [{"order": ["low"], "reason": "because"}, {"order": ["high"], "reason": "because"}]}, {}),
+        ({"quiet": [{"methods": ["ping"], "reason": "because"}] * 2}, {}),
+        ({"header": [HEADER]}, {"gone": [{"header": "method", "reason": "because"}]}),
+    ],
+)
+def test_two_entries_of_an_overlay_about_the_same_are_refused(first: dict[str, Any], second: dict[str, Any]) -> None:
+    with pytest.raises(UnusedDecision, match="another entry of this overlay is about"):
+        entries_of(OVERLAY, "2025-06-18", first | second)
 
 
-def test_two_entries_of_a_table_with_one_for_a_revision_are_refused() -> None:
-    levels = {"order": ["low"], "reason": "because"}
-    with pytest.raises(UnusedDecision, match=r"\[log_levels high\]: number 1"):
-        chosen(entries_of({"log_levels": [levels, {**levels, "order": ["high"]}]}), "log_levels", "2025-03-26", "")
-
-
-def test_what_a_revision_may_have_many_of_may_be_said_twice() -> None:
-    quiet = {"methods": ["ping"], "reason": "because"}
-    assert len(chosen(entries_of({"quiet": [quiet, quiet]}), "quiet", "2025-03-26", "handshake")) == 2
+def test_two_entries_of_an_overlay_for_two_eras_are_both_kept() -> None:
+    both = [{**HEADER, "era": "handshake"}, {**HEADER, "era": "per_request"}]
+    assert len(entries_of(OVERLAY, "2025-06-18", {"header": both})) == 2

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from codegen.errors import UnusedDecision
-from codegen.fact_entries import entries_of
+from codegen.fact_entries import Entry, entries_of, said_of
 from codegen.facts import Json, Made, Source, check_entries, derive_facts, missing_facts, source_of
 from codegen.load import build_spec
 from codegen.normalise import normalise
-from codegen.protocol import Prose
 from codegen.registry import render_facts
 
 REVISION = "2099-01-01"
@@ -58,14 +57,19 @@ def _definitions(**more: Any) -> dict[str, Any]:
     }
 
 
-def _source(**more: Any) -> Source:
+def _entries(tables: dict[str, Any], revision: str = REVISION) -> list[Entry]:
+    said = {table: [{**entry, "reason": "because"} for entry in entries] for table, entries in tables.items()}
+    return entries_of(f"{revision}.toml", revision, said)
+
+
+def _source(tables: dict[str, Any] | None = None, **more: Any) -> Source:
     schema = {"$defs": _definitions(**more)}
-    return source_of(build_spec(REVISION, schema), normalise(REVISION, schema), "handshake", Prose((), ()))
+    said = said_of(_entries(tables or {}), REVISION, "handshake")
+    return source_of(build_spec(REVISION, schema), normalise(REVISION, schema), "handshake", said)
 
 
 def _derive(tables: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    said = {table: [{**entry, "reason": "because"} for entry in entries] for table, entries in (tables or {}).items()}
-    return derive_facts(_source(**more), entries_of(said))
+    return derive_facts(_source(tables, **more))
 
 
 PART = {"capability": "mirror.deep", "method": "mirror/look", "member": "depth", "value": "all"}
@@ -172,44 +176,46 @@ def test_a_filter_asks_for_what_its_members_repeat_or_an_entry_says() -> None:
 
 
 def test_what_no_entry_places_is_named() -> None:
-    entries = entries_of({"log_levels": [{"order": ["low"], "reason": "because"}]})
-    assert missing_facts([_source(**FILTER)], entries) == [
-        f"[[log_levels]] order: 'high' of {REVISION}",
-        f"[[subscription]]: 'soupTastes' of {REVISION}",
+    assert missing_facts(_source({"log_levels": [{"order": ["low"]}]}, **FILTER)) == [
+        "[[log_levels]] order: 'high'",
+        "[[subscription]]: 'soupTastes'",
     ]
 
 
 @pytest.mark.parametrize(
     ("table", "says", "reason"),
     [
-        ("quiet", {"methods": ["soup/stir", "soup/eat"]}, "no revision it is for has the method soup/eat"),
-        ("lifecycle", {"part": "open", "method": "soup/eat"}, "the method soup/eat"),
-        ("lifecycle", {"part": "open", "method": "soup/cook", "until": "2000-01-01"}, "there is no revision it is for"),
-        ("unshared", {"capability": "spoon"}, "the client capability spoon"),
-        ("part", {**PART, "member": "width"}, "mirror/look with params.width"),
-        ("http_status", {"code": -5, "status": 400}, "the error code -5"),
-        ("log_levels", {"order": ["low", "middle"]}, "the level middle"),
-        ("subscription", {"member": "soupTastes", "method": "soup/stir"}, "the filter member soupTastes"),
+        ("quiet", {"methods": ["soup/stir", "soup/eat"]}, "the revision has no method soup/eat"),
+        ("lifecycle", {"part": "open", "method": "soup/eat"}, "no method soup/eat"),
+        ("lifecycle", {"part": "open", "method": "soup/cook", "era": "per_request"}, "is of the era handshake"),
+        ("capability", {"method": "soup/eat", "capability": "soup"}, "no method soup/eat"),
+        ("capability", {"method": "soup/cook", "capability": "spoon"}, "no client or server capability spoon"),
+        ("fill", {"at": "*.spoon", "value": 1}, r"no required field \*\.spoon"),
+        ("gone", {"header": "name"}, r"no \[\[header\]\] on 'name' to end"),
+        ("unshared", {"capability": "spoon"}, "no client capability spoon"),
+        ("part", {**PART, "member": "width"}, "no mirror/look with params.width"),
+        ("http_status", {"code": -5, "status": 400}, "no error code -5"),
+        ("log_levels", {"order": ["low", "middle"]}, "no level middle"),
+        ("subscription", {"member": "soupTastes", "method": "soup/stir"}, "no filter member soupTastes"),
         ("header", {"name": "X", "carries": "name", "members": {"soup/cook": "name"}}, "soup/cook with params.name"),
     ],
 )
 def test_an_entry_without_use_is_refused(table: str, says: dict[str, Any], reason: str) -> None:
     with pytest.raises(UnusedDecision, match=reason):
-        check_entries([_source()], entries_of({table: [{**says, "reason": "because"}]}))
-
-
-def test_entries_that_contradict_each_other_are_refused() -> None:
-    header = {"name": "X", "carries": "method", "reason": "because"}
-    with pytest.raises(UnusedDecision, match="bound one of them"):
-        check_entries([_source()], entries_of({"header": [header, {**header, "name": "Y"}]}))
+        check_entries(_source(), _entries({table: [says]}))
 
 
 def test_entries_of_use_pass() -> None:
-    check_entries([_source()], entries_of({"part": [{**PART, "reason": "because"}]}))
+    earlier = _entries({"transport": [{"name": "stdio"}]}, "2098-01-01")
+    check_entries(_source(), [*earlier, *_entries({"part": [PART], "gone": [{"transport": "stdio"}]})])
+
+
+def test_entries_of_other_revisions_are_not_its_business() -> None:
+    check_entries(_source(), _entries({"quiet": [{"methods": ["soup/eat"]}]}, "2098-01-01"))
 
 
 def test_the_table_is_python_that_gives_the_facts() -> None:
-    text = render_facts([_source()], entries_of({"part": [{**PART, "reason": "because"}]}))
+    text = render_facts([_source({"part": [PART]})])
     names: dict[str, Any] = {}
     exec(compile(text, "_facts.py", "exec"), names)
     facts = names["FACTS"][REVISION]

@@ -24,12 +24,12 @@ def _fix(pointer: str, expect: str, replace: str) -> str:
 
 
 def test_missing_overlay_has_no_fixes(tmp_path: Path) -> None:
-    assert read_fixes(tmp_path / "none.toml") == ()
+    assert apply_fixes(SCHEMA, tmp_path / "none.toml") == SCHEMA
 
 
-def test_fix_is_read_with_its_reason(tmp_path: Path) -> None:
-    overlay = _overlay(tmp_path, _fix("/a", "1", '"two"'))
-    assert read_fixes(overlay) == (Fix(pointer="/a", expect=1, replace="two", reason="Because."),)
+def test_fix_is_read_with_its_reason() -> None:
+    row = {"pointer": "/a", "expect": 1, "replace": "two", "reason": "Because."}
+    assert read_fixes("2099-01-01", {"fix": [row]}) == (Fix("/a", 1, "two", "Because."),)
 
 
 def test_fix_replaces_what_it_expects(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_other_value_than_expected_is_an_error(tmp_path: Path) -> None:
 
 def test_fix_without_reason_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnusedDecision, match="expected the keys expect, pointer, reason, replace"):
-        read_fixes(_overlay(tmp_path, 'pointer = "/a"\nexpect = 1\nreplace = 2'))
+        read_fixes("2099-01-01", {"fix": [{"pointer": "/a", "expect": 1, "replace": 2}]})
 
 
 def _two(tmp_path: Path, earlier: str, later: str) -> Path:

@@ -186,7 +186,16 @@ def test_decided_tree_is_complete_and_stays_so(decided: Path) -> None:
 
 def test_a_log_level_that_no_entry_places_is_named(decided: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["regen", "--check", "--root", str(decided)]) == 0
-    assert f"does not place [[log_levels]] order: 'trace' of {NEXT}" in capsys.readouterr().out
+    assert f"{OVERLAY} does not place [[log_levels]] order: 'trace', so" in capsys.readouterr().out
+
+
+def test_words_and_places_are_asked_for_in_the_overlay(decided: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = tomllib.loads((decided / OVERLAY).read_text("utf-8"))
+    assert said["words"]["method"] == {"skills/list": ""}
+    assert said["words"]["definition"]["Prompt"] == {"category": ""}
+    assert said["order"]["Prompt"] == ["name", "title", "icons", "description", "arguments", "category"]
+    assert main(["regen", "--check", "--root", str(decided)]) == 0
+    assert f"{OVERLAY} has no words yet for" in capsys.readouterr().out
 
 
 def test_facts_that_no_schema_shows_are_inherited(decided: Path) -> None:

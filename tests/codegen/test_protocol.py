@@ -6,25 +6,30 @@ from typing import Any
 
 import pytest
 
-from codegen.errors import UnknownSchemaForm, UnusedDecision
+from codegen.errors import UnknownSchemaForm
+from codegen.fact_entries import Said, entries_of, said_of
 from codegen.load import build_spec
 from codegen.model import Spec
 from codegen.normalise import Normalised, normalise
 from codegen.protocol import (
     ErrorCode,
     MethodEntry,
-    Prose,
-    check_prose,
     envelopes,
     error_codes,
     filled_in,
     input_entries,
     method_entries,
-    read_prose,
 )
 
 REVISION = "2099-01-01"
-NO_PROSE = Prose((), ())
+
+
+def _said(**tables: Any) -> Said:
+    rows = {table: [{**says, "reason": "because"} for says in entries] for table, entries in tables.items()}
+    return said_of(entries_of("overlay", REVISION, rows), REVISION, "handshake")
+
+
+NOTHING = _said()
 CAPABILITIES = {
     "type": "object",
     "properties": {
@@ -65,12 +70,12 @@ def _both(**more: Any) -> tuple[Spec, Normalised]:
     return build_spec(REVISION, schema), normalise(REVISION, schema)
 
 
-def _entry(name: str, prose: Prose = NO_PROSE) -> MethodEntry:
-    return {entry.name: entry for entry in method_entries(*_both(), prose)}[name]
+def _entry(name: str, said: Said = NOTHING) -> MethodEntry:
+    return {entry.name: entry for entry in method_entries(*_both(), said)}[name]
 
 
 def test_entries_come_by_name() -> None:
-    names = [entry.name for entry in method_entries(*_both(), NO_PROSE)]
+    names = [entry.name for entry in method_entries(*_both(), NOTHING)]
     assert names == ["notifications/tools/list_changed", "shout", "tools/poke"]
 
 
@@ -104,12 +109,7 @@ def test_method_named_after_no_feature_needs_no_capability() -> None:
 
 
 def test_table_rules_where_the_schema_shows_nothing() -> None:
-    assert _entry("shout", Prose(({"method": "shout", "capability": "logs"},), ())).capability == "logs"
-
-
-@pytest.mark.parametrize("bounds", [{"since": "2100-01-01"}, {"until": "2098-12-31"}])
-def test_entry_for_other_revisions_does_not_rule(bounds: dict[str, str]) -> None:
-    assert _entry("shout", Prose(({"method": "shout", "capability": "logs", **bounds},), ())).capability is None
+    assert _entry("shout", _said(capability=[{"method": "shout", "capability": "logs"}])).capability == "logs"
 
 
 def test_requests_inside_results_have_a_table_of_their_own() -> None:
@@ -128,14 +128,13 @@ def test_error_codes_are_constants_of_errors() -> None:
     code = {"type": "object", "properties": {"code": {"const": -1, "type": "integer"}}, "required": ["code"]}
     response = {"type": "object", "properties": {"error": {**code, "properties": {"code": {"const": -2}}}}}
     _, schema = _both(FullMoonError=code, HTTPIsDownError=response)
-    assert error_codes(schema, NO_PROSE) == [ErrorCode(-2, "HTTP_IS_DOWN"), ErrorCode(-1, "FULL_MOON")]
+    assert error_codes(schema, NOTHING) == [ErrorCode(-2, "HTTP_IS_DOWN"), ErrorCode(-1, "FULL_MOON")]
 
 
 def test_table_names_a_code_before_the_schema_does() -> None:
     code = {"type": "object", "properties": {"code": {"const": -1}}, "required": ["code"]}
     _, schema = _both(FullMoonError=code)
-    prose = Prose((), ({"code": -1, "name": "LUNACY"}, {"code": -9, "name": "GONE", "until": "2000-01-01"}))
-    assert error_codes(schema, prose) == [ErrorCode(-1, "LUNACY")]
+    assert error_codes(schema, _said(error_code=[{"code": -1, "name": "LUNACY"}])) == [ErrorCode(-1, "LUNACY")]
 
 
 def test_envelope_goes_by_the_name_the_revision_has() -> None:
@@ -149,32 +148,8 @@ def test_missing_envelope_is_refused() -> None:
         envelopes(schema)
 
 
-@pytest.mark.parametrize(
-    ("prose", "reason"),
-    [
-        (Prose(({"method": "whisper", "capability": "logs"},), ()), "no revision it is for has the method"),
-        (Prose(({"method": "shout", "capability": "logs", "until": "2000-01-01"},), ()), "no revision it is for"),
-        (Prose((), ({"code": 1, "name": "X", "since": "2100-01-01"},)), "there is no revision it is for"),
-        (Prose((), (), ({"at": "*.kind", "value": 1},)), "no revision it is for requires such a field"),
-    ],
-)
-def test_unused_entry_is_an_error(prose: Prose, reason: str) -> None:
-    spec, schema = _both()
-    with pytest.raises(UnusedDecision, match=reason):
-        check_prose(prose, [spec], [schema])
-
-
 def test_definitions_own_entry_wins_over_that_for_all() -> None:
     _, schema = _both()
-    fills = ({"at": "PokeRequest.method", "value": "p"}, {"at": "*.method", "value": "x"})
-    found = filled_in(schema, Prose((), (), fills))
+    fills = [{"at": "PokeRequest.method", "value": "p"}, {"at": "*.method", "value": "x"}]
+    found = filled_in(schema, _said(fill=fills))
     assert (found["PokeRequest"]["method"], found["ShoutRequest"]["method"]) == ("p", "x")
-
-
-def test_entry_is_for_its_revisions_only() -> None:
-    assert filled_in(_both()[1], Prose((), (), ({"at": "*.method", "value": "x", "until": "2000-01-01"},))) == {}
-
-
-def test_every_entry_of_the_table_has_a_reason() -> None:
-    prose = read_prose()
-    assert all(str(entry["reason"]).strip() for entry in (*prose.capabilities, *prose.error_codes))

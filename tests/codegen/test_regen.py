@@ -14,7 +14,6 @@ import pytest
 from codegen.__main__ import main
 from codegen.errors import CodegenError, PinMismatch, UndecidedChange
 from codegen.names import module_name
-from codegen.overlay import overlay_path
 from codegen.pins import Pin, read_pins, sha256_hex, write_pins
 from codegen.regen import Difference, compare_output, format_python, plan_steps, render, write_output
 from tests.support.small_specs import META, NEWER, any_of, ref, request, spec
@@ -203,14 +202,14 @@ def test_defaults_are_not_accepted_for_a_union_of_methods_that_is_gone(tmp_path:
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2026-07-28"])
 def test_a_tree_with_one_revision_is_rendered(revision: str, tmp_path: Path) -> None:
-    """What the tables of facts and words say of the others is then for nobody."""
-
-    (tmp_path / "codegen" / "overlays").mkdir(parents=True)
+    """What overlays of later revisions say is then for nobody; what those of earlier ones say holds on."""
+    shutil.copytree(ROOT / "codegen" / "overlays", tmp_path / "codegen" / "overlays")
     shutil.copytree(ROOT / "schema" / revision, tmp_path / "schema" / revision)
-    shutil.copy(ROOT / overlay_path(revision), tmp_path / overlay_path(revision))
     head, *pins = (ROOT / "schema" / "pins.toml").read_text("utf-8").split("\n[")
     (pin,) = (pin for pin in pins if pin.startswith(f'"{revision}"'))
     (tmp_path / "schema" / "pins.toml").write_text(f"{head}\n[{pin}", encoding="utf-8")
     found = render(tmp_path)
     assert f"generated/dragoman_spec/{module_name(revision)}/models.py" in found
     assert not any(path.endswith("steps.py") for path in found)
+    methods = f"generated/dragoman_spec/{module_name(revision)}/methods.py"
+    assert found[methods] == (ROOT / methods).read_text("utf-8")

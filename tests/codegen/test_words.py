@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from codegen.blanks import add_blanks, blanks_of
 from codegen.errors import UnusedDecision
 from codegen.normalise import Normalised, normalise, read_normalised
+from codegen.overlay import overlay_path, read_until
 from codegen.pins import check_pins
-from codegen.words import NO_WORDS, Words, check_words, missing_words, read_words, words_of_fields
+from codegen.words import NO_WORDS, Words, check_words, missing_words, words_of, words_of_fields
 from tests.support.judge import UPSTREAM
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +27,11 @@ STRING = {"type": "string"}
 @cache
 def _pinned() -> tuple[Normalised, ...]:
     return tuple(read_normalised(ROOT, revision) for revision in check_pins(ROOT / "schema"))
+
+
+def _written() -> Words:
+    """The words of the overlays that there are."""
+    return words_of(read_until(ROOT / overlay_path(_pinned()[-1].revision)))
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -36,18 +44,30 @@ def _schema(revision: str = "2020-01-01") -> Normalised:
     definitions = {
         "PokeRequest": request,
         "PokeRequestParams": _object(hard=STRING),
-        "Poked": _object(hard=STRING),
+        "Poked": _object(hard=STRING, deep=STRING, _meta=STRING),
         "PokedResponse": _object(result={"$ref": "#/$defs/Poked"}),
         "PokedNotification": _object(method={"const": "poked", "type": "string"}),
     }
     return normalise(revision, {"$defs": definitions})
 
 
-WORDS = Words(
-    definitions={"Poked": {"is": "A poke.", "hard": "How hard it was.", "2022-01-01": {"hard": "How hard."}}},
-    fields={"hard": "How hard to poke.", "2021-01-01": {"hard": "Whether to poke hard."}},
-    methods={"poke": "Pokes.", "poked": "Says that somebody poked."},
-    order={},
+WORDS = words_of(
+    [
+        (
+            "2020-01-01",
+            {
+                "words": {
+                    "method": {"poke": "Pokes.", "poked": "Says that somebody poked."},
+                    "field": {"hard": "How hard to poke."},
+                    "definition": {
+                        "Poked": {"is": "A poke.", "hard": "How hard it was.", "deep": "How deep.", "_meta": "More."}
+                    },
+                }
+            },
+        ),
+        ("2021-01-01", {"words": {"field": {"hard": "Whether to poke hard."}}}),
+        ("2022-01-01", {"words": {"definition": {"Poked": {"hard": "How hard.", "is": ""}}}}),
+    ]
 )
 
 
@@ -80,57 +100,111 @@ def test_frames_get_the_words_of_their_method(definition: str, said: str) -> Non
     assert WORDS.definition(definition, _schema()) == said
 
 
+def test_a_blank_says_nothing() -> None:
+    assert WORDS.definition("Poked", _schema("2022-01-01")) == "A poke."
+
+
 def test_what_has_no_words_is_listed() -> None:
-    assert missing_words(WORDS, [_schema()]) == [
-        "2020-01-01 PokeRequest.method",
-        "2020-01-01 PokeRequest.params",
-        "2020-01-01 PokedNotification.method",
-        "2020-01-01 PokedResponse.result",
+    assert [".".join(place) for place in missing_words(WORDS, _schema())] == [
+        "definition.PokeRequest.method",
+        "definition.PokeRequest.params",
+        "definition.PokedNotification.method",
+        "definition.PokedResponse.result",
     ]
 
 
 def test_method_without_words_is_listed_with_its_frame() -> None:
-    found = missing_words(NO_WORDS, [_schema()])
-    assert {"2020-01-01 poke", "2020-01-01 PokeRequest", "2020-01-01 PokeRequestParams"} <= set(found)
+    found = {place[:2] for place in missing_words(NO_WORDS, _schema())}
+    assert {("method", "poke"), ("definition", "PokeRequest"), ("definition", "PokeRequestParams")} <= found
 
 
 @pytest.mark.parametrize(
-    ("words", "place"),
+    ("tables", "place"),
     [
-        (Words({"Gone": {"is": "x"}}, {}, {}, {}), "definition Gone.is"),
-        (Words({"Poked": {"soft": "x"}}, {}, {}, {}), "definition Poked.soft"),
-        (Words({"Poked": {"2021-01-01": {"soft": "x"}}}, {}, {}, {}), "definition Poked.soft"),
-        (Words({}, {"soft": "x"}, {}, {}), "field soft"),
-        (Words({}, {}, {"prod": "x"}, {}), "method prod"),
-        (Words({}, {}, {}, {"Poked": ["soft"]}), "order Poked.soft"),
-        (Words({}, {}, {}, {"Gone": ["hard"]}), "order Gone.hard"),
+        ({"words": {"definition": {"Gone": {"is": "x"}}}}, "words.definition Gone.is"),
+        ({"words": {"definition": {"Poked": {"soft": "x"}}}}, "words.definition Poked.soft"),
+        ({"words": {"field": {"soft": "x"}}}, "words.field soft"),
+        ({"words": {"method": {"prod": "x"}}}, "words.method prod"),
+        ({"words": {"methods": {"poke": "x"}}}, "words.methods"),
+        ({"order": {"Poked": ["soft"]}}, "order Poked.soft"),
+        ({"order": {"Gone": ["hard"]}}, "order Gone.hard"),
     ],
 )
-def test_words_for_what_is_not_there_are_an_error(words: Words, place: str) -> None:
-    with pytest.raises(UnusedDecision, match=re.escape(place)):
-        check_words(words, [_schema()])
+def test_words_for_what_the_revision_has_not_are_an_error(tables: dict[str, Any], place: str) -> None:
+    with pytest.raises(UnusedDecision, match=re.escape(f"codegen/overlays/2020-01-01.toml: [{place}]")):
+        check_words(tables, _schema())
+
+
+def test_a_new_field_comes_behind_the_one_before_it() -> None:
+    tables = [["a", "b", "_meta"], ["new", "a"], ["b", "c", "d"]]
+    overlays = [(f"202{at}-01-01", {"order": {"A": names}}) for at, names in enumerate(tables)]
+    assert words_of(overlays).order["A"] == ["new", "a", "b", "c", "d", "_meta"]
+
+
+def test_blanks_are_asked_for_where_they_belong() -> None:
+    overlay = """\
+# What is there.
+
+[words.definition.PokeRequest]
+is = "A wish to poke."
+
+[[rule]]
+name = "x"
+"""
+    assert (
+        add_blanks(overlay, blanks_of(_schema(), WORDS))
+        == """\
+# What is there.
+
+[words.definition.PokeRequest]
+is = "A wish to poke."
+method = ""
+params = ""
+
+[[rule]]
+name = "x"
+
+# What methods, definitions and fields mean, in our own words, where no earlier overlay says so already.
+
+[words.definition.PokedNotification]
+method = ""
+
+[words.definition.PokedResponse]
+result = ""
+
+# Where a reader meets new fields: each behind the one before it, as in the official `schema.ts`.
+
+[order]
+Poked = ["deep", "hard"]
+"""
+    )
+
+
+def test_blanks_are_not_put_twice() -> None:
+    blanks = blanks_of(_schema(), NO_WORDS)
+    once = add_blanks("", blanks)
+    assert add_blanks(once, blanks) == once
+    assert words_of([("2020-01-01", tomllib.loads(once))]).order == {"Poked": ["deep", "hard"]}
+
+
+def test_what_an_earlier_revision_lacks_is_asked_for_there() -> None:
+    earlier = {blank.place for blank in blanks_of(_schema(), NO_WORDS)}
+    assert blanks_of(_schema("2021-01-01"), NO_WORDS, earlier) == []
 
 
 def test_fields_not_in_the_order_come_last() -> None:
-    words = Words({}, {}, {}, {"A": ["c", "b"]})
+    words = Words(order={"A": ["c", "b"]})
     assert words.arrange("A", ["a", "b", "c", "d"], ["d"]) == ["d", "c", "b", "a"]
 
 
-def test_everything_pinned_has_words() -> None:
-    assert missing_words(read_words(), _pinned()) == []
+def test_what_frames_have_comes_first_and_metadata_last() -> None:
+    words = Words(order={"A": ["type", "id"]})
+    assert words.arrange("A", ["x", "_meta", "id", "type", "method"], []) == ["method", "type", "id", "x", "_meta"]
 
 
-def test_order_of_everything_pinned_is_known() -> None:
-    order = read_words().order
-    unknown = [
-        (schema.revision, name, field)
-        for schema in _pinned()
-        for name, node in schema.definitions.items()
-        if len(node.get("properties", {})) > 1 and name != "ClientNotification"
-        for field in node["properties"]
-        if field not in order.get(name, ())
-    ]
-    assert unknown == []
+@pytest.mark.parametrize("schema", _pinned(), ids=lambda schema: schema.revision)
+def test_everything_pinned_has_words_and_a_place(schema: Normalised) -> None:
+    assert blanks_of(schema, _written()) == []
 
 
 def test_words_are_sentences() -> None:
@@ -151,7 +225,7 @@ def test_no_sentence_is_upstreams() -> None:
 
 
 def _all_words() -> Iterator[str]:
-    words = read_words()
+    words = _written()
     todo: list[Any] = [words.definitions, words.fields, words.methods]
     while todo:
         value = todo.pop()
@@ -179,8 +253,11 @@ def _descriptions(path: Path) -> Iterator[str]:
 
 
 def test_words_of_fields_are_kept_by_the_revision_since_which_they_hold() -> None:
-    entry = {"is": "A tool.", "a": "Its a.", "b": "Its b.", "2050-01-01": {"a": "Its new a.", "c": "Its c."}}
-    assert words_of_fields(Words({"Tool": entry, "None": {"is": "Nothing."}}, {"_meta": "More."}, {}, {})) == {
+    schemas = [normalise(f"20{n}0-01-01", {"$defs": {"Tool": _object(a=STRING, b=STRING)}}) for n in (2, 5)]
+    entry = {"is": {"2020-01-01": "A tool."}, "a": {"2020-01-01": "Its a.", "2050-01-01": "Its new a."}}
+    entry |= {"b": {"2050-01-01": "Its b."}, "c": {"2050-01-01": "Its c."}, "d": {"2050-01-01": ""}}
+    words = Words({"Tool": entry, "None": {"is": {"2020-01-01": "Nothing."}}}, {"_meta": {"2020-01-01": "More."}})
+    assert words_of_fields(words, schemas) == {
         "*": {"_meta": "More."},
-        "Tool": {"a": {"": "Its a.", "2050-01-01": "Its new a."}, "b": "Its b.", "c": {"2050-01-01": "Its c."}},
+        "Tool": {"a": {"": "Its a.", "2050-01-01": "Its new a."}, "b": {"2050-01-01": "Its b."}, "c": "Its c."},
     }

@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from codegen.words import read_words
+from codegen.overlay import overlay_path, read_until
+from codegen.words import words_of
 from dragoman_spec import (
     REVISIONS,
     Model,
@@ -236,7 +238,7 @@ def test_representation_shows_a_required_null() -> None:
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_every_description_is_there_before_and_after_building(revision: str) -> None:
     package = load(revision)
-    tool, words = package.Tool, read_words()
+    tool, words = package.Tool, words_of(read_until(Path(__file__).parents[2] / overlay_path(revision)))
     for _ in range(2):
         for name, field in tool.model_fields.items():
             assert field.description
