@@ -127,7 +127,8 @@ class UpstreamPool:
         decided = self._config = self._config or PoolConfig()
         if len(self._upstreams) >= decided.upstreams:
             raise TransportClosed("the proxy", f"{decided.upstreams} servers are open, which is the limit")
-        sharing = dataclasses.replace(decided.sharing, asks=True) if self._asks else decided.sharing
+        asks, is_for_all = self._asks or decided.sharing.asks, self.scope is Scope.SHARED
+        sharing = dataclasses.replace(decided.sharing, asks=asks, is_for_all=is_for_all)
         host = SharedHost(
             Shared(wiring_of(config), sharing),
             watched_connect(config, self._open),

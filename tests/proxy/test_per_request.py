@@ -11,6 +11,7 @@ from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import (
     READY,
     Step,
+    an_error,
     client,
     client_closes,
     error,
@@ -119,4 +120,22 @@ def test_tools_are_listed_and_called(revision: str) -> None:
             client_closes(),
             expect_end(Outcome.CLIENT_CLOSED),
         ]
+    )
+
+
+def test_no_principal_takes_all_places_of_a_shared_connection() -> None:
+    hold(
+        [
+            client(asks(1, "tools/list")),
+            *opening("2025-06-18"),
+            client(asks(2, "tools/list")),
+            client(asks(3, "tools/list")),
+            client(asks(4, "tools/list")),
+            expect_to_server(lambda frame: frame["method"] == "tools/list"),
+            expect_to_server(lambda frame: frame["method"] == "tools/list"),
+            expect_to_client(an_error(3, -32000, "2 requests")),
+            expect_to_server(lambda frame: frame["method"] == "tools/list"),
+        ],
+        open_requests=4,
+        whose={1: "Ann", 2: "Ann", 3: "Ann", 4: "Ben"},
     )

@@ -11,8 +11,10 @@ from dragoman.pool import Scope
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from tests.proxy.conversation import an_error, notification, request, result
+from tests.support.waiting import until
 from tests.transports.house import House, hear
 from tests.transports.upstream.stage import Reply, Request, hello, on_loop, server, shake_hands
+from tests.transports.upstream.test_per_request import Stateless
 
 
 class Asking:
@@ -57,6 +59,38 @@ async def test_the_stream_of_a_call_says_whose_question_it_is() -> None:
             answer = await hear(guest)
             assert (answer["id"], answer["result"]["said"]["content"]) == (1, {"by": name})
         assert not house.pool.upstreams[0].switch.asks
+        await house.close()
+
+
+@pytest.mark.parametrize("has_handshake", [True, False])
+@on_loop
+async def test_no_session_takes_all_places(has_handshake: bool) -> None:
+    slow: list[Any] = []
+    goes_on = asyncio.Event()
+
+    async def serve(said: Request, reply: Reply) -> None:
+        if has_handshake and await shake_hands(said, reply):
+            return
+        if said.rpc != "tools/call":
+            await reply.status("202 Accepted")
+            return
+        if said.frame["params"]["name"] == "slow":
+            slow.append(said)
+            await goes_on.wait()
+        await reply.result(said, {"resultType": "complete", "content": []})
+
+    async with server(serve if has_handshake else Stateless(serve)) as url:
+        config = UpstreamConfig(url, open_requests=4)
+        house = House(Scope.SHARED, lambda: open_upstream(config))
+        greedy, modest = [await house.open() for _ in range(2)]
+        for key in range(6):
+            greedy.say(request(key, "tools/call", name="slow"))
+        await until(lambda: len(slow) == 2)
+        modest.say(request(1, "tools/call", name="quick"))
+        assert (await hear(modest))["id"] == 1
+        assert len(slow) == 2
+        goes_on.set()
+        assert {(await hear(greedy))["id"] for _ in range(6)} == set(range(6))
         await house.close()
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from dragoman.core.batches import BATCH_REQUESTS
 from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.negotiation import AUTO
 from dragoman.core.translate import Crossing, OnLoss
+
+TURN_S: Final = 7.0
+"""For how long a call waits for those of others, at a server of which it is not clear what it asks about."""
 
 
 @dataclass(frozen=True, slots=True)

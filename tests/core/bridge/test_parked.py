@@ -278,3 +278,13 @@ def test_a_call_that_was_given_up_came_too_late_by_the_wall_clock_too() -> None:
     with pytest.raises(RemoteProtocolError) as caught:
         desk.keeper.read(text, BINDING, 1061.0, desk)
     assert reason_of(caught) == Reason.EXPIRED.value
+
+
+def test_no_principal_has_all_places() -> None:
+    desk = parking(shares=True, most_calls=4)
+    for call in ("c", "d"):
+        assert isinstance(ask(desk, call=call), Question)
+    assert isinstance(ask(desk, call="e"), Turned)
+    assert desk.has_room("ben")
+    assert not desk.has_room("alice")
+    assert parking(most_calls=1).has_room("alice")

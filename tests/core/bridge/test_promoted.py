@@ -225,9 +225,9 @@ def test_a_time_that_is_none_is_not_taken(told: dict[str, Any]) -> None:
 def test_of_tasks_that_have_ended_the_oldest_makes_room() -> None:
     tasks = PromotedTasks(KEEPER, most=1)
     for number in range(5):
-        assert tasks.has_room
+        assert tasks.has_room("")
         assert tasks.promote(f"c{number}", CALLER, at(START), b"n" * 12) is not None
-        assert not tasks.has_room
+        assert not tasks.has_room("")
         tasks.finish(f"c{number}", {"result": {}}, START)
     assert ["c0" in tasks, "c1" in tasks, len(tasks)] == [False, True, 4]
 

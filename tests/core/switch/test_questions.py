@@ -88,15 +88,19 @@ def test_a_cancelled_call_leaves_the_queue_without_a_word() -> None:
     assert talk.says("server", result(number, {}))[1] == ("server", call(number + 2))
 
 
-def test_who_waits_too_long_is_told() -> None:
+def test_who_waits_too_long_goes_on_and_nobody_waits_for_the_slow_one_again() -> None:
     talk = Talk(asks=True, turn_s=10)
-    talk.opens("a", "b")
-    talk.says("a", call(1))
-    talk.says("b", call(1))
+    number = talk.opens("a", "b", "c", **ALL)
+    for name in "abc":
+        talk.says(name, call(1))
     assert talk.time_passes(9) == []
-    [(to, frame)] = talk.time_passes(2)
-    assert to == "b"
-    assert an_error(1, -32000, "10 s")(frame)
+    assert talk.time_passes(2) == [("server", call(number + 1)), ("server", call(number + 2))]
+    [(to, frame)] = talk.says("server", elicit(0))
+    assert to == "server"
+    assert an_error(0, -32603, "3 sessions")(frame)
+    for later in (1, 2):
+        assert talk.says("server", result(number + later, {})) == [("abc"[later], result(1, {}))]
+    assert talk.says("b", call(2)) == [("server", call(number + 3))]
 
 
 def test_the_queue_is_bounded() -> None:

@@ -12,9 +12,11 @@ from dragoman.transports.http.config import Admission, FrontConfig, Limits
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from tests.proxy.test_per_request import asks
+from tests.proxy.test_per_request_relay import INTRODUCED
 from tests.transports.http.stage import Stage, content, on_loop, serving, text_of, until, within
 from tests.transports.http.test_known_requests import Caller
 from tests.transports.http.test_per_request import ANN, BEN, TOKENS, begin, call, playing, posts
+from tests.transports.http.test_per_request_relay import LISTED
 from tests.transports.http.wire import Reply, connect
 from tests.transports.upstream import stage as upstream
 
@@ -66,25 +68,26 @@ async def test_requests_count_by_connection_where_nobody_has_a_name() -> None:
             assert text_of(await caller.frame()) == "served"
 
 
+@pytest.mark.parametrize("has_handshake", [True, False])
 @on_loop
-async def test_no_principal_takes_all_places_at_a_shared_server() -> None:
+async def test_no_principal_takes_all_places_at_a_shared_server(has_handshake: bool) -> None:
     slow: list[Any] = []
     goes_on = asyncio.Event()
 
     async def serve(asked: upstream.Request, reply: upstream.Reply) -> None:
-        if await upstream.shake_hands(asked, reply):
+        if has_handshake and await upstream.shake_hands(asked, reply):
             return
         if asked.rpc == "server/discover":
-            await reply.status("400 Bad Request")
+            await (reply.status("400 Bad Request") if has_handshake else reply.result(asked, INTRODUCED))
         elif asked.rpc == "tools/list":
-            await reply.result(asked, {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]})
+            await reply.result(asked, {**LISTED, "tools": [{"name": "echo", "inputSchema": {"type": "object"}}]})
         elif asked.rpc != "tools/call":
             await reply.status("202 Accepted")
         else:
             if asked.frame["params"].get("arguments"):
                 slow.append(asked)
                 await goes_on.wait()
-            await reply.result(asked, content("done"))
+            await reply.result(asked, {"resultType": "complete", **content("done")})
 
     config = FrontConfig(shares_requests=True, admission=Admission(tokens=TOKENS))
     async with upstream.server(serve) as url, serving(config) as stage:

@@ -426,9 +426,16 @@ async def test_sessions_beyond_the_cap_are_logged_once_in_a_while(caplog: pytest
 async def test_requests_beyond_the_cap_of_a_session_are_refused() -> None:
     async with serving(replace(QUICK, limits=Limits(streams=2))) as stage:
         await stage.open()
-        async with await within(stage.call(2)), await stage.get():
-            assert (await stage.post(call(3))).status == 429
-            assert (await stage.get()).status == 429
+        async with await within(stage.call(2)), await within(stage.call(3)):
+            assert (await stage.post(call(4))).status == 429
+
+
+@on_loop
+async def test_get_streams_count_apart_from_requests() -> None:
+    async with serving(replace(QUICK, limits=Limits(streams=1))) as stage:
+        await stage.open()
+        async with await stage.get() as standing, await within(stage.call(2)) as calling:
+            assert (standing.status, calling.status) == (200, 200)
 
 
 @on_loop

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned, turn
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.state import Keeper, Moment, Reason, State, refuse
+from dragoman.core.places import has_place
 from dragoman_spec import Loss
 
 KIND: Final = "park"
@@ -78,20 +79,22 @@ class Parking:
         keeper: Writes and reads their states; it says how long a parked call is kept, too.
         most_calls: How many there may be.
         most_questions: How many questions of one call may be open.
+        shares: Whether these are calls of several principals: none of them may have all places.
     """
 
     keeper: Keeper
     most_calls: int = 256
     most_questions: int = 16
+    shares: bool = False
     _calls: dict[str, _Call] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    @property
-    def has_room(self) -> bool:
-        """Whether another call may wait."""
-        return len(self._calls) < self.most_calls
+    def has_room(self, principal: str) -> bool:
+        """Whether another call of this principal may wait."""
+        whose = (parked.questions.caller.binding.principal for parked in self._calls.values())
+        return has_place(principal if self.shares else "", whose, len(self._calls), self.most_calls)
 
     def __contains__(self, call: object) -> bool:
         return call in self._calls
@@ -110,8 +113,8 @@ class Parking:
             The question as the client gets it, in the next result of `compose`; or why it does not.
         """
         known = self._calls.get(call)
-        if known is None and len(self._calls) >= self.most_calls:
-            return turn(f"{self.most_calls} calls wait for their clients already")
+        if known is None and not self.has_room(caller.binding.principal):
+            return turn(f"{len(self._calls)} calls wait for their clients already")
         known = known or _Call(OpenQuestions(caller, self.most_questions))
         question = known.questions.ask(question_id, method, params)
         if isinstance(question, Question):

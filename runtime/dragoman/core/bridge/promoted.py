@@ -20,6 +20,7 @@ from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.state import Binding, Keeper, Moment, Reason, State, refuse
 from dragoman.core.bridge.tasks import spell_time
+from dragoman.core.places import has_place
 from dragoman_spec import Loss
 
 KIND: Final = "task"
@@ -71,12 +72,14 @@ class PromotedTasks:
         most: How many may be running; four times as many are kept, and then the oldest that has ended is forgotten.
         most_bytes: How much the results of those that have ended may hold together; then the oldest are forgotten.
         poll_ms: After how many milliseconds a client is advised to ask again.
+        shares: Whether these are tasks of several principals: none of them may have all places.
     """
 
     keeper: Keeper
     most: int = 1024
     most_bytes: int = 64 * 1024 * 1024
     poll_ms: int = 1000
+    shares: bool = False
     _tasks: dict[str, _Task] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -85,10 +88,10 @@ class PromotedTasks:
     def __contains__(self, call: object) -> bool:
         return call in self._tasks
 
-    @property
-    def has_room(self) -> bool:
-        """Whether another one may run."""
-        return sum(task.is_running for task in self._tasks.values()) < self.most
+    def has_room(self, principal: str) -> bool:
+        """Whether another one of this principal may run."""
+        whose = [task.questions.caller.binding.principal for task in self._tasks.values() if task.is_running]
+        return has_place(principal if self.shares else "", whose, len(whose), self.most)
 
     def promote(
         self, call: str, caller: AskedCall, now: Moment, nonce: bytes, told: Mapping[str, Any] | None = None
@@ -105,7 +108,7 @@ class PromotedTasks:
         Returns:
             The result that answers the client's request; None where there are too many tasks.
         """
-        if not self.has_room:
+        if not self.has_room(caller.binding.principal):
             return None
         if len(self._tasks) >= self.most * _KEPT:
             del self._tasks[next(known for known, task in self._tasks.items() if not task.is_running)]

@@ -98,6 +98,7 @@ class PerRequestEdge:
         params: dict[str, Any],
         mirrored: Sequence[Mirrored] = (),
         written: bytes = b"",
+        sender: str = "",
     ) -> Lent:
         """Send a request.
 
@@ -107,6 +108,7 @@ class PerRequestEdge:
             params: Stamped; theirs to keep.
             mirrored: The arguments that are repeated in headers, where there are headers.
             written: A line with this method and these params, if there is one: encoding a large one takes long.
+            sender: Whose share of the places at the server it takes.
         """
         self._last += 1
         lent = Lent(asker, self._last, b"%d" % self._last)
@@ -118,7 +120,7 @@ class PerRequestEdge:
         body = {"jsonrpc": "2.0", "id": lent.number, "method": method, "params": params}
         headers = tuple(make_headers(body, mirrored)) if self.upstream.takes_headers else ()
         line = (splice_id(written, lent.key) if len(written) > SPLICED_BYTES else None) or encode_line(body)
-        self.upstream.send(new_frame(Frame, (line, "request", lent.key, method, body, None, headers, "")))
+        self.upstream.send(new_frame(Frame, (line, "request", lent.key, method, body, None, headers, sender)))
         return lent
 
     def withdraw(self, lent: Lent, reason: str | None = None) -> None:

@@ -31,6 +31,7 @@ from dragoman.core.commands import Outbox, Side
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, read_params, rewrite
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CANCELLED, LISTEN, PROGRESS
+from dragoman.core.places import has_place
 from dragoman.core.repeats import TWO_FRAMES
 from dragoman.core.settings import Settings
 from dragoman.core.timeouts import Ages, explain_age, limit_time
@@ -206,8 +207,8 @@ class PerRequestFront:
             return
         requests = self.requests
         is_short = len(key) + len(frame.method or "") <= NAME_BYTES
-        if key in requests or len(requests) >= self._settings.open_requests or not is_short:
-            self._refuse_unfit(key, body)
+        if key in requests or not is_short or not self._has_place(frame):
+            self._refuse_unfit(frame, body)
             return
         try:
             request = read_request(frame, body, self._reader)
@@ -222,8 +223,13 @@ class PerRequestFront:
         else:
             self._around.take_request(Side.CLIENT, request, frame._replace(body=body))
 
-    def _refuse_unfit(self, key: bytes, body: Mapping[str, Any]) -> None:
-        unfit = self._explain_unfit(key)
+    def _has_place(self, frame: Frame) -> bool:
+        requests = self.requests
+        whose = (one.frame.sender for one in requests.values())
+        return has_place(frame.sender, whose, len(requests), self._settings.open_requests)
+
+    def _refuse_unfit(self, frame: Frame, body: Mapping[str, Any]) -> None:
+        key, unfit = frame.key or b"", self._explain_unfit(frame)
         self._counters.malformed += 1
         logger.warning("%s request of the client refused: %s", body["method"], unfit.message)
         is_known = key in self.requests  # under its id, the answer would end the one that rightly has it
@@ -255,11 +261,11 @@ class PerRequestFront:
             self._behind.cancel(request, failure.message)
             self.refuse(request, failure.code, failure.message, failure.data)
 
-    def _explain_unfit(self, key: bytes) -> Refusal:
-        if key in self.requests:
+    def _explain_unfit(self, frame: Frame) -> Refusal:
+        if frame.key in self.requests:
             return Refusal(INVALID_REQUEST, "the id of this request belongs to one that is not answered yet", {})
-        if len(self.requests) >= self._settings.open_requests:
-            reason = f"more than {self._settings.open_requests} requests of the client are unanswered"
+        if not self._has_place(frame):
+            reason = f"{len(self.requests)} requests of clients are unanswered already"
             return Refusal(CONNECTION_CLOSED, reason, {"limit": self._settings.open_requests})
         reason = f"expected id and method to have at most {NAME_BYTES} bytes together"
         return Refusal(INVALID_REQUEST, reason, {"limit": NAME_BYTES})

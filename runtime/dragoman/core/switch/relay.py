@@ -150,7 +150,7 @@ class ByIds:
         meta = {name: value for name, value in request.params["_meta"].items() if name != "progressToken"}
 
         def ask(params: dict[str, Any], take: TakePage) -> None:
-            self._edge.ask(PageAsker(request, take), LIST_TOOLS, {**params, "_meta": meta})
+            self._edge.ask(PageAsker(request, take), LIST_TOOLS, {**params, "_meta": meta}, sender=request.frame.sender)
 
         self.tools.list(ask, then)
 
@@ -172,7 +172,7 @@ class ByIds:
         asker = _Asker(self, self._requests, request, has_refreshed)
         mirrored = self.tools.mirrored(request.method, params)
         written = request.frame.raw if params == request.params else b""
-        self._lent[request] = self._edge.ask(asker, request.method, params, mirrored, written)
+        self._lent[request] = self._edge.ask(asker, request.method, params, mirrored, written, request.frame.sender)
 
     def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
         """Give a result whose state is good for this client alone: the server may know all of them by one name."""

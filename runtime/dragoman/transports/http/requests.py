@@ -81,6 +81,7 @@ class RequestsTransport(FlowingTransport):
     def __init__(self, config: FrontConfig, principal: str) -> None:
         super().__init__(config.limits.high_water_bytes)
         self.principal = principal
+        self._tells_whose = config.shares_requests
         self._posts: dict[bytes, Post] = {}
         self._most_bytes = config.limits.high_water_bytes
         self._waiting_bytes = 0
@@ -136,6 +137,7 @@ class RequestsTransport(FlowingTransport):
         post = Post(b"%d" % self._last, sender, takes_stream, frame.method == LISTEN)
         post.waiter = waiter
         self._posts[post.key] = post
+        sender = sender if self._tells_whose else ""
         self._flow.deliver(
             new_frame(Frame, (frame.raw, frame.kind, post.key, frame.method, frame.body, None, headers, sender))
         )

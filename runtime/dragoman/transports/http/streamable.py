@@ -236,7 +236,7 @@ class StreamableFront:
             if stream is None:
                 if last is not None and last.startswith("p"):
                     raise RequestRefused(410, "the stream of this event is gone")
-                if transport.open_streams >= self._config.limits.streams:
+                if transport.standing >= self._config.limits.streams:
                     raise _too_many_streams(None)
                 stream = transport.stand(connection)
             await self._send_stream(exchange, transport, stream, connection, is_new)

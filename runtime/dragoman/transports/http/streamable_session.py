@@ -90,9 +90,9 @@ class StreamableSession(FlowingTransport):
     # What the front calls.
 
     @property
-    def open_streams(self) -> int:
-        """How many POSTs wait for answers and how many GET streams are read."""
-        return len(self._calls) + (sum(stream.attached for stream in self._standing) if self._standing else 0)
+    def standing(self) -> int:
+        """How many GET streams are read; they count apart from the POSTs that wait for answers."""
+        return sum(stream.attached for stream in self._standing)
 
     def post(
         self, posted: Posted, takes_stream: bool, on_answer: Callable[[bytes], bool] | None = None
@@ -124,11 +124,11 @@ class StreamableSession(FlowingTransport):
         self._flow.weigh(self._ledger.waiting)
 
     def may_take(self, posted: Posted, most: int) -> bool:
-        """Whether what a client posted can be delivered, with so many streams at most."""
+        """Whether what a client posted can be delivered, with so many requests at most."""
         if self.over:
             return False
         keys = posted.keys
-        return not keys or (self.open_streams + len(keys) <= most and not self._calls.is_waiting(keys))
+        return not keys or (len(self._calls) + len(keys) <= most and not self._calls.is_waiting(keys))
 
     def is_waiting(self, keys: frozenset[bytes]) -> bool:
         """Whether one of these ids belongs to a request that waits for its answer."""

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from dragoman.core.calls import cancelled_key
 from dragoman.core.envelope import Frame
-from dragoman.core.methods import CANCELLED
+from dragoman.core.methods import CANCELLED, LISTEN
 from dragoman.transports.upstream.answers import HttpResponse
 
 logger = logging.getLogger("dragoman.upstream")
@@ -199,11 +199,11 @@ class Lanes:
         free, taken = self._free, self._by_sender
         if free <= 0:
             return None
-        may = (job for job in self._requests if not job.frame.sender or taken[job.frame.sender] < free)
+        may = (job for job in self._requests if not (sender := _find_sender(job.frame)) or taken[sender] < free)
         return next(may, None)
 
     def _take_places(self, job: Delivery, change: int) -> None:
-        sender = job.frame.sender
+        sender = _find_sender(job.frame)
         self._free -= change
         if sender:
             self._by_sender[sender] += change
@@ -305,6 +305,11 @@ class Lanes:
         if self._full and self._bytes <= LOW_WATER_BYTES:
             self._full = False
             self._on_room()
+
+
+def _find_sender(frame: Frame) -> str:
+    """Return whose share of the places a request takes; listens, which do not end, have one where nobody has a name."""
+    return frame.sender or (LISTEN if frame.method == LISTEN else "")
 
 
 def _goes_early(frame: Frame) -> bool:

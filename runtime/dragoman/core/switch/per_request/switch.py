@@ -66,9 +66,11 @@ class PerRequest:
     Attributes:
         path: The way between the two.
         metadata: What every request says of the client.
+        sender: Whose share of the places at the server its requests take; empty where nobody has a share.
         tools: Which arguments of the server's tools go in headers.
     """
 
+    sender = ""
     takes_arrays = False
     wants_lines = False
     own: frozenset[str] = frozenset(
@@ -211,7 +213,7 @@ class PerRequest:
     def send(self, asker: Asker, method: str, params: Mapping[str, Any], *, takes_tasks: bool = False) -> Lent:
         """Send a request to the server, with the client's metadata, which may say that it takes tasks."""
         stamped = stamp_spelled(params, self._spelled_with_tasks if takes_tasks else self._spelled)
-        return self.edge.ask(asker, method, stamped, self.tools.mirrored(method, stamped))
+        return self.edge.ask(asker, method, stamped, self.tools.mirrored(method, stamped), sender=self.sender)
 
     def ask_page(self, params: dict[str, Any], take: TakePage) -> None:
         """Ask for a page of the list of tools."""

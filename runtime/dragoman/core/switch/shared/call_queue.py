@@ -5,12 +5,14 @@ Lives here: the queue. Must not: write frames. Called by `desk`.
 A server request that comes while calls of two sessions are open may belong to either: nothing on the wire says which.
 So once a server has sent such a request, calls wait until those of other sessions are answered, first come, first
 served. Calls of one session do not wait for each other. A cancelled call delays the others only for a short time,
-although it stays suspect: a server that never answers must not stop all sessions.
+although it stays suspect: a server that never answers must not stop all sessions. Nor does one that takes long: once a
+call has waited for too long it goes on, and nobody waits for those that held it up any more.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from math import inf
 
 from dragoman.core.envelope import Frame, to_keep
 from dragoman.core.switch.shared.loans import Loan, Loans
@@ -48,29 +50,21 @@ class CallQueue:
         self._bytes += len(frame.raw)
         return True
 
-    def next(self) -> Frame | None:
-        """Give the frame of the call whose turn it is now, if any."""
-        if not self._queue or not self._is_free_for(self._queue[0][0]):
+    def next(self, before: float = -inf) -> Frame | None:
+        """Return the frame of the call that goes next: it is its turn, or it has waited since before this moment."""
+        if not self._queue or (self._queue[0][2] >= before and not self._is_free_for(self._queue[0][0])):
             return None
-        loan, frame, _ = self._queue.popleft()
+        loan, frame, since = self._queue.popleft()
+        if since < before:
+            self._loans.note_slow()
         self._bytes -= len(frame.raw)
         loan.started = True
         return frame
 
     def remove(self, loan: Loan) -> None:
         """Forget a call that waits."""
-        self._keep(lambda waiting, _: waiting is not loan)
-
-    def expired(self, before: float) -> list[Loan]:
-        """Take out the calls that have been waiting since before this moment."""
-        late = [loan for loan, _, since in self._queue if since < before]
-        self._keep(lambda _, since: since >= before)
-        return late
+        self._queue = deque(entry for entry in self._queue if entry[0] is not loan)
+        self._bytes = sum(len(frame.raw) for _, frame, _ in self._queue)
 
     def _is_free_for(self, loan: Loan) -> bool:
         return self._loans.callers() <= {loan.session}
-
-    def _keep(self, wanted: object) -> None:
-        assert callable(wanted)
-        self._queue = deque(entry for entry in self._queue if wanted(entry[0], entry[2]))
-        self._bytes = sum(len(frame.raw) for _, frame, _ in self._queue)

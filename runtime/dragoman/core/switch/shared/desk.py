@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from dragoman.core.calls import Call
@@ -18,6 +19,7 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.label import LABEL
+from dragoman.core.settings import TURN_S
 from dragoman.core.suspects import Suspects
 from dragoman.core.switch.shared.allowed import methods_of
 from dragoman.core.switch.shared.attribution import Attribution
@@ -46,6 +48,7 @@ class SharingSettings:
         turn_s: How long a call may wait for its turn.
         grace_s: How long the answer to a cancelled request is still passed on, and others wait for their turn.
         suspects: How many requests that ended without an answer are remembered one by one.
+        is_for_all: Whether sessions of several principals share it: none of them may take all places there.
     """
 
     identity: Mapping[str, Any] = field(default_factory=lambda: dict(IDENTITY))
@@ -55,9 +58,10 @@ class SharingSettings:
     subscriptions: int = 1024
     questions: int = 1024
     waiting_bytes: int = 16 * 1024 * 1024
-    turn_s: float = 120.0
+    turn_s: float = TURN_S
     grace_s: float = 5.0
     suspects: int = 1024
+    is_for_all: bool = True
 
 
 @dataclass(slots=True)
@@ -199,9 +203,9 @@ class Desk:
         if told is not None:
             self.ask("logging/setLevel", {"level": told})
 
-    def let_in(self) -> None:
-        """Send the calls whose turn it is."""
-        while (frame := self.lane.next()) is not None:
+    def let_in(self, before: float = -inf) -> None:
+        """Send the calls whose turn it is, and those that have waited since before this moment."""
+        while (frame := self.lane.next(before)) is not None:
             self.tell_server(frame)
 
     def abandon(self, loan: Loan) -> None:

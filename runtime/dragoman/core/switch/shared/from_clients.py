@@ -111,7 +111,7 @@ class FromClients:
         if (token := token_of(params)) is not None:
             loan.token = (token,)
             body["params"] = {**params, "_meta": {**params["_meta"], "progressToken": number}}
-        lent = rewrite(frame, body)._replace(key=loan.key)
+        lent = rewrite(frame, body)._replace(key=loan.key, sender=session.sender)
         if not desk.lane.must_wait(loan):
             desk.tell_server(lent)
         elif not desk.lane.wait(loan, lent, desk.now):

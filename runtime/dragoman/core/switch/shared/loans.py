@@ -37,6 +37,7 @@ class Loan:
         hook: What to do with its answer first.
         started: Whether it is with the server.
         cancelled_at: When it was cancelled.
+        is_slow: Whether it has held up others for so long that nobody waits for it any more.
     """
 
     key: bytes
@@ -47,6 +48,7 @@ class Loan:
     hook: Hook | None = None
     started: bool = True
     cancelled_at: float | None = None
+    is_slow: bool = False
 
     @property
     def asks(self) -> bool:
@@ -131,8 +133,13 @@ class Loans:
         return [loan for loan in self.by_key.values() if loan.session is session]
 
     def callers(self) -> set[ClientSession | None]:
-        """Give whose calls are with the server now, those cancelled a moment ago included."""
-        return {loan.session for loan in self.by_key.values() if loan.started and loan.asks}
+        """Return whose calls others wait for: those with the server, also if they were cancelled a moment ago."""
+        return {loan.session for loan in self.by_key.values() if loan.started and loan.asks and not loan.is_slow}
+
+    def note_slow(self) -> None:
+        """Let nobody wait for the calls that are with the server now."""
+        for loan in self.by_key.values():
+            loan.is_slow = loan.started
 
     def reasons(self) -> set[ClientSession | None]:
         """Give who may be the reason for something that the server says now; None is nobody who is there.

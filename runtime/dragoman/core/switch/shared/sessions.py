@@ -20,6 +20,7 @@ class ClientSession:
         number: In the order of joining.
         front: Its edge.
         label: What the log calls it.
+        sender: Whose share of the places at the server its requests take; empty where nobody has a share.
 
     Attributes:
         declared: What its client can be asked; see the module of that name.
@@ -30,12 +31,13 @@ class ClientSession:
         uris: The resources that it subscribed to.
     """
 
-    __slots__ = ("called", "declared", "front", "label", "level", "number", "present", "ready", "uris")
+    __slots__ = ("called", "declared", "front", "label", "level", "number", "present", "ready", "sender", "uris")
 
-    def __init__(self, number: int, front: FrontEdge, label: str = "") -> None:
+    def __init__(self, number: int, front: FrontEdge, label: str = "", sender: str = "") -> None:
         self.number = number
         self.front = front
         self.label = label
+        self.sender = sender
         self.declared = _NOTHING
         self.ready = False
         self.present = True

@@ -37,7 +37,7 @@ from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, notification_frame, request_frame
 from dragoman.core.exact_json import decode
-from dragoman.core.label import LABEL
+from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.core.switch.per_request.switch import PerRequest
 from dragoman.core.switch.shared.desk import Desk, SharingCounters, SharingSettings
 from dragoman.core.switch.shared.from_clients import FromClients
@@ -124,7 +124,8 @@ class Shared:
         """
         self._joined += 1
         front = FrontEdge(self._wiring, self.outbox, self)
-        self._desk.sessions[front] = ClientSession(self._joined, front, label)
+        sender = (PRINCIPAL.get() or f"session {self._joined}") if self._desk.settings.is_for_all else ""
+        self._desk.sessions[front] = ClientSession(self._joined, front, label, sender)
         return front
 
     def leave(self, front: FrontEdge) -> None:
@@ -156,10 +157,7 @@ class Shared:
         desk.now = now
         for loan in desk.loans.expired(now - settings.grace_s):
             desk.loans.suspect(loan)
-        for loan in desk.lane.expired(now - settings.turn_s):
-            reason = f"calls of other sessions held the server for {settings.turn_s:g} s"
-            desk.refuse_loan(loan, CONNECTION_CLOSED, reason)
-        desk.let_in()
+        desk.let_in(now - settings.turn_s)
 
     def fail(self, frame: Frame) -> None:
         """Take note that the transport gives up a request: the server has not answered it, and may still do so.
@@ -289,6 +287,7 @@ class Shared:
         assert self._edge is not None
         assert self._verdict is not None
         bridge = self._bridges[front] = PerRequest(self._wiring, self.outbox, front, self._edge, self._verdict)
+        bridge.sender = self._desk.sessions[front].sender
         bridge.begin()
 
     def _offer(self, front: FrontEdge) -> None:

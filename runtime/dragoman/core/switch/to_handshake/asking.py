@@ -171,8 +171,7 @@ class Asking:
     def _guess(self, works: Collection[Work]) -> Work | None:
         """Give the likeliest of these: the newest whose client is there; None if a wrong guess would do harm."""
         if len(works) > 1:
-            has_room = self.parking is None or self.parking.has_room
-            ways = {Strategy.TASK, Strategy.PARK} | ({None} if has_room else set())
+            ways = {Strategy.TASK, Strategy.PARK} | ({None} if self._has_room(next(iter(works))) else set())
             works = [work for work in works if work.way in ways] if self._works.may_guess(works) else []
         return max(works, key=lambda work: (work.request is not None, work.number), default=None)
 
@@ -198,7 +197,7 @@ class Asking:
     def ask_first(self, work: Work) -> bool:
         """Ask a client what its server wanted to know before there was a call; whether this one waits for that."""
         request = work.request
-        if request is None or not self.early or not work.may_ask or not self._make_parking().has_room:
+        if request is None or not self.early or not work.may_ask or not self._has_room(work):
             return False
         try:
             work.caller = AskedCall(bind(self._bridging, request), request.metadata.capabilities, self._revision)
@@ -255,8 +254,8 @@ class Asking:
             caller.capabilities,
             tool=self._listed.find(name),
             may_repeat=name in self._bridging.repeatable,
-            can_park=self.parking is None or self.parking.has_room,
-            tasks=self._promoting.has_room and may_be_asked,
+            can_park=self._has_room(work),
+            tasks=self._promoting.has_room(self._whose(work)) and may_be_asked,
         )
         if work.way is Strategy.TASK:
             self._promoting.begin(work)
@@ -481,7 +480,11 @@ class Asking:
         self._answerer.answer(request, result)
         self._works.go_on()
 
+    def _has_room(self, work: Work) -> bool:
+        return self.parking is None or self.parking.has_room(self._whose(work))
+
     def _make_parking(self) -> Parking:
         if self.parking is None:
-            self.parking = Parking(self._bridging.keeper(), self._bridging.most_parked)
+            bridging = self._bridging
+            self.parking = Parking(bridging.keeper(), bridging.most_parked, shares=bridging.shares_server)
         return self.parking

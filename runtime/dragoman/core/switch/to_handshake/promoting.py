@@ -229,10 +229,9 @@ class Promoting:
         """Whether there is any task."""
         return bool(self._tasks)
 
-    @property
-    def has_room(self) -> bool:
-        """Whether there may be another task."""
-        return self._tasks is None or self._tasks.has_room
+    def has_room(self, principal: str) -> bool:
+        """Whether there may be another task of this principal."""
+        return self._tasks is None or self._tasks.has_room(principal)
 
     @property
     def next_s(self) -> float | None:
@@ -250,7 +249,7 @@ class Promoting:
     def _make_tasks(self) -> PromotedTasks:
         if self._tasks is None:
             keeper = self._bridging.keeper()._replace(ttl_s=self._bridging.task_s)
-            self._tasks = PromotedTasks(keeper, self._bridging.most_parked)
+            self._tasks = PromotedTasks(keeper, self._bridging.most_parked, shares=self._bridging.shares_server)
         return self._tasks
 
 

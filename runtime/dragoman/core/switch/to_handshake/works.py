@@ -30,11 +30,9 @@ from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, notification_frame, request_frame, twin_of
 from dragoman.core.exact_json import decode
+from dragoman.core.settings import TURN_S
 from dragoman.core.suspects import Suspect, Suspects
 from dragoman.core.wiring import Bridging
-
-TURN_S: Final = 7.0
-"""For how long a call waits for its turn, and a question about it for the client of another one."""
 
 ANSWER_S: Final = 60.0
 """How long a client has to answer while calls of others wait for their turn."""
@@ -78,6 +76,7 @@ class Work:
         sender: Whose it is, where the server has the calls of several people.
         due_s: When it goes on even if it is not its turn; 0 while nothing has held it up.
         asked_s: When the server last asked something about it.
+        is_slow: Whether it has held up others for so long that nobody waits for its end any more.
     """
 
     # Most works never have these: they are found here, and not written for each call.
@@ -89,6 +88,7 @@ class Work:
     token: bytes | None = None
     due_s: float = 0.0
     asked_s: float = 0.0
+    is_slow: bool = False
 
     def __init__(self, label: str, number: int, request: Request, subject: str) -> None:
         self._label = label
@@ -289,7 +289,7 @@ class Works:
 
     def _must_wait(self, work: Work) -> bool:
         """Whether a call has to wait: others are under way, or have asked what this one is likely to ask as well."""
-        at_work = self._find_at_work()
+        at_work = [other for other in self._find_at_work() if other.waits_for_client or not other.is_slow]
         others = [other for other in at_work if not self.may_guess((work, other))]
         if not others:  # who goes on without a pause would let nobody else have a turn
             waits_for_turn = any(not self.may_guess((work, first)) for first in self._queue)
@@ -318,14 +318,17 @@ class Works:
         """Let the calls go on that have waited too long; or return those to be given up, and wait for that first."""
         now_s = self._now_s()
         late = [work for work in self._queue if work.due_s <= now_s]
-        asked_by_s = now_s - min(ANSWER_S, self._ttl_s()) if late else 0.0
+        if not late:
+            return []
+        holding = [one for one in self._find_at_work() if not all(self.may_guess((one, work)) for work in late)]
+        asked_by_s = now_s - min(ANSWER_S, self._ttl_s())
         stale = [
-            other
-            for other in (self._find_at_work() if late else ())
-            if other.waits_for_client
-            and other.asked_s <= asked_by_s
-            and any(work.sender != other.sender for work in late)
+            one
+            for one in holding
+            if one.waits_for_client and one.asked_s <= asked_by_s and any(work.sender != one.sender for work in late)
         ]
+        for one in holding:
+            one.is_slow = True
         for work in late:
             work.due_s = now_s + 1.0
             if not stale:
