@@ -25,8 +25,8 @@ if PYENV.is_dir():
 # Tests that need more than Python, each with a session of its own.
 APART = ("--ignore=tests/peers", "--ignore=tests/browser")
 
-# Many tests wait, so two processes are worth it on one core, too; whoever is done takes over tests of the other.
-TOGETHER = ("-n", "2", "--dist", "worksteal")
+# Many tests wait, so one process more than there are cores is worth it; whoever is done takes over tests of another.
+TOGETHER = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal")
 
 # Tried on the installed wheel: every part of dragoman_spec that imports something when it is first used.
 SPEC_ALONE = """
@@ -143,7 +143,8 @@ def browser(session: nox.Session) -> None:
 def coverage(session: nox.Session) -> None:
     """Run the tests with branch coverage of the core and the generator."""
     install(session, "test", "codegen")
-    session.run("coverage", "run", "-m", "pytest", "-q", *APART, *session.posargs)
+    arguments = ("-q", *APART, *session.posargs)
+    session.run("coverage", "run", "-m", "pytest", *arguments, env={"DRAGOMAN_PROFILE": "whole"})
     session.run("coverage", "report")
 
 

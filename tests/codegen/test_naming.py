@@ -18,6 +18,7 @@ from codegen.normalise import Normalised, normalise
 from codegen.pins import Pin, read_pins, sha256_hex, write_pins
 from codegen.regen import compare_output, render, write_output
 from dragoman_spec import LATEST
+from tests.support.profile import takes_long
 
 ROOT = Path(__file__).resolve().parents[2]
 REVISION, NEXT = "2099-01-01", "2100-01-01"
@@ -151,6 +152,7 @@ def _release(tree: Path) -> None:
     (tree / "schema" / "pins.toml").write_text(write_pins(pins), encoding="utf-8")
 
 
+@takes_long
 def test_release_with_names_that_python_has_is_made_with_namings(tmp_path: Path) -> None:
     _release(tmp_path)
     with pytest.raises(CodegenError, match=r"/\$defs/List<string>: a definition that cannot be called"):

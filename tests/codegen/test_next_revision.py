@@ -24,6 +24,7 @@ from codegen.pull import pull
 from codegen.regen import compare_output, render
 from dragoman_spec import LATEST
 from tests.support.next_revision import NEXT, write_mirror
+from tests.support.profile import takes_long
 
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAY = f"codegen/overlays/{NEXT}.toml"
@@ -184,6 +185,7 @@ def test_decided_tree_is_complete_and_stays_so(decided: Path) -> None:
     assert f"docs/steps/{NEXT}.md" in listing(decided)
 
 
+@takes_long
 def test_a_log_level_that_no_entry_places_is_named(decided: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["regen", "--check", "--root", str(decided)]) == 0
     assert f"{OVERLAY} does not place [[log_levels]] order: 'trace', so" in capsys.readouterr().out
@@ -334,6 +336,7 @@ def test_defaults_are_written_down_as_not_reviewed(defaulted: Path) -> None:
     }
 
 
+@takes_long
 def test_defaults_suffice_from_then_on(defaulted: Path) -> None:
     assert not compare_output(defaulted, render(defaulted))
 
@@ -396,7 +399,7 @@ print(json.dumps(broken))
 """
 
 
-@pytest.fixture(params=["decided", "defaulted"])
+@pytest.fixture(params=["decided", pytest.param("defaulted", marks=takes_long)])
 def tree(request: pytest.FixtureRequest) -> Path:
     found: Path = request.getfixturevalue(request.param)
     return found

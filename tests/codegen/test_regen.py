@@ -16,6 +16,7 @@ from codegen.errors import CodegenError, PinMismatch, UndecidedChange
 from codegen.names import module_name
 from codegen.pins import Pin, read_pins, sha256_hex, write_pins
 from codegen.regen import Difference, compare_output, format_python, plan_steps, render, write_output
+from tests.support.profile import takes_long
 from tests.support.small_specs import META, NEWER, any_of, ref, request, spec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +41,7 @@ def test_committed_tree_is_what_regen_writes(output: dict[str, str]) -> None:
     assert compare_output(ROOT, output) == Difference((), (), ())
 
 
+@takes_long
 def test_output_does_not_depend_on_the_hash_seed_or_the_place(output: dict[str, str], tree: Path) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": str(ROOT)}
     subprocess.run(
@@ -132,6 +134,7 @@ def test_check_fails_on_a_bare_tree_and_writes_nothing(tree: Path, capsys: pytes
     assert not (tree / "generated").exists()
 
 
+@takes_long
 def test_check_passes_on_the_repository(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["regen", "--check", "--root", str(ROOT)]) == 0
     assert "up to date" in capsys.readouterr().out
@@ -180,6 +183,7 @@ def test_check_leaves_no_skeleton(tree: Path) -> None:
     assert (tree / "codegen" / "overlays" / f"{NEXT}.toml").read_bytes() == before
 
 
+@takes_long
 def test_accepted_defaults_are_written_down_and_suffice_from_then_on(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

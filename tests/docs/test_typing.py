@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.test_docs import PAGES, ROOT, blocks
+from tests.support.profile import takes_long
 
 SOURCES = (ROOT / "generated", ROOT / "runtime")
 LONGEST_S = 300
@@ -65,6 +66,7 @@ def test_examples_pass_mypy(programs: Path) -> None:
     assert _complaints([*command, *sorted(path.name for path in programs.glob("*.py"))], programs) == ""
 
 
+@takes_long
 def test_examples_pass_pyright(programs: Path) -> None:
     pytest.importorskip("pyright")
     # The package fetches the checker from npm when it first runs.

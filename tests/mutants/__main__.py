@@ -89,7 +89,8 @@ def _pytest(place: Path, tests: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def _environment(place: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(str(place / part) for part in ("generated", "runtime", ""))}
+    path = os.pathsep.join(str(place / part) for part in ("generated", "runtime", ""))
+    return {"DRAGOMAN_PROFILE": "whole", **os.environ, "PYTHONPATH": path}
 
 
 if __name__ == "__main__":

@@ -1,14 +1,34 @@
-"""How much the random tests do: little by default and always the same, much with `DRAGOMAN_PROFILE=thorough`."""
+"""How much the tests do, by `DRAGOMAN_PROFILE`.
+
+By default little: random tests are short and always the same, and of what takes long a sample is tried. `whole` tries
+all of that, with the same short random tests; `thorough` makes these long as well, and different every time.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-THOROUGH = os.environ.get("DRAGOMAN_PROFILE") == "thorough"
+PROFILE = os.environ.get("DRAGOMAN_PROFILE", "small")
+THOROUGH = PROFILE == "thorough"
+WHOLE = PROFILE in ("whole", "thorough")
 
 SEED = 0
+
+
+takes_long = pytest.mark.skipif(not WHOLE, reason="it takes long: run `nox -s thorough`")
+"""For a test with a smaller one beside it, which is run every time."""
+
+T = TypeVar("T")
+
+
+def some(values: Sequence[T], every: int) -> Sequence[T]:
+    """Every n-th of the values, or all of them, by the profile."""
+    return values if WHOLE else values[::every]
 
 
 def rounds(default: int, thorough: int) -> int:

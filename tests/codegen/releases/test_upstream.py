@@ -20,6 +20,7 @@ from codegen.__main__ import main
 from codegen.pull import pull
 from dragoman_spec import LATEST
 from tests.support.judge import UPSTREAM, same
+from tests.support.profile import takes_long
 from tests.support.releases import NEXT, asked, made, random_frames
 from tests.support.subjects import named
 
@@ -52,6 +53,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tree
 
 
+@takes_long
 def test_release_of_the_same_bytes_asks_nothing(tree: Path) -> None:
     assert main(["regen", "--root", str(tree)]) == 0
     assert not (tree / "codegen" / "overlays" / f"{NEXT}.toml").exists()

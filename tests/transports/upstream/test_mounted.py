@@ -13,7 +13,7 @@ import dragoman
 from dragoman.errors import ConnectionClosed, TransportClosed
 from dragoman.transports.upstream.mounted import mount
 from tests.server.rooms import make
-from tests.support.waiting import run
+from tests.support.waiting import PATIENCE_S, run
 
 
 class Living:
@@ -76,11 +76,22 @@ def test_another_path_is_a_server_that_cannot_be_reached() -> None:
     run(work())
 
 
+class Clinging(Living):
+    """One that goes on with every request after the answer, for ever."""
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await super().__call__(scope, receive, send)
+        if scope["type"] == "http":
+            self.seen.append("answered")
+            await asyncio.Event().wait()
+
+
 def test_what_hangs_at_the_end_does_not_hold_it_up() -> None:
     async def work() -> None:
-        async with calling(Living(), drain_timeout_s=0.1) as client:
-            hanging = asyncio.ensure_future(client.call("hang"))
+        app = Clinging()
+        async with asyncio.timeout(PATIENCE_S), calling(app, drain_timeout_s=0.1) as client:
             await client.ping()
-            hanging.cancel()
+        assert app.seen[-1] == "shutdown"
+        assert "answered" in app.seen
 
     run(work())
