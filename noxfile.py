@@ -63,7 +63,7 @@ def tests(session: nox.Session) -> None:
 def pythons(session: nox.Session) -> None:
     """Run the part of the tests where releases of Python differ most, on every other Python that is here."""
     install(session, "test", "codegen")
-    session.run("pytest", "-q", "tests/spec", "tests/core", *session.posargs)
+    session.run("pytest", "-q", *TOGETHER, "tests/spec", "tests/core", *session.posargs)
 
 
 @nox.session

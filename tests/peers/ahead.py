@@ -1,7 +1,7 @@
 """Visits beside each other: most of a visit is waiting, and a run knows beforehand which ones its tests ask for.
 
 A visit is a function under `ahead`; a test that asks for it says so with the mark `visits`. Once the tests are
-collected, `conftest.py` begins what they ask for, in their order, as many at once as there are processors.
+collected, `conftest.py` begins what they ask for, in their order.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import Any, Final
 
 import pytest
 
-_TOGETHER: Final = max(2, os.cpu_count() or 1)
-_LIMIT_S: Final = 200
+_TOGETHER: Final = 2 * max(2, os.cpu_count() or 1)
+"""More than there are processors: for half of its time a visit waits."""
+
+_LIMIT_S: Final = 400
 """How long to wait for a report: longer than a visit may take, and those that were begun before it."""
 
 _POOL: Final = ThreadPoolExecutor(_TOGETHER)

@@ -8,6 +8,7 @@ without what is said once for all of them. Which outcome is right is not decided
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -38,14 +39,15 @@ class VisitAmong(Visit):
         self.offered = {tool["name"].removeprefix(own): tool for tool in tools if tool["name"].startswith(own)}
         return self.offered or listed
 
-    async def notified_by(self, name: str, arguments: dict[str, Any]) -> list[Any]:
-        """Wait for changes of the three kinds of lists: a router tells of each kind twice a second at most."""
-        start = len(self.notifications)
-        await super().notified_by(name, arguments)
-        with anyio.move_on_after(LIMIT_S):
-            while name == "change_lists" and len(self.notifications) < start + 3:
-                await anyio.sleep(0.01)
-        return self.notifications[start:]
+    async def notified_by(
+        self, name: str, arguments: dict[str, Any], are_all: Callable[[list[Any]], bool] = lambda notes: True
+    ) -> list[Any]:
+        """Wait longer for changes of lists: a router tells of each kind twice a second at most."""
+        before, self.settle_s = self.settle_s, LIMIT_S if name == "change_lists" else self.settle_s
+        try:
+            return await super().notified_by(name, arguments, are_all)
+        finally:
+            self.settle_s = before
 
     async def everything(self, session: Any) -> None:
         """Visit each server in turn, then all at once; last what some do not survive."""

@@ -24,6 +24,10 @@ from sdk import McpError, ask, dump, speaks, tell
 LIMIT_S = 15.0
 CANCELLED_LIMIT_S = 6
 """For what may never be answered, since the call was cancelled or the server is gone."""
+UNANSWERED_S = 1
+"""For a call that was cancelled over Streamable HTTP, which is not answered."""
+LAST_LEVEL = "emergency"
+"""Of the levels that every server logs, in their order."""
 TEXT_URI = "file:///home/user/document.txt"
 CALLS: dict[str, dict[str, Any]] = {
     "echo": {"say": "hello", "delay_s": 0},
@@ -50,6 +54,8 @@ READS = {
 
 class Visit:
     """One session with a server: what came in beside the answers, and the operations."""
+
+    over = "stdio"
 
     def __init__(self, settle_s: float = 0, servers: dict[str, float] | None = None) -> None:
         self.session: Any = None
@@ -184,15 +190,29 @@ class Visit:
             if verb is not None:
                 about = {"uri": self.located(TEXT_URI)}
                 seen[verb] = await self.request(f"resources/{verb}", about, "EmptyResult")
-            seen[when] = await self.notified_by("touch", {"uri": TEXT_URI})
+            expected = 1 if verb == "subscribe" else 0
+            seen[when] = await self.notified_by(
+                "touch", {"uri": TEXT_URI}, lambda notes, least=expected: len(notes) >= least
+            )
         return seen
 
-    async def notified_by(self, name: str, arguments: dict[str, Any]) -> list[Any]:
-        """Return the notifications that came while a tool ran; the server sends them before its answer."""
+    async def notified_by(
+        self, name: str, arguments: dict[str, Any], are_all: Callable[[list[Any]], bool] = lambda notes: True
+    ) -> list[Any]:
+        """Return the notifications that came while a tool ran; the server sends them before its answer.
+
+        One that nobody waits for shows in what is reported next.
+        """
         start = len(self.notifications)
         await self.call(name, arguments)
-        await anyio.sleep(self.settle_s)
+        await self.settle(lambda: are_all(self.notifications[start:]))
         return self.notifications[start:]
+
+    async def settle(self, is_over: Callable[[], bool]) -> None:
+        """Wait for what may come on another stream than an answer, and later."""
+        with anyio.move_on_after(self.settle_s):
+            while not is_over():
+                await anyio.sleep(0.01)
 
     async def get_prompts(self) -> dict[str, Any]:
         """List the prompts and get each, and one that does not exist."""
@@ -226,7 +246,8 @@ class Visit:
         seen: dict[str, Any] = {}
         for level in ("warning", "debug"):
             seen[f"set_{level}"] = await self.request("logging/setLevel", {"level": level}, "EmptyResult")
-            seen[level] = [note["params"] for note in await self.notified_by("logs", {})]
+            notes = await self.notified_by("logs", {}, lambda notes: LAST_LEVEL in [level_of(note) for note in notes])
+            seen[level] = [note["params"] for note in notes]
         return seen
 
     async def follow_progress(self) -> dict[str, Any]:
@@ -234,7 +255,7 @@ class Visit:
         start = len(self.notifications)
         params = {"name": self.named("slow"), "arguments": {"steps": 3}, "_meta": {"progressToken": "token-1"}}
         found = await self.request("tools/call", params, "CallToolResult")
-        await anyio.sleep(self.settle_s)
+        await self.settle(lambda: len(self.notifications) >= start + 3)
         return {**found, "progress": [note["params"] for note in self.notifications[start:]]}
 
     async def cancel(self, limit_s: float = CANCELLED_LIMIT_S) -> dict[str, Any]:
@@ -253,21 +274,27 @@ class Visit:
                 while len(self.notifications) == start:
                     await anyio.sleep(0.01)
             await tell(self.session, "notifications/cancelled", {"requestId": request_id, "reason": "changed my mind"})
-        found["afterwards"] = await self.server_saw(CANCELLED_LIMIT_S)
+        found["afterwards"] = await self.server_saw(CANCELLED_LIMIT_S, lambda seen: seen.get("cancelled", True))
         return found
 
-    async def server_saw(self, limit_s: float = LIMIT_S) -> dict[str, Any]:
-        """Return the server's own account."""
-        found = await outcome(lambda: self.session.call_tool(self.named("server_saw"), {}), limit_s)
-        with contextlib.suppress(KeyError, ValueError):
-            return json.loads(found["result"]["content"][0]["text"])
-        return found
+    async def server_saw(
+        self, limit_s: float = LIMIT_S, is_right: Callable[[dict[str, Any]], Any] = lambda seen: True
+    ) -> dict[str, Any]:
+        """Return the server's own account, as soon as it is right or the time is over."""
+        end = anyio.current_time() + limit_s
+        while True:
+            found = await outcome(lambda: self.session.call_tool(self.named("server_saw"), {}), limit_s)
+            with contextlib.suppress(KeyError, ValueError):
+                found = json.loads(found["result"]["content"][0]["text"])
+            if is_right(found) or anyio.current_time() > end:
+                return found
+            await anyio.sleep(0.01)
 
     async def everything(self, session: Any) -> None:
         """Perform all operations in a fixed order, each reported as soon as it is over."""
         if await self.open(session):
             await self.go_round(self.report)
-            self.report["cancel"] = await self.cancel()
+            self.report["cancel"] = await self.cancel(UNANSWERED_S if self.over == "http" else CANCELLED_LIMIT_S)
 
     async def open(self, session: Any) -> bool:
         """Open the session; say whether the server agreed to."""
@@ -277,13 +304,12 @@ class Visit:
             return False
         self.report["ping"] = await self.request("ping", None, "EmptyResult")
         await tell(session, "notifications/roots/list_changed")
-        await anyio.sleep(self.settle_s)
         return True
 
     async def go_round(self, report: dict[str, Any]) -> None:
         """Perform every operation but the cancelling, which some releases do not survive."""
         report["tools"] = await self.list_tools()
-        report["server_saw"] = await self.server_saw()
+        report["server_saw"] = await self.server_saw(is_right=lambda seen: seen.get("roots_changes", True))
         report["offered"] = list(self.offered)
         report["calls"] = await self.call_tools()
         report["asks"] = await self.be_asked()
@@ -293,12 +319,19 @@ class Visit:
         report["templates"] = templates
         report["reads"] = await self.read_resources()
         report["watch"] = await self.watch_resource()
-        report["lists"] = [note["method"] for note in await self.notified_by("change_lists", {})]
+        report["lists"] = [
+            note["method"] for note in await self.notified_by("change_lists", {}, lambda notes: len(notes) >= 3)
+        ]
         report["prompts"] = await self.get_prompts()
         report["complete"] = await self.complete()
         report["levels"] = await self.set_levels()
         report["progress"] = await self.follow_progress()
         report["stray"] = list(self.stray)
+
+
+def level_of(note: Any) -> Any:
+    """Give the level of a log message."""
+    return note["params"].get("level") if "params" in note else None
 
 
 async def outcome(operation: Callable[[], Awaitable[Any]], limit_s: float = LIMIT_S) -> dict[str, Any]:
@@ -332,6 +365,7 @@ async def main(over: str, target: list[str], record: str | None, visit: Visit) -
     """Visit the server and print the report."""
     complete = False
     try:
+        visit.over = over
         with open(record, "a", encoding="utf-8") if record else contextlib.nullcontext() as sink:
             async with (
                 wires.connect(over, target) as streams,
@@ -360,7 +394,9 @@ def run(kind: type[Visit] = Visit) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", metavar="FILE")
     parser.add_argument("--over", choices=["stdio", "http", "sse", "ws"], default="stdio")
-    parser.add_argument("--settle", type=float, default=0, help="seconds to wait for what comes on other streams")
+    parser.add_argument(
+        "--settle", type=float, default=0, help="longest wait in seconds for what comes on other streams"
+    )
     parser.add_argument("--servers", type=json.loads, help="who is behind a router: see among.py")
     parser.add_argument("server", nargs="+", help="a command, or for every transport but stdio a URL")
     chosen = parser.parse_args()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from client import TEXT_URI, Visit, outcome, run
+from client import LAST_LEVEL, TEXT_URI, Visit, outcome, run
 from mcp import types
 
 NAME = os.environ["PEER_NAME"]
@@ -52,8 +52,8 @@ class Guest(Visit):
         await self.meet("opened")
         report["rounds"] = [await self.go_round(number) for number in range(ROUNDS)]
         await self.meet("done")
-        await anyio.sleep(self.settle_s)
-        report["touched"] = sum(note["method"] == "notifications/resources/updated" for note in self.notifications)
+        await self.settle(lambda: not IS_FIRST or self.touched() >= 2 * ROUNDS)
+        report["touched"] = self.touched()
         if os.environ.get("PEER_CANCELS"):
             report["cancel"] = await self.cancel()
         await self.meet("cancelled")
@@ -69,18 +69,26 @@ class Guest(Visit):
             found["elicitation"] = await self.be_asked_once("ask_user", "form")
         start = len(self.notifications)
         found["logs"] = await self.call("logs", {})
-        found["logged"] = await self.notes_since(start, "notifications/message", "level")
+        found["logged"] = await self.notes_since(start, "notifications/message", "level", LAST_LEVEL)
         start = len(self.notifications)
         params = {"name": "slow", "arguments": {"steps": 3}, "_meta": {"progressToken": "the same"}}
         found["slow"] = await self.request("tools/call", params, "CallToolResult")
-        found["progress"] = await self.notes_since(start, "notifications/progress", "progress")
+        found["progress"] = await self.notes_since(start, "notifications/progress", "progress", 3)
         found["touch"] = await self.call("touch", {"uri": TEXT_URI})
         return found
 
-    async def notes_since(self, start: int, method: str, name: str) -> list[Any]:
-        """Return what the notifications of a method said since then."""
-        await anyio.sleep(self.settle_s)
-        return [note["params"][name] for note in self.notifications[start:] if note["method"] == method]
+    async def notes_since(self, start: int, method: str, name: str, last: Any) -> list[Any]:
+        """Return what the notifications of a method said since then, until the last one."""
+
+        def said() -> list[Any]:
+            return [note["params"][name] for note in self.notifications[start:] if note["method"] == method]
+
+        await self.settle(lambda: last in said())
+        return said()
+
+    def touched(self) -> int:
+        """Count what it heard of the resource."""
+        return sum(note["method"] == "notifications/resources/updated" for note in self.notifications)
 
     async def meet(self, where: str) -> None:
         """Wait until both have come here."""

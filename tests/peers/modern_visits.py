@@ -22,6 +22,7 @@ from tests.peers.visits import (
     ENVIRONMENTS,
     HERE,
     LIMIT_S,
+    SELECTION,
     SETTLE_S,
     client_command,
     joined_by_proxy,
@@ -32,6 +33,14 @@ from tests.peers.visits import (
 
 NPM: Final = os.environ.get("DRAGOMAN_PEERS_NPM")
 REVISION: Final = "2026-07-28"
+
+NETWORK: Final = ("http-stdio", "stdio-http", "http-http")
+PYTHONS: Final = [
+    (letter, link)
+    for place, letter in enumerate("ABCDE")
+    for link in ("stdio-stdio", *(NETWORK if SELECTION == "full" else NETWORK[place % 3 :][:1]))
+]
+"""Where Python's client without a handshake goes: to every server over stdio, and by default over one other link."""
 
 needs_both = pytest.mark.skipif(not (ENVIRONMENTS and NPM), reason="no peers from npm: run `nox -s peers`")
 

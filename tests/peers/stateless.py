@@ -154,8 +154,8 @@ async def slow(context: Any, arguments: dict[str, Any]) -> Any:
 
 
 async def logs(context: Any, arguments: dict[str, Any]) -> Any:
-    """Log a message of each of three levels."""
-    for level in ("debug", "warning", "error"):
+    """Log a message of each of four levels."""
+    for level in ("debug", "warning", "error", "emergency"):
         await context.session.send_log_message(level, {"at": level}, "peer")
     return said("logged")
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.peers.ahead import ahead
+from tests.peers.ahead import ahead, visits
 from tests.peers.matching import REVISIONS
 from tests.peers.traces import invalid_frames, read_trace
 from tests.peers.validity import complaints
@@ -26,8 +26,6 @@ from tests.peers.visits import (
     needs_peers,
     visit,
 )
-
-pytestmark = needs_peers
 
 NEWER: Final = "2026-07-28"
 TEXT_URI: Final = "file:///home/user/document.txt"
@@ -58,20 +56,12 @@ def era_report_of(client: str, link: str) -> dict[str, Any]:
     return report
 
 
-@pytest.fixture(params=PAIRS, ids="-".join)
-def about(request: pytest.FixtureRequest) -> tuple[str, str]:
-    pair: tuple[str, str] = request.param
-    return pair
+pytestmark = [needs_peers, visits(era_report_of), pytest.mark.parametrize(("client", "link"), PAIRS)]
 
 
 @pytest.fixture
-def client(about: tuple[str, str]) -> str:
-    return about[0]
-
-
-@pytest.fixture
-def report(about: tuple[str, str]) -> dict[str, Any]:
-    return era_report_of(*about)
+def report(client: str, link: str) -> dict[str, Any]:
+    return era_report_of(client, link)
 
 
 def can_elicit(client: str) -> bool:
@@ -175,8 +165,8 @@ def test_prompts_and_completions(report: dict[str, Any]) -> None:
 
 def test_logs_come_from_the_level_on_that_was_set(report: dict[str, Any]) -> None:
     levels = report["levels"]
-    assert [note["level"] for note in levels["warning"]] == ["warning", "error"]
-    assert [note["level"] for note in levels["debug"]] == ["debug", "warning", "error"]
+    assert [note["level"] for note in levels["warning"]] == ["warning", "error", "emergency"]
+    assert [note["level"] for note in levels["debug"]] == ["debug", "warning", "error", "emergency"]
 
 
 def test_progress_has_the_clients_token(report: dict[str, Any]) -> None:
@@ -201,8 +191,8 @@ def test_the_server_is_offered_a_session_once(report: dict[str, Any]) -> None:
     assert [entry.get("got", {}).get("method") for entry in record].count("initialize") == 1
 
 
-def test_headers_repeat_what_the_body_says(report: dict[str, Any], about: tuple[str, str]) -> None:
-    if not about[1].endswith("-http"):
+def test_headers_repeat_what_the_body_says(report: dict[str, Any], link: str) -> None:
+    if not link.endswith("-http"):
         pytest.skip("only HTTP has headers")
     calls = [entry for entry in report["frames"]["server"] if entry.get("got", {}).get("method") == "tools/call"]
     echoes = [entry for entry in calls if entry["got"]["params"]["name"] == "echo"]

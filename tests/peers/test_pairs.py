@@ -8,7 +8,7 @@ import pytest
 
 from tests.peers.ahead import visits
 from tests.peers.matching import REVISIONS
-from tests.peers.modern_visits import handshake_report, modern_report, needs_both
+from tests.peers.modern_visits import PYTHONS, handshake_report, modern_report, needs_both
 from tests.peers.pairs import HANDSHAKE, expected, read_handshake, read_modern
 from tests.peers.test_eras import era_report_of
 from tests.peers.traces import invalid_frames
@@ -19,7 +19,7 @@ ON_PIPES: Final = "stdio-stdio"
 LINKS: Final = (ON_PIPES, "http-stdio", "stdio-http", "http-http")
 
 MODERN: Final = [
-    *(("E", server, ON_PIPES) for server in "ABCDE"),
+    *(("E", server, link) for server, link in PYTHONS),
     *(("T", server, link) for link in LINKS for server in "ABCDET" if FULL or link == ON_PIPES),
     *(("E", "T", link) for link in LINKS if FULL or link in (ON_PIPES, "http-http")),
     *(() if FULL else (("T", "D", "http-http"), ("T", "E", "stdio-http"), ("T", "T", "http-http"))),
@@ -37,8 +37,6 @@ RELEASED: Final = [
     for link in (ON_PIPES, "http-http")
     if FULL or server == "D" or (client, server, link) != ("T+", "E+", ON_PIPES)
 ]
-PYTHON: Final = [("E", server, link) for link in LINKS if link != ON_PIPES for server in "ABCDE"]
-"""Those of `test_per_request.py`."""
 
 
 def differences(found: dict[str, bool], client: str, server: str) -> dict[str, bool]:
@@ -88,7 +86,7 @@ def test_as_released(client: str, letter: str, link: str) -> None:
 
 @needs_both
 @visits(modern_report)
-@pytest.mark.parametrize(("client", "letter", "link"), [*MODERN, *RELEASED, *PYTHON])
+@pytest.mark.parametrize(("client", "letter", "link"), [*MODERN, *RELEASED])
 def test_what_a_client_without_a_handshake_and_its_server_get_is_valid(client: str, letter: str, link: str) -> None:
     assert list(invalid_frames(modern_report(client, letter, link)["trace"], client, letter)) == []
 

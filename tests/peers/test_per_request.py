@@ -8,10 +8,10 @@ import pytest
 
 from tests.peers.ahead import visits
 from tests.peers.matching import REVISIONS
-from tests.peers.modern_visits import modern_report
+from tests.peers.modern_visits import PYTHONS, modern_report
 from tests.peers.visits import needs_peers
 
-LINKS = ("stdio-stdio", "http-stdio", "stdio-http", "http-http")
+WITH_HANDSHAKE = [(letter, link) for letter, link in PYTHONS if letter != "E"]
 SAMPLED = {"text", "two_blocks"}
 ASKED = {
     "A": {"ask_roots": {"all"}, "ask_sampling": SAMPLED, "ask_user": set()},
@@ -31,8 +31,7 @@ METHODS = {"ask_roots": "roots/list", "ask_sampling": "sampling/createMessage", 
 
 @needs_peers
 @visits(modern_report, client="E")
-@pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("letter", REVISIONS)
+@pytest.mark.parametrize(("letter", "link"), WITH_HANDSHAKE)
 def test_a_client_of_today_works_with_servers_of_yesterday(letter: str, link: str) -> None:
     report = modern_report("E", letter, link)
     introduced, calls = report["introduced"], report["calls"]
@@ -59,8 +58,7 @@ def test_a_client_of_today_works_with_servers_of_yesterday(letter: str, link: st
 
 @needs_peers
 @visits(modern_report, client="E")
-@pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("letter", REVISIONS)
+@pytest.mark.parametrize(("letter", "link"), WITH_HANDSHAKE)
 def test_it_is_asked_what_the_server_wants_to_know(letter: str, link: str) -> None:
     asked = modern_report("E", letter, link)["asked"]
     assert {name: set(kinds) for name, kinds in asked.items()} == ASKED[letter]
@@ -78,7 +76,7 @@ def test_it_is_asked_what_the_server_wants_to_know(letter: str, link: str) -> No
 
 @needs_peers
 @visits(modern_report, client="E", letter="E")
-@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("link", [link for letter, link in PYTHONS if letter == "E"])
 def test_two_of_today_lose_nothing(link: str) -> None:
     report = modern_report("E", "E", link)
     assert "tools" in report["introduced"]["capabilities"]

@@ -36,8 +36,8 @@ LINKS: Final = ("http-stdio", "stdio-http", "http-http", "sse-http", "http-sse",
 
 DIRECT_LINKS: Final = ("direct-http", "direct-sse", "direct-ws")
 PATHS: Final = {"http": "http://{}/mcp", "sse": "http://{}/sse", "ws": "ws://{}/ws"}
-SETTLE_S: Final = "0.4"
-"""Over HTTP, on either side, a notification may come on another stream than an answer, and a little later."""
+SETTLE_S: Final = "10"
+"""Over HTTP, on either side, a notification may come on another stream than an answer, and later; at most so much."""
 
 LIMIT_S: Final = 120
 START_S: Final = 60

@@ -41,7 +41,12 @@ let server = ""; // behind a router: whose turn it is
 const named = (name) => (server ? `${server}_${name}` : name);
 const located = (uri) => (server ? `${server.toLowerCase()}+${uri}` : uri);
 
-const settle = () => new Promise((resolve) => setTimeout(resolve, settleMs));
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// For what may come on another stream than an answer, and later.
+async function settle(isOver, limitMs = settleMs) {
+  for (const end = Date.now() + limitMs; !isOver() && Date.now() < end; ) await pause(10);
+}
 
 async function outcome(operation, limitS = LIMIT_S) {
   let timer;
@@ -103,20 +108,21 @@ async function call(name, args) {
   return await outcome(() => client.callTool({ name: named(name), arguments: args }));
 }
 
-async function told(name, args) {
+async function told(name, args, areAll = () => true) {
   const start = notifications.length;
   await call(name, args);
-  await settle();
   // A router tells of each kind of list twice a second at most.
-  if (server && name === "change_lists")
-    for (let tries = 0; notifications.length < start + 3 && tries < 500; tries++)
-      await new Promise((resolve) => setTimeout(resolve, 10));
+  const limitMs = server && name === "change_lists" ? LIMIT_S * 1000 : settleMs;
+  await settle(() => areAll(notifications.slice(start)), limitMs);
   return notifications.slice(start);
 }
 
-async function serverSaw(limitS = LIMIT_S) {
-  const found = await outcome(() => client.callTool({ name: named("server_saw"), arguments: {} }), limitS);
-  return found.result ? JSON.parse(found.result.content[0].text) : found;
+async function serverSaw(limitS = LIMIT_S, isRight = () => true) {
+  for (const end = Date.now() + limitS * 1000; ; await pause(10)) {
+    const found = await outcome(() => client.callTool({ name: named("server_saw"), arguments: {} }), limitS);
+    const seen = found.result ? JSON.parse(found.result.content[0].text) : found;
+    if (isRight(seen) || Date.now() > end) return seen;
+  }
 }
 
 async function listTools() {
@@ -165,10 +171,10 @@ async function readResources() {
 }
 
 async function watchResource() {
-  const touched = () => told("touch", { uri: TEXT_URI });
+  const touched = (least = 0) => told("touch", { uri: TEXT_URI }, (notes) => notes.length >= least);
   const before = await touched();
   const subscribe = await request("resources/subscribe", { uri: located(TEXT_URI) }, "EmptyResult");
-  const during = await touched();
+  const during = await touched(1);
   const unsubscribe = await request("resources/unsubscribe", { uri: located(TEXT_URI) }, "EmptyResult");
   return { before, subscribe, during, unsubscribe, after: await touched() };
 }
@@ -197,7 +203,8 @@ async function setLevels() {
   const seen = {};
   for (const level of ["warning", "debug"]) {
     seen[`set_${level}`] = await request("logging/setLevel", { level }, "EmptyResult");
-    seen[level] = (await told("logs", {})).map((note) => note.params);
+    const isLast = (note) => note.params?.level === "emergency";
+    seen[level] = (await told("logs", {}, (notes) => notes.some(isLast))).map((note) => note.params);
   }
   return seen;
 }
@@ -206,7 +213,7 @@ async function followProgress() {
   const start = notifications.length;
   const params = { name: named("slow"), arguments: { steps: 3 }, _meta: { progressToken: "token-1" } };
   const found = await request("tools/call", params, "CallToolResult");
-  await settle();
+  await settle(() => notifications.length >= start + 3);
   return { ...found, progress: notifications.slice(start).map((note) => note.params) };
 }
 
@@ -217,20 +224,18 @@ async function cancel() {
   const running = outcome(
     () => client.request({ method: "tools/call", params }, types.CallToolResultSchema, { signal: stop.signal }), 3,
   );
-  for (let tries = 0; notifications.length === start && tries < 500; tries++)
-    await new Promise((resolve) => setTimeout(resolve, 10));
+  await settle(() => notifications.length > start, LIMIT_S * 1000);
   stop.abort("changed my mind");
-  const call = await running;
-  // The SDK does not wait for the server to have stopped, and some servers end over it.
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  return { call, afterwards: await serverSaw(3) };
+  // The SDK does not wait for the server to have stopped. Some servers end over it, and at the next line they read.
+  const afterwards = () => serverSaw(1.5, (seen) => seen.cancelled?.length !== 0);
+  const found = { call: await running, afterwards: await afterwards() };
+  return found.afterwards.timeout ? { ...found, afterwards: await afterwards() } : found;
 }
 
 async function visit() {
   report.initialize = { result: raw.initialize };
   report.ping = await outcome(() => client.ping());
   await client.sendRootsListChanged();
-  await settle();
   const behind = Object.entries(JSON.parse(option("--servers", `{"": ${settleMs / 1000}}`)));
   const reportOf = (name) => (name ? (report[name] ??= {}) : report);
   for (const [name, seconds] of behind) {
@@ -242,7 +247,7 @@ async function visit() {
 
 async function goRound(report) {
   report.tools = await listTools();
-  report.server_saw = await serverSaw();
+  report.server_saw = await serverSaw(LIMIT_S, (seen) => seen.roots_changes !== 0);
   report.offered = Object.keys(offered);
   report.calls = {};
   for (const [name, args] of Object.entries(CALLS)) report.calls[name] = await call(name, args);
@@ -252,7 +257,7 @@ async function goRound(report) {
   report.templates = await request("resources/templates/list", null, "ListResourceTemplatesResult");
   report.reads = await readResources();
   report.watch = await watchResource();
-  report.lists = (await told("change_lists", {})).map((note) => note.method);
+  report.lists = (await told("change_lists", {}, (notes) => notes.length >= 3)).map((note) => note.method);
   report.prompts = await getPrompts();
   report.complete = await complete();
   report.levels = await setLevels();

@@ -63,7 +63,7 @@ const RUN = {
     return text("done");
   },
   logs: async (given, context) => {
-    for (const level of ["debug", "warning", "error"]) await context.mcpReq.log(level, { at: level }, "peer");
+    for (const level of ["debug", "warning", "error", "emergency"]) await context.mcpReq.log(level, { at: level }, "peer");
     return text("logged");
   },
   touch: async ({ uri }) => (publish({ kind: "touch", uri }), text("touched")),
