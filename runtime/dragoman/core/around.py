@@ -12,92 +12,31 @@ answers; of a request that speaks for itself, that of the client.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Generic
 
-from dragoman.core.commands import Abandon, Defer, Outbox, Settle, Side
+from dragoman.core.commands import (
+    Abandon,
+    C,
+    CallTable,
+    ClientEdge,
+    Defer,
+    Deferral,
+    DeferralPhase,
+    Outbox,
+    Settle,
+    Side,
+)
 from dragoman.core.envelope import Frame
-
-if TYPE_CHECKING:
-    from dragoman.core.edges.front import FrontEdge
-
-
-class Waits(Protocol):
-    """A request that waits for its answer."""
-
-    @property
-    def key(self) -> bytes:
-        """Its id, as whoever asked knows it."""
-
-    @property
-    def method(self) -> str:
-        """What it asks."""
-
-
-C = TypeVar("C", bound=Waits)
-C_contra = TypeVar("C_contra", bound=Waits, contravariant=True)
-
-
-class CallTable(Protocol[C_contra]):
-    """Who knows which requests wait; middleware has them from there, and gives them back."""
-
-    @property
-    def revisions(self) -> Mapping[Side, str | None]:
-        """What is spoken at either side of the middleware."""
-
-    def hand_on(self, side: Side, call: C_contra, frame: Frame) -> None:
-        """Take a request of this peer to the other, as it is now."""
-
-    def forward(self, side: Side, frame: Frame) -> None:
-        """Take a notification of this peer to the other."""
-
-    def conclude(self, side: Side, call: C_contra, frame: Frame, *, is_at_peer: bool) -> None:
-        """Answer a request of this peer; where the other has it, it is told that nobody waits any more."""
-
-
-class DeferralPhase(Enum):
-    """How far something is that middleware has."""
-
-    HELD = "held"
-    AT_PEER = "at the peer"
-    ANSWERED = "answered"
-    OVER = "over"
-
-
-class Deferral(Generic[C]):
-    """A request or notification that middleware has.
-
-    Attributes:
-        side: Who sent it.
-        frame: As it is to go on.
-        call: The request; None for a notification.
-    """
-
-    __slots__ = ("around", "call", "frame", "front", "phase", "side")
-
-    def __init__(self, front: FrontEdge, side: Side, frame: Frame, call: C | None, around: Around[C]) -> None:
-        self.front = front
-        self.side = side
-        self.frame = frame
-        self.call = call
-        self.around = around
-        self.phase = DeferralPhase.HELD
-
-    def end(self) -> bool:
-        """Record that it is over; whether the peer has it and did not answer."""
-        is_at_peer, self.phase = self.phase is DeferralPhase.AT_PEER, DeferralPhase.OVER
-        return is_at_peer
 
 
 class Around(Generic[C]):
     """What middleware has of one table of requests."""
 
-    __slots__ = ("_deferrals", "_front", "_outbox", "table")
+    __slots__ = ("_deferrals", "_front", "_outbox", "_table")
 
-    def __init__(self, front: FrontEdge, table: CallTable[C], outbox: Outbox) -> None:
+    def __init__(self, front: ClientEdge, table: CallTable[C], outbox: Outbox) -> None:
         self._front = front
-        self.table = table
+        self._table = table
         self._outbox = outbox
         self._deferrals: dict[C, Deferral[C]] = {}
 
@@ -107,18 +46,16 @@ class Around(Generic[C]):
     def release(self) -> None:
         """Drop references, once the session is over."""
         self._deferrals.clear()
-        del self._front, self.table
-
-    # What the table says
+        del self._front, self._table
 
     def take_request(self, side: Side, call: C, frame: Frame) -> None:
         """Give middleware a request of this peer."""
-        deferral = self._deferrals[call] = Deferral(self._front, side, frame, call, self)
+        deferral = self._deferrals[call] = Deferral(self._front, side, frame, call, self._table, self._deferrals)
         self._outbox.add(Defer(deferral))
 
     def take_notice(self, side: Side, frame: Frame) -> None:
         """Give middleware a notification of this peer."""
-        self._outbox.add(Defer(Deferral(self._front, side, frame, None, self)))
+        self._outbox.add(Defer(Deferral(self._front, side, frame, None, self._table, self._deferrals)))
 
     def take_answer(self, call: C, frame: Frame) -> bool:
         """Give middleware the answer to a request; False where it does not wait for one."""
@@ -136,25 +73,3 @@ class Around(Generic[C]):
             return True
         self._outbox.add(Abandon(deferral))
         return deferral.end()
-
-    # What middleware says
-
-    def proceed(self, deferral: Deferral[C], frame: Frame) -> None:
-        """Take a request or notification on to its peer, as it is now."""
-        assert deferral.phase is DeferralPhase.HELD, "what is called twice is refused by the host"
-        if deferral.call is None:
-            deferral.phase = DeferralPhase.OVER
-            self.table.forward(deferral.side, frame)
-        else:
-            deferral.phase = DeferralPhase.AT_PEER
-            self.table.hand_on(deferral.side, deferral.call, frame)
-
-    def conclude(self, deferral: Deferral[C], frame: Frame) -> None:
-        """Answer a request with what middleware gives, unless nobody waits for it any more."""
-        call = deferral.call
-        assert call is not None, "a notification has no answer"
-        if self._deferrals.pop(call, None) is not None:
-            self.table.conclude(deferral.side, call, frame, is_at_peer=deferral.end())
-
-
-AnyDeferral = Deferral[Any]

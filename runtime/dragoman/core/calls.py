@@ -24,8 +24,7 @@ from dragoman.core.outline import outline
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dragoman.core.edges.front import FrontEdge
-    from dragoman.core.switch.shared.loans import Loan
+    from dragoman.core.commands import Reached
 
 CANCELLED_KEPT: Final = 1024
 """How many cancelled requests are remembered, in case their answer was already on its way."""
@@ -56,21 +55,21 @@ class Call:
         method: What it asks.
         batch: The array that it came in.
         front: The client's edge: whose request it is, or whom the server asks.
-        loan: What it is known as at a shared server, if it is with one.
+        lent: Its id at a shared server, if it is with one.
         own: Whether somebody in the proxy asks it: then the answer is for them, as it comes.
         token: Its progress token as canonical JSON, where somebody has to know it.
         stream: Of a server's request, the id of the client's request on whose stream it went out, if it did.
         translate: What makes the answer one of who asked, in place of the steps alone.
     """
 
-    __slots__ = ("batch", "front", "key", "loan", "method", "own", "stream", "token", "translate")
+    __slots__ = ("batch", "front", "key", "lent", "method", "own", "stream", "token", "translate")
 
-    def __init__(self, key: bytes, method: str, batch: Batch | None = None, front: FrontEdge | None = None) -> None:
+    def __init__(self, key: bytes, method: str, batch: Batch | None = None, front: Reached | None = None) -> None:
         self.key = key
         self.method = method
         self.batch = batch
         self.front = front
-        self.loan: Loan | None = None
+        self.lent: bytes | None = None
         self.own = False
         self.token: bytes | None = None
         self.stream: bytes | None = None

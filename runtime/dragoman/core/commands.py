@@ -1,19 +1,16 @@
-"""What the core asks its caller to do. Values only; `dragoman.host` carries them out, tests compare them.
+"""What the core asks its caller to do, and what it has to know of who is asked; `dragoman.host` carries them out.
 
 The core never sleeps, reads or writes: frames and readings of the clock go in as method calls, these come out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from dragoman.core.around import AnyDeferral
-    from dragoman.core.edges.front import FrontEdge
-    from dragoman.core.edges.upstream import UpstreamEdge
     from dragoman.core.envelope import Frame
 
 
@@ -49,6 +46,19 @@ class Reached(Protocol):
     outgoing: list[Frame]
 
 
+class ClientEdge(Reached, Protocol):
+    """The edge towards a client, as far as it is known below it: `edges.front`."""
+
+    def send(self, frame: Frame) -> None:
+        """Write a frame to the client."""
+
+    def post(self, side: Side, frame: Frame) -> None:
+        """Write a frame to the client, or hand an answer on to what is behind."""
+
+    def answered(self) -> None:
+        """A request may have its answer."""
+
+
 class Sleeper(Protocol):
     """Who is woken."""
 
@@ -66,13 +76,110 @@ class Alarm:
 
     __slots__ = ("_then", "front")
 
-    def __init__(self, front: FrontEdge, then: Callable[[], None]) -> None:
+    def __init__(self, front: Reached, then: Callable[[], None]) -> None:
         self.front = front
         self._then = then
 
     def expire(self) -> None:
         """Do it."""
         self._then()
+
+
+class Waits(Protocol):
+    """A request that waits for its answer."""
+
+    @property
+    def key(self) -> bytes:
+        """Its id, as whoever asked knows it."""
+
+    @property
+    def method(self) -> str:
+        """What it asks."""
+
+
+C = TypeVar("C", bound=Waits)
+C_contra = TypeVar("C_contra", bound=Waits, contravariant=True)
+
+
+class CallTable(Protocol[C_contra]):
+    """Who knows which requests wait; middleware has them from there, and gives them back."""
+
+    @property
+    def revisions(self) -> Mapping[Side, str | None]:
+        """What is spoken at either side of the middleware."""
+
+    def hand_on(self, side: Side, call: C_contra, frame: Frame) -> None:
+        """Take a request of this peer to the other, as it is now."""
+
+    def forward(self, side: Side, frame: Frame) -> None:
+        """Take a notification of this peer to the other."""
+
+    def conclude(self, side: Side, call: C_contra, frame: Frame, *, is_at_peer: bool) -> None:
+        """Answer a request of this peer; where the other has it, it is told that nobody waits any more."""
+
+
+class DeferralPhase(Enum):
+    """How far something is that middleware has."""
+
+    HELD = "held"
+    AT_PEER = "at the peer"
+    ANSWERED = "answered"
+    OVER = "over"
+
+
+class Deferral(Generic[C]):
+    """A request or notification that middleware has.
+
+    Attributes:
+        side: Who sent it.
+        frame: As it is to go on.
+        call: The request; None for a notification.
+        table: Who has it.
+    """
+
+    __slots__ = ("_held", "call", "frame", "front", "phase", "side", "table")
+
+    def __init__(
+        self,
+        front: ClientEdge,
+        side: Side,
+        frame: Frame,
+        call: C | None,
+        table: CallTable[C],
+        held: dict[C, Deferral[C]],
+    ) -> None:
+        self.front = front
+        self.side = side
+        self.frame = frame
+        self.call = call
+        self.table = table
+        self.phase = DeferralPhase.HELD
+        self._held = held
+
+    def proceed(self, frame: Frame) -> None:
+        """Take it on to its peer, as it is now."""
+        assert self.phase is DeferralPhase.HELD, "what is called twice is refused by the host"
+        if self.call is None:
+            self.phase = DeferralPhase.OVER
+            self.table.forward(self.side, frame)
+        else:
+            self.phase = DeferralPhase.AT_PEER
+            self.table.hand_on(self.side, self.call, frame)
+
+    def conclude(self, frame: Frame) -> None:
+        """Answer a request with what middleware gives, unless nobody waits for it any more."""
+        assert self.call is not None, "a notification has no answer"
+        if self._held.pop(self.call, None) is not None:
+            self.table.conclude(self.side, self.call, frame, is_at_peer=self.end())
+        self.front.answered()
+
+    def end(self) -> bool:
+        """Record that it is over; whether the peer has it and did not answer."""
+        is_at_peer, self.phase = self.phase is DeferralPhase.AT_PEER, DeferralPhase.OVER
+        return is_at_peer
+
+
+AnyDeferral = Deferral[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +189,7 @@ class Open:
     An edge that has a connection already gets a fresh one, and the old one is closed.
     """
 
-    edge: UpstreamEdge
+    edge: Reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +204,7 @@ class Send:
 class Close:
     """Close the connection to a server, once what was sent is written."""
 
-    edge: UpstreamEdge
+    edge: Reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +219,7 @@ class Wake:
 class Remind:
     """Call `FrontEdge.tick` after so many seconds."""
 
-    edge: FrontEdge
+    edge: Reached
     after_s: float
 
 
@@ -150,7 +257,7 @@ class Finish:
 
     outcome: Outcome
     reason: str
-    edge: FrontEdge | None = field(default=None, compare=False, repr=False)
+    edge: Reached | None = field(default=None, compare=False, repr=False)
 
 
 class Outcome(Enum):

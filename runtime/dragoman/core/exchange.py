@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dragoman.core.around import Around
 from dragoman.core.arrays import relay_array
 from dragoman.core.batches import Batch
 from dragoman.core.calls import Call, Calls, Unfit, cancellation, cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
-from dragoman.core.commands import CLIENT, SERVER, Outbox, Side
+from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Outbox, Side
 from dragoman.core.consent import Consent, Method
 from dragoman.core.edges.behind import Behind
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, written
@@ -26,9 +26,6 @@ from dragoman.core.mistakes import Mistakes
 from dragoman.core.settings import Settings
 from dragoman.core.timeouts import Ages, explain_age, limit_time
 from dragoman.core.translate import Adaptor, Counters, Translator
-
-if TYPE_CHECKING:
-    from dragoman.core.edges.front import FrontEdge
 
 logger = logging.getLogger("dragoman.exchange")
 
@@ -79,8 +76,8 @@ class Exchange:
 
     def __init__(
         self,
-        front: FrontEdge,
-        behind: Behind,
+        front: ClientEdge,
+        behind: Behind[Any],
         settings: Settings,
         outbox: Outbox,
     ) -> None:
@@ -115,7 +112,7 @@ class Exchange:
         self._write_where_wanted()
         self.identity = upward.identity and downward.identity
 
-    def serve(self, behind: Behind) -> None:
+    def serve(self, behind: Behind[Any]) -> None:
         """Let somebody else serve the client from here on."""
         self._behind = behind
         self._own, self._reads, self._wants_lines = behind.own, behind.reads, behind.wants_lines

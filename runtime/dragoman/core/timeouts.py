@@ -13,14 +13,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from dragoman.core.commands import Outbox, Remind
+from dragoman.core.commands import ClientEdge, Outbox, Remind
 from dragoman.core.envelope import Refusal
 from dragoman.core.settings import Settings
-
-if TYPE_CHECKING:
-    from dragoman.core.edges.front import FrontEdge
 
 logger = logging.getLogger("dragoman.exchange")
 
@@ -50,7 +47,7 @@ class Ages(Generic[T]):
 
     __slots__ = ("_ages", "_front", "_outbox", "_ticking", "_totals", "ceiling_s", "tick_s", "timeout_s")
 
-    def __init__(self, front: FrontEdge, outbox: Outbox, timeout_s: float, ceiling_s: float | None) -> None:
+    def __init__(self, front: ClientEdge, outbox: Outbox, timeout_s: float, ceiling_s: float | None) -> None:
         self.timeout_s = timeout_s
         self.ceiling_s = ceiling_s
         self.tick_s = min(timeout_s / TICKS, LONGEST_TICK_S)
@@ -115,7 +112,7 @@ class Ages(Generic[T]):
         self._outbox.add(Remind(self._front, self.tick_s))
 
 
-def limit_time(front: FrontEdge, outbox: Outbox, settings: Settings) -> Ages[Any] | None:
+def limit_time(front: ClientEdge, outbox: Outbox, settings: Settings) -> Ages[Any] | None:
     """Give what knows how old requests are; None without a limit."""
     timeout_s = settings.request_timeout_s or settings.request_ceiling_s
     return None if timeout_s is None else Ages(front, outbox, timeout_s, settings.request_ceiling_s)

@@ -18,10 +18,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.around import AnyDeferral, DeferralPhase
 from dragoman.core.codes import INTERNAL_ERROR
-from dragoman.core.commands import Side
-from dragoman.core.edges.front import FrontEdge
+from dragoman.core.commands import AnyDeferral, ClientEdge, DeferralPhase, Side
 from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.middleware import Answer, Message, Middleware, NoticeMiddleware
@@ -91,7 +89,7 @@ class Chains:
         self._notices = notices
         self._timeout_s = timeout_s
         self._running: dict[AnyDeferral, HeldRequest] = {}
-        self._lanes: dict[tuple[FrontEdge, Side], PeerQueue] = {}
+        self._lanes: dict[tuple[ClientEdge, Side], PeerQueue] = {}
 
     # Commands
 
@@ -106,7 +104,7 @@ class Chains:
             if call is not None:
                 answer = error_frame(call.key, TOO_MUCH, reason, {"method": call.method})
                 now = asyncio.get_running_loop().call_soon  # and not while another command is carried out
-                now(self._host.perform, deferral.front.conclude, deferral, answer)
+                now(self._host.perform, deferral.conclude, answer)
         elif call is None:
             self._queue(lane, lambda: self._begin_notice(lane, deferral), size)
         else:
@@ -128,7 +126,7 @@ class Chains:
         if running is not None:
             _stop(running)
 
-    def drop(self, front: FrontEdge) -> None:
+    def drop(self, front: ClientEdge) -> None:
         """Stop everything of a session that is over."""
         for deferral in [deferral for deferral in self._running if deferral.front is front]:
             deferral.end()
@@ -142,7 +140,7 @@ class Chains:
 
     # Order
 
-    def _lane(self, front: FrontEdge, side: Side) -> PeerQueue:
+    def _lane(self, front: ClientEdge, side: Side) -> PeerQueue:
         return self._lanes.setdefault((front, side), PeerQueue())
 
     def _queue(self, lane: PeerQueue, step: Callable[[], None], size: int) -> None:
@@ -169,7 +167,7 @@ class Chains:
     async def _run_notice(self, deferral: AnyDeferral) -> None:
         async def hand_on(message: Message) -> None:
             _check_first(deferral)
-            self._host.perform(deferral.front.proceed, deferral, message.frame)
+            self._host.perform(deferral.proceed, message.frame)
 
         proceed: Callable[[Message], Awaitable[None]] = hand_on
         for one in reversed(self._notices):
@@ -205,7 +203,7 @@ class Chains:
         async def ask(message: Message) -> Answer:
             _check_first(deferral)
             _stop_timer(running)
-            self._host.perform(deferral.front.proceed, deferral, message.frame)
+            self._host.perform(deferral.proceed, message.frame)
             return Answer(await running.answer)
 
         proceed: Callable[[Message], Awaitable[Answer]] = ask
@@ -230,7 +228,7 @@ class Chains:
     def _conclude(self, running: HeldRequest, answer: Frame) -> None:
         if self._running.pop(running.deferral, None) is not None:
             _stop_timer(running)
-            self._host.perform(running.deferral.front.conclude, running.deferral, answer)
+            self._host.perform(running.deferral.conclude, answer)
 
     def _start_timer(self, running: HeldRequest) -> None:
         later = asyncio.get_running_loop().call_later
@@ -245,7 +243,7 @@ class Chains:
 
     # Both
 
-    def _context(self, front: FrontEdge) -> contextvars.Context:
+    def _context(self, front: ClientEdge) -> contextvars.Context:
         """Give a context in which what is logged is about this session."""
         context = contextvars.copy_context()
         label, principal = self._host.caller_of(front)
@@ -254,7 +252,7 @@ class Chains:
         return context
 
     def _message(self, deferral: AnyDeferral) -> Message:
-        revisions, side = deferral.around.table.revisions, deferral.side
+        revisions, side = deferral.table.revisions, deferral.side
         spoken = revisions[side], revisions[side.other]
         return Message(deferral.frame, side, LABEL.get(), *spoken, deferral.frame.sender or PRINCIPAL.get())
 

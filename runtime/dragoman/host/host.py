@@ -316,19 +316,18 @@ class Host:
                     self.send(port, frames)
             case Wake(sleeper, after_s):
                 self._timers.wake(sleeper, after_s, lambda one: self.perform(one.expire))
-            case Remind(front, after_s):
+            case Remind(FrontEdge() as front, after_s):
                 self._timers.remind(front, after_s, self.tick)
             case Defer() | Settle() | Abandon():
                 self._take_deferred(command)
-            case Open(upstream):
+            case Open(UpstreamEdge() as upstream):
                 self.open_server(upstream)
-            case Close(upstream):
+            case Close(UpstreamEdge() as upstream):
                 self._close(upstream, lambda: self.switch.gone(upstream))
-            case Finish():
-                assert command.edge is not None
-                ending = self._endings.get(command.edge)
+            case Finish(edge=FrontEdge() as front):
+                ending = self._endings.get(front)
                 if ending is None:
-                    self._stopped[command.edge] = command
+                    self._stopped[front] = command
                 elif not ending.done():
                     ending.set_result(command)
 
@@ -346,7 +345,7 @@ class Host:
             case Abandon(deferral):
                 self._chains.abandon(deferral)
 
-    def caller_of(self, front: FrontEdge) -> tuple[str, str]:
+    def caller_of(self, front: Reached) -> tuple[str, str]:
         """Give what the log calls a client's session, and the name of who the client is; empty where it has none."""
         port = self._ports.get(front)
         return ("", "") if port is None else (port.label, port.principal)

@@ -7,23 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from dragoman.core.calls import Call
 from dragoman.core.envelope import Frame, Refusal
 
 if TYPE_CHECKING:
-    from dragoman.core.edges.front import FrontEdge
     from dragoman.core.edges.per_request_front import PerRequestFront
 
 
 Reads = Mapping[str, Callable[[Call, Frame], "Frame | Refusal | None"]]
 """By method, what gives a request as its server gets it: as `Adaptor.adapt` does."""
 
+F_contra = TypeVar("F_contra", contravariant=True)
+"""The edge towards a client; it stands above this module."""
+
 NOTHING_READ: Final[Reads] = MappingProxyType({})
 
 
-class Behind(Protocol):
+class Behind(Protocol[F_contra]):
     """Who serves the client of a front edge. Frames are in the server's revision.
 
     Attributes:
@@ -39,26 +41,26 @@ class Behind(Protocol):
     own: frozenset[str]
     reads: Reads
 
-    def ask(self, front: FrontEdge) -> Refusal | None:
+    def ask(self, front: F_contra) -> Refusal | None:
         """The client has sent `initialize`; a refusal if there is nothing that it could be offered as."""
 
-    def asked(self, front: FrontEdge) -> None:
+    def asked(self, front: F_contra) -> None:
         """The front edge waits for the server: it may be told of one that is open already."""
 
-    def describe_offer(self, front: FrontEdge) -> dict[str, Any]:
+    def describe_offer(self, front: F_contra) -> dict[str, Any]:
         """Say, for the data of an error, what was asked and offered."""
 
-    def serve_requests(self, front: FrontEdge) -> PerRequestFront | None:
+    def serve_requests(self, front: F_contra) -> PerRequestFront | None:
         """Begin to serve a client whose requests speak for themselves; None where such are not served."""
 
-    def serve_handshake(self, front: FrontEdge) -> None:
+    def serve_handshake(self, front: F_contra) -> None:
         """Begin anew: the client has sent such requests, and now `initialize` after all."""
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Take a request of the client to a server."""
 
-    def notify(self, front: FrontEdge, frame: Frame) -> None:
+    def notify(self, front: F_contra, frame: Frame) -> None:
         """Take a notification of the client to a server; or an array, where client and server both know arrays."""
 
-    def reply(self, front: FrontEdge, frame: Frame) -> None:
+    def reply(self, front: F_contra, frame: Frame) -> None:
         """Take an answer of the client, or one in its place, to the server that asked."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from dragoman.core.around import AnyDeferral
 from dragoman.core.calls import Call
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.commands import CLIENT, SERVER, Outbox, Outcome, Side
@@ -71,7 +70,7 @@ class FrontEdge(FrontActions):
 
     __slots__ = ("behind",)
 
-    def __init__(self, wiring: Wiring, outbox: Outbox, behind: Behind) -> None:
+    def __init__(self, wiring: Wiring, outbox: Outbox, behind: Behind[FrontEdge]) -> None:
         self.state = FrontState.CONNECTING
         self.outgoing: list[Frame] = []
         self.has_streams = False
@@ -154,15 +153,6 @@ class FrontEdge(FrontActions):
         (self.per_request or self.exchange).tick()
         self.answered()
 
-    def proceed(self, deferral: AnyDeferral, frame: Frame) -> None:
-        """Let something go on to its peer that middleware had."""
-        deferral.around.proceed(deferral, frame)
-
-    def conclude(self, deferral: AnyDeferral, answer: Frame) -> None:
-        """Answer a request that middleware had."""
-        deferral.around.conclude(deferral, answer)
-        self.answered()
-
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
         """End the session now: by a signal, or because nobody can read what would be written."""
         self._end(connection_closed(reason), outcome)
@@ -196,7 +186,7 @@ class FrontEdge(FrontActions):
         (self.exchange.settle if own else self.exchange.answer)(call, frame)
         self.answered()
 
-    def serve(self, behind: Behind) -> None:
+    def serve(self, behind: Behind[FrontEdge]) -> None:
         """Let somebody else serve the client from here on."""
         self.behind = behind
         self.exchange.serve(behind)

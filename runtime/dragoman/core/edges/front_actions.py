@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from dragoman.core.commands import Finish, Outbox, Outcome, Side, Wake
 from dragoman.core.edges.early import EarlyFrames
@@ -20,7 +20,6 @@ from dragoman.core.streams import place
 from dragoman.core.wiring import Wiring
 
 if TYPE_CHECKING:
-    from dragoman.core.edges.front import FrontEdge
     from dragoman.core.edges.per_request_front import PerRequestFront
 
 logger = logging.getLogger("dragoman.session")
@@ -142,7 +141,7 @@ class FrontActions:
     def _finish(self) -> None:
         if not self._finished:
             self._finished = True
-            self._outbox.add(Finish(self._outcome, self._failure.message, cast("FrontEdge", self)))
+            self._outbox.add(Finish(self._outcome, self._failure.message, self))
 
 
 _ACTIONS: Final[Mapping[FrontAction, Callable[[FrontActions], None]]] = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from dragoman.core.around import Around
 from dragoman.core.bridge.discovery import served_versions
@@ -27,7 +27,7 @@ from dragoman.core.bridge.names import (
 )
 from dragoman.core.calls import NAME_BYTES, cancelled_key, read_reason
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
-from dragoman.core.commands import Outbox, Side
+from dragoman.core.commands import ClientEdge, Outbox, Side
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, read_params, rewrite
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CANCELLED, LISTEN, PROGRESS
@@ -35,11 +35,9 @@ from dragoman.core.places import has_place
 from dragoman.core.repeats import TWO_FRAMES
 from dragoman.core.settings import Settings
 from dragoman.core.timeouts import Ages, explain_age, limit_time
+from dragoman.core.translate import Counters
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS, load
-
-if TYPE_CHECKING:
-    from dragoman.core.edges.front import FrontEdge
 
 logger = logging.getLogger("dragoman.session")
 
@@ -116,6 +114,7 @@ class PerRequestFront:
     Args:
         front: The edge that has the connection.
         settings: What the user decided.
+        counters: What the session has seen.
         outbox: Where commands go.
         behind: Who serves them.
 
@@ -127,11 +126,13 @@ class PerRequestFront:
 
     revisions: Final[Mapping[Side, str | None]] = {Side.CLIENT: _NEWER, Side.SERVER: _NEWER}
 
-    def __init__(self, front: FrontEdge, settings: Settings, outbox: Outbox, behind: BehindRequests) -> None:
+    def __init__(
+        self, front: ClientEdge, settings: Settings, counters: Counters, outbox: Outbox, behind: BehindRequests
+    ) -> None:
         self.requests: dict[bytes, Request] = {}
         self._front = front
         self._settings = settings
-        self._counters = front.exchange.counters
+        self._counters = counters
         self._behind = behind
         self._around: Around[Request] | None = Around(front, self, outbox) if settings.has_middleware else None
         self._ages: Ages[Request] | None = limit_time(front, outbox, settings)

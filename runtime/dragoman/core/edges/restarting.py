@@ -17,7 +17,7 @@ comes for as long again, it counts as lost.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Close, Outcome, Wake
@@ -25,9 +25,6 @@ from dragoman.core.edges.lifecycle import UpstreamEvent, UpstreamState
 from dragoman.core.edges.renewing import Renewing
 from dragoman.core.envelope import Frame, Malformed, Refusal, notification_frame, request_frame
 from dragoman.core.settings import Settings
-
-if TYPE_CHECKING:
-    from dragoman.core.edges.upstream import UpstreamEdge
 
 logger = logging.getLogger("dragoman.session")
 
@@ -180,7 +177,7 @@ class Restarting(Renewing):
         pause_s = policy.pause_s(self._attempts)
         self._attempts += 1
         logger.warning("%s; starting it again in %.1f s", self.trouble, pause_s)
-        self._outbox.add(Close(cast("UpstreamEdge", self)))
+        self._outbox.add(Close(self))
         self._outbox.add(Wake(self, pause_s))
 
     def _is_another(self) -> bool:

@@ -76,14 +76,14 @@ class UpstreamEdge(Restarting):
         "takes_headers",
     )
 
-    def __init__(self, settings: Settings, outbox: Outbox, owner: Owner) -> None:
+    def __init__(self, settings: Settings, outbox: Outbox, owner: Owner[UpstreamEdge]) -> None:
         self.state = UpstreamState.IDLE
         self.revision: str | None = None
         self.outgoing: list[Frame] = []
         self._settings = settings
         self._outbox = outbox
         self._owner = owner
-        self._follower: Follower = owner
+        self._follower: Follower[UpstreamEdge] = owner
         self.offer: Offer | None = None
         self._opening: Generator[None, Event, Found] | None = None
         self._first: Frame | None = None  # the first offer, before it is sent
@@ -105,7 +105,7 @@ class UpstreamEdge(Restarting):
         self._opening = None
         del self._owner, self._follower
 
-    def hand_to(self, owner: Owner) -> None:
+    def hand_to(self, owner: Owner[UpstreamEdge]) -> None:
         """Have somebody else told from here on."""
         self._owner = self._follower = owner
 
@@ -177,7 +177,7 @@ class UpstreamEdge(Restarting):
             self._opening = open_server(self, asks_first)
             self._go_on(None)
 
-    def serve(self, follower: Follower) -> None:
+    def serve(self, follower: Follower[UpstreamEdge]) -> None:
         """Tell somebody else from here on what the server says, and that it is gone."""
         self._follower = follower
 

@@ -12,8 +12,8 @@ from math import inf
 from typing import Any
 
 from dragoman.core.calls import Call
+from dragoman.core.commands import Reached
 from dragoman.core.consent import Method
-from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import IDENTITY
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
@@ -102,7 +102,7 @@ class Desk:
     def __init__(self, settings: SharingSettings, restore_ids: bool) -> None:
         self.settings = settings
         self.counters = SharingCounters()
-        self.sessions: dict[FrontEdge, ClientSession] = {}
+        self.sessions: dict[Reached, ClientSession] = {}
         self.loans = Loans(Suspects(settings.suspects, restore_ids), restore_ids)
         self.lane = CallQueue(self.loans, settings.asks, settings.waiting_bytes)
         self.attribution = Attribution(self.loans)

@@ -203,7 +203,7 @@ class FromClients:
         desk, params = self._desk, params_of(frame.body)
         key = key_of(params.get("requestId")) or b""
         call = session.front.exchange.calls[Side.CLIENT].cancelled.get(key)
-        loan = None if call is None else call.loan
+        loan = None if call is None else desk.loans.by_key.get(call.lent or b"")
         if loan is None or loan.cancelled_at is not None:
             desk.counters.unmatched += 1
         elif not loan.started:

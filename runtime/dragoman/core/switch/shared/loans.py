@@ -90,7 +90,7 @@ class Loans:
         loan = Loan(self.next_key(), method, session, call, hook=hook)
         self.by_key[loan.key] = loan
         if call is not None:
-            call.loan = loan
+            call.lent = loan.key
         if session is not None:
             session.called = session.called or loan.asks
         return loan
@@ -111,8 +111,6 @@ class Loans:
         """Forget a request: it was answered, or never got to the server."""
         self.by_key.pop(loan.key, None)
         self.cancelled.pop(loan, None)
-        if loan.call is not None:
-            loan.call.loan = None  # a circle stays until somebody looks for such, and holds the client's edge
 
     def cancel(self, loan: Loan, now: float) -> None:
         """Note that nobody waits for a request any more; its answer may be on its way, or a question about it."""

@@ -280,7 +280,7 @@ class Shared:
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """End all sessions: what the server kept is lost with it, and a session that went on would not know."""
-        for front in list(self._desk.sessions):
+        for front in [session.front for session in self._desk.sessions.values()]:
             self._with_label(front, lambda front: front.lost(reason, outcome))
 
     def _bridge(self, front: FrontEdge) -> None:

@@ -62,7 +62,7 @@ class ToHandshake:
         self, wiring: Wiring, bridging: Bridging, outbox: Outbox, front: FrontEdge, upstream: UpstreamEdge
     ) -> None:
         scope: Scope = "shared" if bridging.shares_server else "client"
-        self.requests = PerRequestFront(front, wiring.settings, outbox, self)
+        self.requests = PerRequestFront(front, wiring.settings, front.exchange.counters, outbox, self)
         self._wiring = wiring
         self._bridging = bridging
         self._outbox = outbox
