@@ -16,7 +16,7 @@ from pprint import pformat
 from codegen.model import Array, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.names import escaped, module_name
 from codegen.registry import NOTICE
-from codegen.type_facts import words
+from codegen.type_facts import limits, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,7 @@ class _Pair:
                 yield from self._objects(one, two, pointer)
             case Array(), Array():
                 yield from self.compare(one.item, two.item, f"{pointer}/items")
-                if one.max_items != two.max_items:
-                    yield self._say(pointer, "limit changed", f"at most {two.max_items or 'any number of'} items")
+                yield from self._limits(one, two, pointer)
             case Literal(values), Literal(others):
                 yield from (
                     self._say(pointer, "added", f"the value {value!r}") for value in others if value not in values
@@ -93,7 +92,7 @@ class _Pair:
             case _ if isinstance(one, Union) or isinstance(two, Union):
                 yield from self._unions(one, two, pointer)
             case Scalar(types), Scalar(others) if types == others:
-                yield self._say(pointer, "limit changed", f"from {two.minimum} to {two.maximum}")
+                yield from self._limits(one, two, pointer)
             case _ if one != two:
                 yield self._say(pointer, "type changed", f"{words(one)} became {words(two)}")
 
@@ -120,6 +119,10 @@ class _Pair:
         for name in sorted(old.keys() & new.keys()):
             if not isinstance(old[name], Ref):
                 yield from self.compare(old[name], new[name], pointer)
+
+    def _limits(self, one: Scalar | Array, two: Scalar | Array, pointer: str) -> Iterator[SpecChange]:
+        if limits(one) != limits(two):
+            yield self._say(pointer, "limit changed", limits(two))
 
     def _say(self, pointer: str, change: str, detail: str) -> SpecChange:
         return SpecChange(self.definition, pointer, change, detail)

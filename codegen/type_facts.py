@@ -147,3 +147,14 @@ def words(type_: Type) -> str:
 def words_all(types: Iterable[Type]) -> str:
     """Several types in a few words."""
     return " | ".join(words(type_) for type_ in types) or "nothing"
+
+
+def limits(type_: Scalar | Array) -> str:
+    """How large, long or many values of a type may be, in a few words."""
+    if isinstance(type_, Array):
+        said = [(type_.min_items or None, "at least {} items"), (type_.max_items, "at most {} items")]
+    else:
+        said = [(type_.minimum, "at least {}"), (type_.above, "more than {}")]
+        said += [(type_.maximum, "at most {}"), (type_.below, "less than {}")]
+        said += [(type_.min_length or None, "at least {} characters"), (type_.max_length, "at most {} characters")]
+    return " and ".join(text.format(limit) for limit, text in said if limit is not None) or "no limit"

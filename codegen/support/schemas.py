@@ -24,10 +24,12 @@ ONE = frozenset(
         "else",
         "unevaluatedItems",
         "unevaluatedProperties",
+        "additionalItems",
+        "contentSchema",
     }
 )
 MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
-NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependencies", "dependentSchemas"})
 REFERENCES = frozenset({"$ref", "$dynamicRef"})
 UNMOVABLE = frozenset({"$recursiveRef", "$recursiveAnchor"})
 DRAFT_7 = ("http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-07/schema")
