@@ -174,8 +174,9 @@ def test_losses_are_handed_over() -> None:
 
 def test_losses_nobody_asked_for_are_warned_of() -> None:
     tool = dragoman_spec.v2025_06_18.Tool(name="add", input_schema={"type": "object"}, output_schema={"type": "object"})
-    with pytest.warns(LossyConversion, match=r"/outputSchema dropped"):
+    with pytest.warns(LossyConversion, match=r"/outputSchema dropped") as caught:
         convert(tool, to="2024-11-05")
+    assert caught[0].filename == __file__
 
 
 def test_nothing_lost_is_not_warned_of() -> None:

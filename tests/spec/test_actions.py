@@ -340,3 +340,108 @@ def test_a_text_is_split_where_the_target_wants_a_list() -> None:
     assert actions.split_text(["a b"], PLACE, Losses(), separator=" ", check=is_texts) == ["a b"]
     with pytest.raises(TranslationError, match="expected a string"):
         actions.split_text(1, PLACE, Losses(), separator=" ", check=is_texts)
+
+
+def test_half_a_character_has_a_digest() -> None:
+    assert len(actions.digest({"url": "\ud800"}, PLACE, Losses(), of="url")) == 32
+
+
+@pytest.mark.parametrize("value", [["a"], {"a": 1}, 5, True, None])
+def test_what_is_no_constant_becomes_what_all_others_become(value: Any) -> None:
+    assert actions.map_value(value, PLACE, Losses(), to={"a": "b"}, otherwise="c", check=lambda v: False) == "c"
+
+
+def test_a_refusal_names_the_field_that_is_there_or_missing() -> None:
+    with pytest.raises(Untranslatable) as caught:
+        actions.refuse_field({"tools": [{}]}, PLACE, Losses(), field="tools", reason="No.")
+    pointers = [caught.value.pointer, actions.without_field(PLACE, "requestId").pointer]
+    assert pointers == ["/result/values/tools", "/result/values/requestId"]
+
+
+@pytest.mark.parametrize("empty", [[], {}, "", None])
+def test_an_empty_field_is_not_refused(empty: Any) -> None:
+    given = {"tools": empty}
+    assert actions.refuse_field(given, PLACE, Losses(), field="tools", reason="No.") is given
+
+
+def test_what_no_wrapping_helps_is_refused() -> None:
+    with pytest.raises(Untranslatable, match="string 'x' has no counterpart"):
+        actions.wrap_unless_valid("x", PLACE, Losses(), key="result", check=lambda v: False)
+
+
+@pytest.mark.parametrize("text", [5, ["a"], {"a": 1}, None])
+def test_what_is_no_text_is_not_copied(text: Any) -> None:
+    given = {"title": text}
+    assert actions.copy_into(given, PLACE, Losses(), field="title", into=["annotations", "title"]) is given
+
+
+def test_a_long_string_is_quoted_in_part() -> None:
+    assert actions.describe("x" * 500) == f"string {'x' * 40!r}"
+
+
+def test_a_whole_number_stays_one_in_another_unit() -> None:
+    check = lambda v: type(v) is int  # noqa: E731 - as generated steps have it
+    found = actions.scale(2_000, PLACE, Losses(), times=1, over=1_000, check=check)
+    assert (found, type(found)) == (2, int)
+
+
+@pytest.mark.parametrize("code", [-32099, -32050, -32020])
+def test_an_original_code_is_restored_up_to_both_ends_of_its_range(code: int) -> None:
+    replaced = frames.replace_code(error(code), None, Losses(), code=-32603)
+    assert frames.restore_code(replaced, None, Losses(), codes=[-32099, -32020]) == error(code)
+
+
+def test_data_beside_an_original_stays_and_that_of_ours_goes_again() -> None:
+    given = {"error": {**error(-5)["error"], "data": {"uri": "a"}}}
+    replaced = frames.replace_code(given, None, Losses(), code=1)
+    assert replaced["error"]["data"] == {"uri": "a", "original": {"code": -5, "data": {"uri": "a"}}}
+    assert frames.restore_code(replaced, None, Losses(), codes=[-5, -5]) == given
+
+
+def test_a_refused_result_says_for_which_field() -> None:
+    with pytest.raises(Untranslatable) as caught:
+        frames.refuse_result(result(task={}), None, Losses(), reason="No.", has="task")
+    assert caught.value.pointer == "/result/task"
+
+
+def test_what_is_supplied_is_said() -> None:
+    losses = Losses()
+    frames.supply_result_field(result(), None, losses, field="a", value=[])
+    assert noted(losses) == [Loss("/result/a", "added", [])]
+
+
+def test_a_choice_without_a_title_is_named_by_its_constant() -> None:
+    given = {"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}
+    found = mcp.titled_enum(given, PLACE, Losses())
+    assert found == {"type": "string", "enum": ["a", "b"], "enumNames": ["A", "b"]}
+
+
+def test_an_error_that_was_put_there_is_no_missing_resource() -> None:
+    replaced = frames.replace_code({"error": {**error(-5)["error"], "data": {"uri": "a"}}}, None, Losses(), code=-32602)
+    options = {"code": -32002, "only": "resources/read", "field": "uri"}
+    assert mcp.restore_missing_resource(replaced, "resources/read", Losses(), **options) is replaced
+
+
+def test_texts_that_are_put_together_stay_apart() -> None:
+    asked = [{"url": "https://example.com/a"}, {"url": "https://example.com/b"}]
+    named = mcp.name_urls({"error": {"code": 1, "message": "Open", "data": {"elicitations": asked}}}, None, Losses())
+    assert named["error"]["message"] == "Open (open https://example.com/a, https://example.com/b)"
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    block = {"type": "tool_result", "toolUseId": "1", "content": parts}
+    frame = {"params": {"messages": [{"role": "user", "content": block}]}}
+    flat = mcp.flatten_tool_blocks(frame, None, Losses())
+    assert flat["params"]["messages"][0]["content"]["text"] == "[Tool result]\na\nb"
+
+
+AS_TEXT = {"field": "structuredContent", "into": "content"}
+
+
+def test_text_in_other_letters_is_written_as_it_is() -> None:
+    found = mcp.json_as_text({"structuredContent": {"a": "é漢"}, "content": []}, PLACE, Losses(), **AS_TEXT)
+    assert found["content"] == [{"type": "text", "text": '{"a":"é漢"}'}]
+
+
+def test_the_data_of_a_refusal_has_what_there_is_and_no_more() -> None:
+    refused = Untranslatable("No.", extra={"url": None, "name": "a"}, method="x/y")
+    assert refused.data == {"method": "x/y", "reason": "No.", "name": "a"}
+    assert TranslationError("", "a", "b").data == {"pointer": "", "expected": "a", "found": "b"}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_spec.losses import At, Loss, Losses, LossGroup, Note, group, settle, spell
+from tests.support.hostile import deep
 
 TOOLS: At = ((None, "result"), "tools")
 
@@ -205,3 +206,33 @@ def test_a_cosmetic_loss_is_not_equal_to_another() -> None:
 def test_a_group_has_the_size_of_its_losses() -> None:
     values = ["é", {"a": [1, 2]}, 1.5]
     assert LossGroup("", "dropped", values).bytes == sum(Loss("", "dropped", value).bytes for value in values)
+
+
+def test_half_a_character_has_a_size() -> None:
+    assert Loss("", "dropped", "\ud800").bytes == 5
+
+
+def test_a_value_that_the_encoder_cannot_take_has_its_size() -> None:
+    beside = {"b": [1, "é", None], "c": {}}
+    sizes = [Loss("", "dropped", {"a": deep(levels, "list"), **beside}).bytes for levels in (50, 5_000)]
+    assert sizes[1] - sizes[0] == 2 * 4_950
+
+
+@pytest.mark.parametrize(
+    ("value", "cosmetic"),
+    [
+        ({"title": "a", "hint": None}, True),
+        ({"title": "a", "reads": False}, True),
+        ({"title": "a", "reads": True}, False),
+        ({"hint": 1}, False),
+    ],
+)
+def test_an_object_of_which_parts_are_cosmetic_is_so_if_it_has_no_others(value: Any, cosmetic: bool) -> None:
+    note: Note = (TOOLS, "dropped", value, ("title", ("reads", False)))
+    assert [loss.cosmetic for loss in spell([note])] == [one.cosmetic for one in group([note])] == [cosmetic]
+
+
+@pytest.mark.parametrize("key", ["a/b", "a~b", "~/", "~1"])
+def test_a_pointer_leads_back_to_its_key(key: str) -> None:
+    (loss,) = spell([((None, key), "dropped", 1, False)])
+    assert loss.pointer.removeprefix("/").replace("~1", "/").replace("~0", "~") == key

@@ -16,6 +16,7 @@ from dragoman_spec import (
     Loss,
     MethodNeeded,
     MissingRequiredField,
+    Model,
     TranslationError,
     UnsupportedRevision,
     Untranslatable,
@@ -30,6 +31,7 @@ from dragoman_spec import (
     v2026_07_28,
     validate,
 )
+from dragoman_spec._types import Opt
 from tests.support.effort import effort
 from tests.support.hostile import deep
 
@@ -231,9 +233,21 @@ def test_metadata_of_a_model_without_any_is_not_called_as_on_the_wire() -> None:
         annotations._meta = {}
 
 
+def test_a_model_of_a_class_of_ones_own_stays_what_it_is_where_there_are_several() -> None:
+    class Shown(v2025_11_25.ImageContent):
+        pass
+
+    class Holder(Model):
+        block: Opt[v2025_11_25.TextContent | v2025_11_25.ImageContent] = None
+
+    given = Shown(data="", mime_type="image/png")
+    assert Holder(block=given).block is given
+
+
 def test_update_of_a_copy_may_have_names_on_the_wire() -> None:
     tool = v2025_11_25.Tool(name="a", input_schema={"type": "object"}, meta={"a": 1})
     copied = tool.model_copy(update={"inputSchema": {"type": "object", "b": 1}, "_meta": {"b": 2}, "vendor": 1})
+    assert (copied.input_schema, copied.meta) == ({"type": "object", "b": 1}, {"b": 2})
     assert copied.model_dump() == {
         "name": "a",
         "inputSchema": {"type": "object", "b": 1},

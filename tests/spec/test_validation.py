@@ -101,6 +101,11 @@ def test_envelope_fails_at_its_own_key(frame: Any, expected: tuple[str, str, str
     assert _failure(frame, NEW) == expected
 
 
+def test_of_two_arms_in_a_result_the_one_that_fits_better_is_told() -> None:
+    frame = _result({"contents": [{"uri": "a", "text": ""}, {"uri": "b", "blob": 1}]})
+    assert _failure(frame, NEW, "resources/read") == ("/result/contents/1/blob", "a string", "the number 1")
+
+
 def test_unknown_method_names_the_nearest() -> None:
     pointer, expected, found = _failure(_request("tool/list"), NEW)
     assert (pointer, found) == ("/method", "the string 'tool/list'")
