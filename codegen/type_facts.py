@@ -151,6 +151,7 @@ def words_all(types: Iterable[Type]) -> str:
 
 def limits(type_: Scalar | Array) -> str:
     """How large, long or many values of a type may be, in a few words."""
+    said: list[tuple[float | None, str]]
     if isinstance(type_, Array):
         said = [(type_.min_items or None, "at least {} items"), (type_.max_items, "at most {} items")]
     else:
