@@ -117,8 +117,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "fixes",
-        ("a fix holds for its own revision alone", "if earlier.stem < overlay.stem:", "if False:"),
-        ("a fix holds for earlier revisions too", "if earlier.stem < overlay.stem:", "if earlier.stem != overlay.stem:"),
+        ("a fix holds for its own revision alone", "in reversed(read_until(overlay)):", "in read_until(overlay)[-1:]:"),
         ("an inherited fix overrules", "if fix.pointer not in ruled]", "]"),
     ),
     *of(
@@ -154,8 +153,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "naming",
-        ("a name holds for its own revision alone", "if file.stem <= overlay.stem:", "if file == overlay:"),
-        ("a name holds for earlier revisions too", "if file.stem <= overlay.stem:", "if True:"),
+        ("a name holds for its own revision alone", "in read_until(overlay):", "in read_until(overlay)[-1:]:"),
         ("two definitions may get one name", "elif naming.called not in definitions and naming.called not in names.values():", "else:"),
         ("an earlier name takes that of a definition", "if naming.own or naming.called not in definitions:", "if True:"),
         ("a name of nothing passes", "if naming.own and paths", "if False and paths"),
@@ -184,7 +182,12 @@ MUTANTS: list[Mutant] = [
         ("a default may be anything", "if not accepts(wanted, value, target.resolve):", "if False:"),
         ("any field can be copied", "(copied is None or not fits(copied, wanted))", "False"),
     ),
-    *of("overlay", ("an entry that matches nothing passes", "if (decision.name, pattern) not in self.used:", "if False:")),
+    *of(
+        "overlay",
+        ("an entry that matches nothing passes", "if (decision.name, pattern) not in self.used:", "if False:"),
+        ("an overlay holds for earlier revisions too", "if file.stem <= overlay.stem]", "]"),
+        tests=("tests/codegen/test_fixes.py", "tests/codegen/test_naming.py"),
+    ),
     *of("chains", ("what the next step drops is copied", "dropped = bool(place)", "dropped = False"), tests=(GOLDEN,)),
     *in_support(
         "actions",
@@ -208,17 +211,18 @@ MUTANTS: list[Mutant] = [
         ("a flag of a client counts as a promise of the server", 'self.capabilities("server").items() if', 'self.capabilities("client").items() if'),
         ("requests inside results ask for nothing", "(*asking, *self.inputs) if method.capability", "asking if method.capability"),
         ("listed methods count where a schema says better", "if INPUT_REQUIRED in source.schema.definitions:", "if False:"),
-        ("what cannot be shared is declared", '- _unshared(source, entries)\n', "\n"),
+        ("what cannot be shared is declared", ' - source.said["unshared"].keys()', ""),
         ("a flag is declared as an object", 'return True\n    return {name: _full', 'return {}\n    return {name: _full'),
         ("a key that some requests need counts as required", "set.intersection(*required)", "set.union(*required)"),
-        ("an entry is of use if it names one thing that there is", "if not any(exists(source) for source in meant):", "if False:"),
-        ("a key of _meta is for every kind of frame", 'if kind in entry.says["on"]', "if True"),
+        ("what an entry names need not be there", "if not is_there:", "if False:"),
+        ("a key of _meta is for every kind of frame", 'if kind in says["on"]', "if True"),
     ),
     *of(
         "fact_entries",
-        ("an entry is for both eras", 'return dated and says.get("era", era) == era', "return dated"),
-        ("the last revision of an entry is not one of it", '<= revision <= says.get("until", revision)', '<= revision < says.get("until", "9")'),
-        ("of two entries the later one holds", "if key in seen:", "if False:"),
+        ("an entry is for both eras", ' or entry.says.get("era", era) != era:', ":"),
+        ("what is gone holds on", "said[table].pop(about, None)", "pass"),
+        ("an entry holds for earlier revisions too", "if entry.revision > revision or", "if"),
+        ("of two entries the later one holds", "if eras & seen:", "if False:"),
     ),
     *in_support(
         "frames",
