@@ -237,6 +237,10 @@ class Proxy:
         self._host.stop(self._switch.front, reason)
 
 
+def know_nothing(server: object) -> None:
+    """Return what is remembered of a server where nothing is."""
+
+
 def _chance() -> float:
     import random  # hardly ever needed
 

@@ -107,6 +107,43 @@ def test_a_server_needs_a_file() -> None:
     assert b"--server means nothing without --config" in done.stderr
 
 
+# What is remembered of a server
+
+NOTING = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    with open(sys.argv[1] + "/log", "a") as log:
+        print(asked["method"], file=log)
+    said = {"error": {"code": -32601, "message": "no"}}
+    if asked["method"] == "initialize":
+        about = {"capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        said = {"result": {"protocolVersion": asked["params"]["protocolVersion"], **about}}
+    elif asked["method"] == "tools/list":
+        said = {"result": {"tools": [{"name": "x", "inputSchema": {"type": "object"}}]}}
+    elif asked["method"] == "tools/call":
+        said = {"result": {"content": []}}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
+"""
+
+
+def test_a_server_that_had_a_handshake_is_not_asked_again_what_it_is(tmp_path: Path) -> None:
+    log, file = tmp_path / "log", tmp_path / "mcp.json"
+    command = [sys.executable, "-c", NOTING, str(tmp_path)]
+    file.write_text(json.dumps({"mcpServers": {"s": {"command": command[0], "args": command[1:]}}}), "utf-8")
+    for asked, by in (
+        (["list", "tools"], ["--", *command]),
+        (["call", "x"], ["--", *command]),
+        (["list", "tools"], ["--config", str(file)]),
+        (["list", "tools", "--no-era-cache"], ["--", *command]),
+    ):
+        done = dragoman(*asked, *by)
+        assert done.returncode == 0, done.stderr
+    first = [line for line in log.read_text("utf-8").split() if line in ("server/discover", "initialize")]
+    assert first == ["server/discover", *["initialize"] * 3, "server/discover", "initialize"]
+
+
 # What they print
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.host.known import HANDSHAKE_S, KnownServer, know
+from dragoman.host.known import HANDSHAKE_S, KnownServer, know, know_url
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import (
     READY,
@@ -147,11 +147,15 @@ def test_a_handshake_is_forgotten_after_a_day_and_that_there_is_none_is_not(know
         assert known.recall() is after
 
 
-def test_a_cache_that_cannot_be_written_remembers_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_handshake", [True, False])
+def test_where_the_cache_cannot_be_written_this_process_alone_remembers(tmp_path: Path, has_handshake: bool) -> None:
     (tmp_path / "cache").write_text("a file, where a directory should be")
     known = KnownServer(tmp_path / "cache" / "one")
-    known.note(has_handshake=True)
     assert known.recall() is None
+    known.note(not has_handshake)
+    known.note(has_handshake)
+    assert known.recall() is has_handshake
+    assert KnownServer(known.path).recall() is None
 
 
 def test_no_more_servers_are_remembered_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,6 +178,19 @@ def test_another_release_of_a_command_is_another_server(tmp_path: Path, monkeypa
     assert "server" not in before.path.name
     before.note(has_handshake=True)
     assert stat.S_IMODE(before.path.parent.stat().st_mode) == 0o700
+
+
+def test_a_server_at_a_url_runs_before_we_do_and_is_known_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    url = "https://example.com/mcp?key=secret"
+    found = know_url(url)
+    assert found.is_up
+    assert found == know_url(url) != know_url("https://example.com/")
+    assert "secret" not in str(found.path)
+    assert not know_url("wss://example.com/mcp").is_up
+    assert not know(["true"]).is_up
 
 
 def test_a_directory_that_has_been_removed_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.cli.known import know_target
 from dragoman.cli.options import add_seconds
 from dragoman.cli.screen import columns, fit, print_json, shown
 from dragoman.cli.signals import raise_on_interrupt
@@ -136,7 +137,12 @@ async def _try(server: ServerConfig, timeout_s: float) -> dict[str, Any]:
     try:
         async with (
             asyncio.timeout(4 * timeout_s),
-            connect(opener_of(server), timeout_s=timeout_s, init_timeout_s=timeout_s) as client,
+            connect(
+                opener_of(server),
+                timeout_s=timeout_s,
+                init_timeout_s=timeout_s,
+                know=lambda _: know_target(server.target),
+            ) as client,
         ):
             info = client.server_info
             named = "a server without a name" if info is None else f"{info.name} {info.version}"

@@ -11,6 +11,7 @@ import sys
 from typing import Final
 
 import dragoman_spec
+from dragoman.cli.options import revision
 from dragoman.cli.screen import columns, fit, write_styled
 
 DEFAULT_CLIENT: Final = dragoman_spec.REVISIONS[-1]
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for side, default in (("client", DEFAULT_CLIENT), ("server", DEFAULT_SERVER)):
         parser.add_argument(
             f"--{side}",
-            type=_revision,
+            type=revision,
             default=default,
             metavar="REV",
             help=f"what the {side} speaks (default: %(default)s)",
@@ -62,11 +63,3 @@ def run(args: argparse.Namespace) -> int:
         print(f"dragoman demo: {record.problem}", file=sys.stderr)
         return EXIT_FAILED
     return 0
-
-
-def _revision(text: str) -> str:
-    if text in dragoman_spec.REVISIONS:
-        return text
-    raise argparse.ArgumentTypeError(
-        f"there is no revision {text!r}; choose from: {', '.join(dragoman_spec.REVISIONS)}"
-    )

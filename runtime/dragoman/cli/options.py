@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from collections.abc import Callable
 
 import dragoman_spec
-from dragoman.errors import UnsupportedRevision
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -19,15 +19,26 @@ class HelpFormatter(argparse.HelpFormatter):
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
-def revision(text: str) -> str:
-    """Check the name of a revision, for argparse.
+def revision_among(*allowed: str) -> Callable[[str], str]:
+    """Make the check of an option that names a revision, for argparse.
 
-    Raises:
-        argparse.ArgumentTypeError: none of ours; the text names those there are.
+    Args:
+        allowed: Revisions, and words such as `auto`.
     """
-    if text not in dragoman_spec.REVISIONS:
-        raise argparse.ArgumentTypeError(str(UnsupportedRevision(text, dragoman_spec.REVISIONS)))
-    return text
+
+    def check(text: str) -> str:
+        if text in allowed:
+            return text
+        why = f"there is no revision {text!r}"
+        if text in dragoman_spec.REVISIONS:
+            why = f"{text} has no handshake: a client of it says so with each request"
+        raise argparse.ArgumentTypeError(f"{why}; choose from: {', '.join(allowed)}")
+
+    return check
+
+
+revision = revision_among(*dragoman_spec.REVISIONS)
+"""The check where any revision will do."""
 
 
 def rule_name(text: str) -> str:

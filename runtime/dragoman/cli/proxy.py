@@ -16,6 +16,7 @@ import dragoman_spec
 from dragoman.cli.checks import check_company, check_listen, check_upstream
 from dragoman.cli.child import Launcher, add_child_arguments, check_child
 from dragoman.cli.eras import add_era_arguments, chosen_bridging
+from dragoman.cli.known import add_known_argument, know_server
 from dragoman.cli.listen import add_listen_arguments
 from dragoman.cli.memory import collect_seldom
 from dragoman.cli.middleware import add_middleware_arguments, find_middleware
@@ -24,6 +25,7 @@ from dragoman.cli.options import (
     add_seconds,
     add_translation_arguments,
     chosen_rules,
+    revision_among,
     seconds,
     whole_number,
 )
@@ -37,7 +39,6 @@ from dragoman.errors import TransportClosed
 if TYPE_CHECKING:
     from dragoman.cli.routing import Routing
     from dragoman.core.commands import Finish
-    from dragoman.core.settings import ServerMemory
     from dragoman.proxy import Proxy, ProxyConfig
     from dragoman.status import StatusBoard
     from dragoman.trace.trace import Trace
@@ -67,13 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `proxy`."""
     parser.usage = "%(prog)s [OPTION ...] (-- COMMAND [ARG ...] | --url URL | --config FILE [--server NAME])"
     parser.epilog = "stdout carries the protocol only; the log and the server's own stderr go to stderr."
-    for side, what, automatic in (
-        ("client", "speak with the client", "what the client asks for"),
-        ("server", "offer the server first", "the newest, then what the client asks for"),
+    for side, what, automatic, known in (
+        ("client", "speak with the client", "what the client asks for", dragoman_spec.HANDSHAKE_REVISIONS),
+        ("server", "offer the server first", "the newest, then what the client asks for", dragoman_spec.REVISIONS),
     ):
         parser.add_argument(
             f"--{side}-revision",
-            type=_server_revision if side == "server" else _revision_or_auto,
+            type=revision_among("auto", *known),
             default="auto",
             metavar="auto|REV",
             help=f"revision to {what} (default: auto, which is {automatic})",
@@ -92,12 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not offer another revision to a server that rejects the first one explicitly",
     )
-    parser.add_argument(
-        "--no-era-cache",
-        action="store_true",
-        help="do not remember, in the user's cache directory, whether the server that a command starts has a "
-        "handshake, and use nothing that was remembered",
-    )
+    add_known_argument(parser)
     _add_watching(parser)
     add_middleware_arguments(parser)
     company = {
@@ -377,20 +373,12 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
         restarts=args.restarts,
         health_s=args.health_interval,
         trace=trace,
-        known=_know(args),
+        known=know_server(args) if args.config is None else None,
         board=_make_board(args),
         names_server=args.listen is None,
         **args.around,
         **chosen_bridging(args),
     )
-
-
-def _know(args: argparse.Namespace) -> ServerMemory | None:
-    if not args.command or args.no_era_cache or args.server_revision != "auto":
-        return None
-    from dragoman.host.known import know
-
-    return know(args.command, args.cwd)
 
 
 def _make_board(args: argparse.Namespace) -> StatusBoard | None:
@@ -408,21 +396,3 @@ def _fill_standard_descriptors() -> None:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-
-
-def _server_revision(text: str) -> str:
-    if text == "auto" or text in dragoman_spec.REVISIONS:
-        return text
-    allowed = ", ".join(("auto", *dragoman_spec.REVISIONS))
-    raise argparse.ArgumentTypeError(f"there is no revision {text!r}; choose from: {allowed}")
-
-
-def _revision_or_auto(text: str) -> str:
-    if text == "auto" or text in dragoman_spec.HANDSHAKE_REVISIONS:
-        return text
-    allowed = ", ".join(("auto", *dragoman_spec.HANDSHAKE_REVISIONS))
-    if text in dragoman_spec.REVISIONS:
-        raise argparse.ArgumentTypeError(
-            f"{text} has no handshake: a client of it says so with each request; choose from: {allowed}"
-        )
-    raise argparse.ArgumentTypeError(f"there is no revision {text!r}; choose from: {allowed}")

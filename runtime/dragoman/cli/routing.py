@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import sys
 from typing import TYPE_CHECKING, Final
 
+from dragoman.cli.known import know_server
 from dragoman.config import ConfigError, Configuration, ServerConfig, read_config
-from dragoman.config.model import CommandTarget
 from dragoman.config.opening import opener_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dragoman.cli.reloading import Reloading
-    from dragoman.core.settings import ServerMemory
     from dragoman.proxy import ProxyConfig
     from dragoman.router import Router
     from dragoman.transports.base import Transport
@@ -54,7 +54,6 @@ class Routing:
     def __init__(
         self, args: argparse.Namespace, configuration: Configuration, config: ProxyConfig, warden: Warden
     ) -> None:
-        from dragoman.host.known import know
         from dragoman.router import Router
         from dragoman.router.watch import ConfigWatch
 
@@ -68,13 +67,7 @@ class Routing:
                 hides_url=args.listen is not None,
             )
 
-        def know_server(server: ServerConfig) -> ServerMemory | None:
-            target = server.target
-            if args.no_era_cache or not isinstance(target, CommandTarget):
-                return None
-            return know(target.command, target.cwd)
-
-        self.router: Router = Router(configuration, config, open_server, know_server)
+        self.router: Router = Router(configuration, config, open_server, functools.partial(know_server, args))
         self._watch = ConfigWatch(args.config, self.router.apply)
         self._watching: asyncio.Task[None] | None = None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import dragoman_spec
 from dragoman.cli.checks import check_company, check_upstream
 from dragoman.cli.child import Launcher, add_child_arguments, check_child
-from dragoman.cli.options import add_log_level, add_seconds
+from dragoman.cli.known import add_known_argument, know_server
+from dragoman.cli.options import add_log_level, add_seconds, revision_among
 from dragoman.cli.signals import raise_on_interrupt
 from dragoman.cli.stderr import ServerWords, carry_stderr
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
@@ -60,7 +62,7 @@ def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
     """
     parser.add_argument(
         "--revision",
-        type=_revision_or_any,
+        type=revision_among("any", *dragoman_spec.REVISIONS),
         default="any",
         metavar="any|REV",
         help="revision to speak; a server that speaks another one is an error (default: any, which is the newest, "
@@ -69,6 +71,7 @@ def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
     parser.add_argument("--json", action="store_true", help="print what the server answered as JSON")
     add_seconds(parser, "--timeout", 60, "how long an answer may take, without progress")
     add_log_level(parser)
+    add_known_argument(parser)
     add_server_arguments(parser, asked, "all of them, as one")
 
 
@@ -168,7 +171,8 @@ async def _serve(
     can_ask = "elicitation" in dragoman_spec.facts(revision).asked.values()
     ask = Questions(revision, os.isatty(0)).answer if can_ask else None
     options: dict[str, Any] = {"timeout_s": args.timeout, "init_timeout_s": args.timeout, "elicitation": ask}
-    connection = connect(args.configuration or opener_of_server(args), args.revision, **options)
+    target = args.configuration or opener_of_server(args)
+    connection = connect(target, args.revision, know=functools.partial(know_server, args), **options)
     async with contextlib.AsyncExitStack() as stack:
         waiting = asyncio.get_running_loop().call_later(_PATIENCE_S, _say_waiting, args.timeout)
         try:
@@ -195,10 +199,3 @@ def opener_of_server(args: argparse.Namespace) -> Callable[[], Transport]:
 
     launcher = Launcher(args)
     return lambda: launcher.connect(DEFAULT_LIMIT_BYTES)
-
-
-def _revision_or_any(text: str) -> str:
-    if text == "any" or text in dragoman_spec.REVISIONS:
-        return text
-    allowed = ", ".join(("any", *dragoman_spec.REVISIONS))
-    raise argparse.ArgumentTypeError(f"there is no revision {text!r}; choose from: {allowed}")

@@ -30,10 +30,11 @@ from dragoman.errors import (
     RemoteProtocolError,
     UnsupportedRevision,
 )
-from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.proxy import Proxy, ProxyConfig, know_nothing
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
+    from dragoman.core.settings import ServerMemory
     from dragoman.middleware import HeaderMiddleware
     from dragoman.router.router import Router
     from dragoman.status import ProxyStatus
@@ -161,6 +162,7 @@ def connect(
     init_timeout_s: float = 60.0,
     reconnects: int = 0,
     tasks: bool = False,
+    know: Callable[[ServerConfig | None], ServerMemory | None] = know_nothing,
 ) -> Connection:
     """Open a session with a server, as a context.
 
@@ -182,6 +184,8 @@ def connect(
         reconnects: How often in a row a server that is lost is started again, or connected to again, after pauses that
             grow. Requests that it had fail; later ones wait for it.
         tasks: Whether a server may make tasks of calls, by the extension of the revisions without a handshake.
+        know: Gives what is remembered, from one start to the next, of a server of a whole configuration, or of the only
+            one (None); `dragoman.host.known` keeps it.
 
     Raises:
         UnsupportedRevision: There is no such revision.
@@ -201,10 +205,11 @@ def connect(
     config = _configure(spoken, pinned, init_timeout_s, reconnects)
     if not isinstance(target, Configuration):
         opener = open_target(target, headers or {})
-        return Connection(client, Proxy(config, client.session.transport, opener), pinned, init_timeout_s)
+        proxy = Proxy(replace(config, known=know(None)), client.session.transport, opener)
+        return Connection(client, proxy, pinned, init_timeout_s)
     from dragoman.router.router import Router, before_router
 
-    router = Router(target, config)
+    router = Router(target, config, know=know)
     proxy = Proxy(before_router(config), client.session.transport, router.connect)
     return Connection(client, proxy, None, init_timeout_s, router)
 

@@ -40,6 +40,10 @@ class RestartPolicy:
 class ServerMemory(Protocol):
     """What is remembered of a server."""
 
+    @property
+    def is_up(self) -> bool:
+        """Whether it runs before we do: so what it is can be asked at once, and it is not silent because it starts."""
+
     def recall(self) -> bool | None:
         """Whether it has a handshake; None where that is not known."""
 

@@ -2,10 +2,10 @@
 
 Lives here: a small file for each server in the user's cache directory. Must not: decide what follows (`core.edges`).
 
-A server is known by its command and by size and time of each file that the command names, so another release of it is
-another server. The name of the file is a hash: it shows neither the command nor what is secret in it. A file is
-replaced as a whole, so processes do not disturb each other; one that cannot be read, or says anything else, says
-nothing.
+A server is known by its URL, or by its command and size and time of each file that the command names, so another
+release of it is another server. The name of the file is a hash: it shows neither command nor URL, nor what is secret in
+them. A file is replaced as a whole, so processes do not disturb each other; one that says anything else says nothing.
+Where there can be no file, this process alone remembers.
 
 That a server can do without a handshake is held to be true until it shows otherwise, which is seen at once. That it
 has one expires after a day: a server of both eras would be bridged for ever, and nobody would notice.
@@ -17,9 +17,10 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -33,23 +34,33 @@ HANDSHAKE_S: Final = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """What is remembered of one server; `path` is its file."""
+    """What is remembered of one server.
+
+    Attributes:
+        path: Its file.
+        is_up: Whether it runs before we do, as one at a URL.
+    """
 
     path: Path
+    is_up: bool = False
+    _noted: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
 
     def recall(self) -> bool | None:
         """Whether it has a handshake; None where that is not known, or not any more."""
         try:
-            word, written_s = self.path.read_text(), self.path.stat().st_mtime
-        except (OSError, ValueError):
+            noted = {self.path.read_text(): self.path.stat().st_mtime}
+        except ValueError:
             return None
-        if word == _WORDS[False]:
+        except OSError:
+            noted = self._noted
+        if _WORDS[False] in noted:
             return False
-        is_fresh = 0 <= time.time() - written_s < HANDSHAKE_S
-        return True if word == _WORDS[True] and is_fresh else None
+        return True if 0 <= time.time() - noted.get(_WORDS[True], -HANDSHAKE_S) < HANDSHAKE_S else None
 
     def note(self, has_handshake: bool) -> None:
-        """Remember it; a cache that cannot be written remembers nothing."""
+        """Remember it."""
+        self._noted.clear()
+        self._noted[_WORDS[has_handshake]] = time.time()
         spare = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -68,11 +79,19 @@ def know(command: Sequence[str], directory: str | None = None) -> KnownServer:
     home = directory or _find_here()
     found = (os.path.join(folder, command[0]) for folder in os.get_exec_path())
     program = next((path for path in found if os.access(path, os.X_OK)), command[0])
-    facts = [home, *command, *(_describe(os.path.join(home, word)) for word in (program, *command[1:]))]
+    return _know([home, *command, *(_describe(os.path.join(home, word)) for word in (program, *command[1:]))])
+
+
+def know_url(url: str) -> KnownServer:
+    """Give what is remembered of a server at a URL."""
+    return _know([url], is_up=url.startswith("http"))
+
+
+def _know(facts: list[str], is_up: bool = False) -> KnownServer:
     name = hashlib.sha256(json.dumps(facts).encode(errors="surrogateescape")).hexdigest()[:32]
     cache = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(cache) if os.path.isabs(cache) else Path(os.path.expanduser("~")) / ".cache"
-    return KnownServer(folder / "dragoman" / "eras" / name)
+    return KnownServer(folder / "dragoman" / "eras" / name, is_up)
 
 
 def _find_here() -> str:
@@ -84,12 +103,12 @@ def _find_here() -> str:
 
 
 def _describe(path: str) -> str:
-    """Say which version of a file it is; nothing for what is no file."""
+    """Say which version of a file it is; nothing for a folder, which changes with what is put there, or for no file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
         return ""
-    return f"{found.st_size} {found.st_mtime_ns}"
+    return "" if stat.S_ISDIR(found.st_mode) else f"{found.st_size} {found.st_mtime_ns}"
 
 
 def _forget_oldest(folder: Path) -> None:

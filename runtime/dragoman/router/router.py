@@ -18,7 +18,7 @@ from dragoman.core.negotiation import AUTO, SAME
 from dragoman.core.settings import ServerMemory
 from dragoman.core.switch.catalogue.member import Member
 from dragoman.core.switch.catalogue.names import NameKind, Names
-from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.proxy import Proxy, ProxyConfig, know_nothing
 from dragoman.router.link import MemberLink
 from dragoman.router.outages import Outages
 from dragoman.router.transport import RouterTransport
@@ -37,6 +37,7 @@ class Router:
         configuration: Which servers, and how names are made.
         config: For the proxy before each server; revisions and names in it are set for each.
         open_server: Gives what opens a transport to a server of the file.
+        know: Gives what is remembered of one.
 
     Attributes:
         configuration: What is used at present.
@@ -48,7 +49,7 @@ class Router:
         configuration: Configuration,
         config: ProxyConfig | None = None,
         open_server: Callable[[ServerConfig], Callable[[], Transport]] = opener_of,
-        know: Callable[[ServerConfig], ServerMemory | None] = lambda server: None,
+        know: Callable[[ServerConfig], ServerMemory | None] = know_nothing,
     ) -> None:
         self.configuration = configuration
         self._config = behind_router(config or ProxyConfig())

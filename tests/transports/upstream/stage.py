@@ -19,6 +19,7 @@ from functools import wraps
 from typing import Any
 
 from dragoman.core.commands import Finish
+from dragoman.core.settings import ServerMemory
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import connect_pair
 from dragoman.transports.upstream.config import UpstreamConfig
@@ -247,11 +248,14 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def client(url: str, *, revision: str = REVISION, opened: bool = True, **config: Any) -> AsyncIterator[Client]:
+async def client(
+    url: str, *, revision: str = REVISION, opened: bool = True, known: ServerMemory | None = None, **config: Any
+) -> AsyncIterator[Client]:
     """Join a client to a server through the proxy; `opened` does the handshake first."""
     ours, front = connect_pair()
     upstream = UpstreamConfig(url, **{"close_timeout_s": 0.5, **config})
-    proxy = Proxy(ProxyConfig(drain_timeout_s=1.0, rules=frozenset()), front, lambda: open_upstream(upstream))
+    decided = ProxyConfig(drain_timeout_s=1.0, rules=frozenset(), known=known)
+    proxy = Proxy(decided, front, lambda: open_upstream(upstream))
     peer = Client(ours.write, asyncio.get_running_loop().create_task(proxy.run()))
     ours.start_raw(peer)
     try:

@@ -23,6 +23,9 @@ from dragoman.core.bridge.names import (
 )
 from dragoman_spec import HANDSHAKE_REVISIONS
 
+_NO_EVIDENCE: Final = frozenset({401, 403, 407, 408, 429, 502, 503, 504})
+"""What HTTP says of credentials, of haste, and of a way that is closed; none of it is about the server."""
+
 _MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
 
 
@@ -100,7 +103,10 @@ def _judge_result(result: Mapping[str, Any]) -> Verdict:
 
 def _judge_error(error: Mapping[str, Any]) -> Verdict:
     code, data = error.get("code"), error.get("data")
-    supported = _read_versions(data.get("supported")) if isinstance(data, dict) else ()
+    told = data if isinstance(data, dict) else {}
+    supported = _read_versions(told.get("supported"))
+    if told.get("httpStatus") in _NO_EVIDENCE:
+        return Verdict(Era.NONE, f"status {told['httpStatus']}, which is about something else")
     if not isinstance(code, int) or code not in _MODERN_CODES:
         return Verdict(Era.HANDSHAKE, f"error {str(code)[:40]}, which is not one of a newer server")
     if code == UNSUPPORTED_VERSION and supported and not _names_newer(supported):

@@ -37,6 +37,9 @@ SILENCE_S: Final = 10.0
 """After how many silent seconds a server is asked the other question as well. Clients of both eras wait as long, so a
 slow server gets from us what it gets from them; sooner, one of both eras would be made to open a session."""
 
+UP_SILENCE_S: Final = 3.0
+"""The same for a server that runs before we do: it does not wait because it starts."""
+
 _NO_HANDSHAKE: Final = frozenset(revision.encode() for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
 """The revisions that no answer to `initialize` may name, as they stand in a frame."""
 
@@ -90,7 +93,7 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
     kept: Frame | None = None  # a doubtful answer to the offer
     reopened = 0  # how many offers had been made when the server was started last
     rejected: Verdict | None = None
-    was_refused = False  # whether it has shown that it does not know `server/discover`
+    was_refused = False  # whether it does not know `server/discover`, or says nothing to it
     found: Verdict | None = None  # that it needs no handshake, while it may still accept the offer
     while True:
         event = yield
@@ -135,6 +138,8 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
                 question = question or edge.send_probe()
                 edge.begin_silence()
                 continue
+        else:
+            was_refused = was_refused or question is not None
         # What there is to wait for is an answer to the offer, if that is not here already.
         if found is not None and kept is None:
             return found
@@ -145,7 +150,7 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
         said, kept = offer.read_answer(kept), None
         if found is not None and not isinstance(said, Accepted):
             return found
-        if was_refused and isinstance(said, Accepted):
+        if was_refused and found is None and isinstance(said, Accepted):
             edge.remember(has_handshake=True)
         if not isinstance(said, Retried):
             return said

@@ -16,7 +16,7 @@ from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import OFFER_ID, Accepted, InitializeRefused, Introduce, Offer
-from dragoman.core.edges.opening import SILENCE_S, Ended, Event, Found, open_server
+from dragoman.core.edges.opening import SILENCE_S, UP_SILENCE_S, Ended, Event, Found, open_server
 from dragoman.core.edges.owner import Follower, Owner
 from dragoman.core.edges.renewal import Renewal
 from dragoman.core.edges.restarting import Restarting
@@ -135,7 +135,8 @@ class UpstreamEdge(Restarting):
             greeting: Whose session leads to it.
             introduce: Writes the request.
             key: Its id.
-            needs_session: Whether its client needs one; else the server is first asked whether it can do without.
+            needs_session: Whether its client needs one; else, and where it costs little because the server is up, it is
+                first asked whether it can do without.
 
         Returns:
             Why the request cannot be written, if it cannot: then nothing has begun.
@@ -145,8 +146,10 @@ class UpstreamEdge(Restarting):
             if self.state is not _OPENING:
                 self.pin()
             return None
-        known = self._settings.known.recall() if self._settings.known is not None and setting == AUTO else None
-        asks_first = setting == AUTO and known is not True and (known is False or not needs_session)
+        memory = self._settings.known
+        known = None if memory is None else memory.recall()
+        is_worth_it = not needs_session or known is False or (memory is not None and memory.is_up)
+        asks_first = setting == AUTO and known is not True and is_worth_it
         if needs_session and (asks_first or self.state is _OPENING):
             # The answer may come late, when something else has the client's id.
             key = encode(f"{OFFER_ID}1")
@@ -286,7 +289,8 @@ class UpstreamEdge(Restarting):
 
     def begin_silence(self) -> None:
         """Say when nothing has come for `SILENCE_S`."""
-        self._outbox.add(Wake(self, SILENCE_S))
+        known = self._settings.known
+        self._outbox.add(Wake(self, UP_SILENCE_S if known is not None and known.is_up else SILENCE_S))
 
     def send_offer(self, frame: Frame | None = None) -> bool:
         """Send `initialize`: the first offer again, or another one. Whether there is any."""

@@ -1,0 +1,127 @@
+"""A server at a URL is asked what it is, once, whoever its client is; what it says is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from dragoman.host.known import KnownServer
+from tests.support.waiting import hang
+from tests.transports.upstream.stage import Reply, Request, client, on_loop, server, shake_hands
+from tests.transports.upstream.test_per_request import Stateless, answer
+
+Say = Callable[[Request, Reply], Awaitable[None]]
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> KnownServer:
+    return KnownServer(tmp_path / "one", is_up=True)
+
+
+class Older:
+    """A server with a handshake; what it says to a method that it does not know is the test's."""
+
+    def __init__(self, refuse: Say) -> None:
+        self.posts: list[str | None] = []
+        self.refuse = refuse
+
+    async def __call__(self, request: Request, reply: Reply) -> None:
+        if request.method == "POST":
+            self.posts.append(request.rpc)
+        if not await shake_hands(request, reply):
+            if request.rpc == "server/discover":
+                await self.refuse(request, reply)
+            else:
+                await reply.result(request, {"tools": []})
+
+
+class BothEras(Stateless):
+    """A server that takes `initialize` as well."""
+
+    async def __call__(self, request: Request, reply: Reply) -> None:
+        if await shake_hands(request, reply):
+            self.seen.append(request)
+        else:
+            await super().__call__(request, reply)
+
+
+def status(text: str, body: bytes = b"") -> Say:
+    async def say(request: Request, reply: Reply) -> None:
+        await reply.status(text, body=body)
+
+    return say
+
+
+def no_method(text: str) -> Say:
+    async def say(request: Request, reply: Reply) -> None:
+        body = {"jsonrpc": "2.0", "id": request.frame["id"], "error": {"code": -32601, "message": "Method not found"}}
+        await reply.json(body, status=text)
+
+    return say
+
+
+async def say_nothing(request: Request, reply: Reply) -> None:
+    await hang()
+
+
+async def cut(request: Request, reply: Reply) -> None:
+    reply.cut()
+
+
+NO_SESSION = b'{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}'
+
+REFUSALS = {
+    "no method": no_method("200 OK"),
+    "no method, 404": no_method("404 Not Found"),
+    "no session": status("400 Bad Request", NO_SESSION),
+    "text": status("400 Bad Request", b"Invalid or missing session ID"),
+    "404": status("404 Not Found"),
+    "405": status("405 Method Not Allowed"),
+    "500": status("500 Internal Server Error", b"<html>"),
+    "202": status("202 Accepted"),
+    "cut": cut,
+    "silent": say_nothing,
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+@on_loop
+async def test_an_older_server_is_asked_once_and_then_never_again_for_a_day(known: KnownServer, refusal: str) -> None:
+    older = Older(REFUSALS[refusal])
+    for _ in range(2):
+        async with server(older) as url, client(url, known=known) as peer:
+            assert (await peer.ask("tools/list"))["result"] == {"tools": []}
+    visit = ["initialize", "notifications/initialized", "tools/list"]
+    assert older.posts == ["server/discover", *visit, *visit]
+    assert known.recall() is True
+
+
+@pytest.mark.parametrize("text", ["401 Unauthorized", "403 Forbidden", "429 Too Many Requests", "503 Not Now"])
+@on_loop
+async def test_what_says_nothing_about_the_server_is_not_remembered(known: KnownServer, text: str) -> None:
+    async with server(Older(status(text))) as url, client(url, known=known) as peer:
+        assert "result" in await peer.ask("tools/list")
+    assert known.recall() is None
+
+
+@on_loop
+async def test_a_server_of_both_eras_is_spoken_to_in_the_newer_one(known: KnownServer) -> None:
+    both = BothEras(answer)
+    async with server(both) as url, client(url, known=known) as peer:
+        assert "result" in await peer.ask("tools/call", name="x")
+    assert [request.rpc for request in both.seen if request.method == "POST"] == [
+        "server/discover",
+        "tools/list",
+        "tools/call",
+    ]
+    assert known.recall() is False
+
+
+@on_loop
+async def test_without_a_memory_a_client_with_a_handshake_opens_a_session_first() -> None:
+    both = BothEras(answer)
+    async with server(both) as url, client(url):
+        pass
+    assert both.seen[0].rpc == "initialize"
