@@ -489,11 +489,6 @@ def test_the_legacy_name_of_initialized_is_not_accepted_without_its_rule() -> No
     hold(steps, rules=rules)
 
 
-@pytest.mark.parametrize("method", ["initialize"])
-def test_a_second_initialize_is_refused(method: str) -> None:
-    hold([*opening(A, D), client(initialize(A, key=9)), expect_to_client(an_error(9, -32600, "initialize"))])
-
-
 def test_initialize_again_under_the_same_id_does_not_end_the_first() -> None:
     hold(
         [
@@ -567,3 +562,38 @@ def test_an_initialize_with_params_of_the_wrong_type_is_answered() -> None:
 def test_an_early_request_with_params_of_the_wrong_type_waits_for_the_server_to_judge() -> None:
     frame = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": [1]}
     hold([client(frame), *opening(D, D), expect_to_server(frame)])
+
+
+@pytest.mark.parametrize("asked", [A, D])
+def test_a_second_initialize_is_answered_as_the_first_was(asked: str) -> None:
+    """A gateway has opened the session, and hands on what its client sends; servers on SDKs answer that."""
+    again = [
+        client(initialize(asked, key="again", sampling={})),
+        expect_to_client(initialized(C, "again", tools={})),
+    ]
+    hold(
+        [
+            *opening(C, C, server_has=["tools"])[:-2],
+            *again,
+            client(READY),
+            expect_to_server(READY),
+            *again,
+            client(request(1, "tools/list")),
+            expect_to_server(request(1, "tools/list")),
+            server(result(1, {"tools": []})),
+            expect_to_client(result(1, {"tools": []})),
+        ]
+    )
+
+
+def test_an_initialize_before_the_answer_to_the_first_is_refused() -> None:
+    hold(
+        [
+            client(initialize(C)),
+            expect_to_server(lambda frame: frame["method"] == "initialize"),
+            client(initialize(C, key=1)),
+            expect_to_client(an_error(1, -32600, "first of its session")),
+            server(initialized(C)),
+            answers(C),
+        ]
+    )

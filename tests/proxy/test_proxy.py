@@ -15,7 +15,7 @@ from dragoman.errors import LocalProtocolError, TransportClosed
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.base import Receiver
 from dragoman.transports.memory import MemoryTransport, connect_pair
-from tests.proxy.conversation import an_error, client, expect_end, expect_to_client, hold, initialize, opening, request
+from tests.proxy.conversation import an_error, client, expect_end, expect_to_client, hold, initialize, opening
 from tests.support.frames import heard
 from tests.support.waiting import run
 from tests.transports.recorder import Recorder
@@ -207,7 +207,11 @@ def test_stopping_answers_what_waits() -> None:
 def test_counters_are_told_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     hold(
-        [*opening("2025-06-18", "2025-06-18"), client(request(1, "initialize")), expect_to_client(an_error(1, -32600))]
+        [
+            *opening("2025-06-18", "2025-06-18"),
+            client({"jsonrpc": "2.0", "id": 1, "method": 5}),
+            expect_to_client(an_error(1, -32600)),
+        ]
     )
     assert "1 malformed" in caplog.text
 

@@ -47,6 +47,7 @@ _READY: Final = FrontState.READY
 _PER_REQUEST: Final = FrontState.PER_REQUEST
 _DRAINING: Final = FrontState.DRAINING
 _CLOSING: Final = FrontState.CLOSING
+_ACCEPTED: Final = frozenset({FrontState.SENDING_INITIALIZED, FrontState.READY})
 
 _WATCHED: Final = frozenset({"initialize", DISCOVER, INITIALIZED, LEGACY_INITIALIZED})
 
@@ -207,7 +208,7 @@ class FrontEdge(FrontActions):
         if isinstance(adapted, Refusal):
             self.failed(adapted)
             return
-        self._welcome = write_welcome(greeting, answer if adapted is None else adapted)
+        self._welcome = write_welcome(greeting.key, answer if adapted is None else adapted)
         self.speak(speaks or revision)
         logger.info("the server speaks %s, the client %s", speaks or revision, greeting.revision)
         self._advance(FrontEvent.SERVER_ACCEPTED)
@@ -291,6 +292,12 @@ class FrontEdge(FrontActions):
     def _take_initialize(self, frame: Frame) -> None:
         if frame.kind == "request" and self.state is FrontState.CLOSED:  # a signal came first
             self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
+            return
+        if frame.kind == "request" and self.state in _ACCEPTED:
+            # A gateway may have opened this session, and hands on the `initialize` of its client; SDKs answer it.
+            assert frame.key is not None
+            assert self._welcome is not None
+            self._early.reply(Side.CLIENT, frame, write_welcome(frame.key, self._welcome))
             return
         if frame.kind != "request" or self.state not in (FrontState.CONNECTING, FrontState.FAILED):
             reason = "initialize must be a request, and the first of its session"

@@ -110,8 +110,11 @@ class FrontActions:
     def _announce(self) -> None:
         assert self._initialized is not None
         self.exchange.relay(Side.CLIENT, self._initialized)
-        # Nobody asks for these again, and of 500 open sessions they would hold a megabyte.
-        self.greeting = self._initialized = self._welcome = None
+        # Nobody asks for these again, and of 500 open sessions they would hold a megabyte; the answer to `initialize`
+        # is kept as it was written, for a client behind a gateway.
+        self.greeting = self._initialized = None
+        assert self._welcome is not None
+        self._welcome = self._welcome._replace(body=None)
 
     def _replay_queue(self) -> None:
         outermost, self._replaying = not self._replaying, True

@@ -77,16 +77,16 @@ def read_greeting(frame: Frame, client_revision: str) -> Greeting | Malformed:
     return Greeting(frame, frame.key, requested, revision, capabilities if isinstance(capabilities, dict) else {})
 
 
-def write_welcome(greeting: Greeting, answer: Frame) -> Frame:
+def write_welcome(key: bytes, answer: Frame) -> Frame:
     """Put the client's own id on the answer; the bytes stay as they are if it is there already.
 
     Args:
-        greeting: What the client asked.
+        key: Of the request.
         answer: What the server answered, translated: it names the client's revision.
     """
-    if answer.key == greeting.key:
+    if answer.key == key:
         return answer
-    return rewrite(answer, {**decoded(answer).body, "id": decode(greeting.key)})._replace(key=greeting.key)
+    return rewrite(answer, {**decoded(answer).body, "id": decode(key)})._replace(key=key)
 
 
 def read_per_request_revision(frame: Frame) -> str | None:
