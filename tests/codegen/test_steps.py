@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from codegen.bodies import MOST_KEYS_ASKED
 from codegen.checks import Checks
 from codegen.errors import UnusedDecision
 from codegen.model import Scalar
 from codegen.plan import Action, ArrayNode, Case, Node, ObjectNode, UnionNode, Work
-from codegen.steps import MOST_KEYS_ASKED, can_be_gone, negate, render_steps, spell_action
+from codegen.spelling import can_be_gone, negate, spell_action
+from codegen.steps import render_steps
 from dragoman_spec.losses import Losses
 from tests.support.small_specs import (
     INTEGER,
