@@ -2,7 +2,7 @@
 
 An action is a function under `@action(…)`; its keyword-only arguments are what an entry's `with` may say. Read, not
 imported: the generator must run where `generated/` is missing. Must not live here: which entry asks for which action.
-Called by `derive`, `step_plan`, `chains` and `steps`.
+Called by `derive`, `plan`, `chains` and `steps`.
 """
 
 from __future__ import annotations

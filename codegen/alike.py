@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar, assert_never
 
-from codegen.plan import ArrayNode, Key, Node, ObjectNode, UnionNode, Work
+from codegen.nodes import ArrayNode, Key, Node, ObjectNode, UnionNode, Work
 
 Name = TypeVar("Name")
 

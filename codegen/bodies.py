@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias, assert_never
 
 from codegen.actions import action, declares
-from codegen.plan import Action, ArrayNode, Case, Member, ObjectNode, UnionNode, Work
+from codegen.nodes import Action, ArrayNode, Case, Member, ObjectNode, UnionNode, Work
 from codegen.spelling import Speller, negate
 
 MOST_KEYS_ASKED = 6

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from codegen.actions import declared_actions
-from codegen.plan import Action, Node, ObjectNode
-from codegen.step_plan import DirectionPlan, StepPlan
+from codegen.nodes import Action, Node, ObjectNode
+from codegen.plan import DirectionPlan, StepPlan
 
 
 def spare_copies(plans: Sequence[StepPlan]) -> list[StepPlan]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from codegen.model import Json, Object, Ref, Spec
+from codegen.nodes import Part
 from codegen.overlay import Overlay
-from codegen.plan import Part
 from codegen.rulings import check_default
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from codegen.bindings import is_model
 from codegen.normalise import Normalised
-from codegen.step_plan import StepPlan
+from codegen.plan import StepPlan
 
 Names = Mapping[str, str]
 

@@ -17,8 +17,8 @@ from codegen.cosmetic import cosmetic_fields, cosmetic_values
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.moves import arranged, left_and_come, most_like
 from codegen.names import path_of, snake
+from codegen.nodes import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
 from codegen.overlay import NO_INSTEAD, Change, Decision, Instead, Overlay
-from codegen.plan import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
 from codegen.protocol import CAPABILITIES, REVISION
 from codegen.rulings import check_arguments, check_copy, check_factor, check_other, check_verb
 from codegen.sites import Parts, Site

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from codegen.layout import environment
 from codegen.model import Json
+from codegen.nodes import ObjectNode, Part
 from codegen.overlay import Cosmetic, Decision, Hook, Move
-from codegen.plan import ObjectNode, Part
-from codegen.step_plan import DirectionPlan, StepPlan
+from codegen.plan import DirectionPlan, StepPlan
 
 TEMPLATES = Path(__file__).parent / "templates" / "docs"
 

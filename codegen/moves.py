@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
 from codegen.model import Field, Object, Ref, Spec, Type
+from codegen.nodes import Moved
 from codegen.overlay import Overlay
-from codegen.plan import Moved
 from codegen.type_facts import words
 
 Path = tuple[str, ...]

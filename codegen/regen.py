@@ -35,10 +35,10 @@ from codegen.normalise import read_normalised
 from codegen.nulls import render_nulls
 from codegen.overlay import Tables, overlay_path, parse_overlay, read_overlay, read_until
 from codegen.pins import Pin, check_pins
+from codegen.plan import StepPlan, plan_step
 from codegen.protocol import filled_in
 from codegen.registry import NOTICE, render_registry
 from codegen.skeleton import add_entries, has_defaults, undecided_error
-from codegen.step_plan import StepPlan, plan_step
 from codegen.steps import render_steps
 from codegen.words import Words, check_words, words_of
 

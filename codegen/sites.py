@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from codegen.model import Field, Json, Ref, Type
 from codegen.names import escaped
-from codegen.plan import Action, Member
+from codegen.nodes import Action, Member
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from codegen.errors import UndecidedChange
 from codegen.model import Spec
 from codegen.overlay import Change
+from codegen.plan import METHODS_GONE, StepPlan
 from codegen.questions import Question, ask_once
-from codegen.step_plan import METHODS_GONE, StepPlan
 from codegen.type_facts import accepts
 
 VERBS = {

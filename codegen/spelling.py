@@ -14,9 +14,9 @@ from codegen.actions import CHECK, declared_actions, declares
 from codegen.checks import Checks
 from codegen.errors import UnusedDecision
 from codegen.names import snake
+from codegen.nodes import Action, ArrayNode, Key, Node, ObjectNode, UnionNode, Work
 from codegen.overlay import ErrorCode
-from codegen.plan import Action, ArrayNode, Key, Node, ObjectNode, UnionNode, Work
-from codegen.step_plan import DirectionPlan
+from codegen.plan import DirectionPlan
 
 MOST_LABELS = 4
 OVERLAYS = "codegen/overlays"

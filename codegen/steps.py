@@ -1,6 +1,6 @@
 """Plans in, `steps.py` of each revision out, with the modules that every step calls.
 
-What is to be done is in `step_plan`, the statements of a function in `bodies`, the layout in the templates.
+What is to be done is in `plan`, the statements of a function in `bodies`, the layout in the templates.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from codegen.bodies import body_of
 from codegen.checks import Checks
 from codegen.layout import environment
 from codegen.names import module_name
+from codegen.nodes import Key
 from codegen.overlay import Rule
-from codegen.plan import Key
+from codegen.plan import StepPlan
 from codegen.registry import NOTICE, TEMPLATES
 from codegen.spelling import Speller, Way
-from codegen.step_plan import StepPlan
 
 
 def render_steps(plans: list[StepPlan], rules: list[Rule], digests: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What may be the same thing under another name: definitions, fields and methods that went where one like it came.
 
 Found by shape, asked of a person, decided by `[[rename]]` or by `apart`. Must not live here: what a rename leads to
-(`derive`, `step_plan`). Called by `step_plan`.
+(`derive`, `plan`). Called by `plan`.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from codegen.chains import spare_copies
 from codegen.model import Spec
+from codegen.nodes import Action, ObjectNode
 from codegen.overlay import parse_overlay
-from codegen.plan import Action, ObjectNode
-from codegen.step_plan import StepPlan, plan_step
+from codegen.plan import StepPlan, plan_step
 from dragoman_spec import translate
 from tests.support.small_specs import STRING, Schema, object_of, spec
 

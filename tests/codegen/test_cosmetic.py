@@ -8,8 +8,8 @@ import pytest
 
 from codegen.docs import render_docs
 from codegen.errors import UnusedDecision
-from codegen.plan import ObjectNode
-from codegen.step_plan import StepPlan
+from codegen.nodes import ObjectNode
+from codegen.plan import StepPlan
 from codegen.steps import render_steps
 from tests.support.small_specs import META, NEWER, OLDER, STRING, Schema, object_of, plan, ref
 

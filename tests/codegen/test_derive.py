@@ -8,7 +8,7 @@ import pytest
 
 from codegen.derive import Derivation
 from codegen.model import Literal, Scalar
-from codegen.plan import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work
+from codegen.nodes import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work
 from codegen.twins import ask_definitions
 from tests.support.small_specs import (
     INTEGER,

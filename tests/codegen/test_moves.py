@@ -7,8 +7,8 @@ import pytest
 from codegen.errors import UnusedDecision
 from codegen.model import Field, Scalar
 from codegen.moves import arranged, left_and_come, most_like
+from codegen.nodes import Moved
 from codegen.overlay import parse_overlay
-from codegen.plan import Moved
 from tests.support.small_specs import INTEGER, NEWER, STRING, Schema, object_of, plan, ref, spec
 
 

@@ -15,7 +15,7 @@ from codegen.names import escaped
 from codegen.normalise import normalise, read_normalised
 from codegen.places import Places
 from codegen.plain import plain_arms, read_plain
-from codegen.step_plan import StepPlan
+from codegen.plan import StepPlan
 from tests.codegen.releases.cases import STRING, add, both
 from tests.codegen.releases.test_releases import OF_TOOLS, RELEASES
 from tests.support.judge import canonical

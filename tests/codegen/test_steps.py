@@ -11,7 +11,7 @@ from codegen.bodies import MOST_KEYS_ASKED
 from codegen.checks import Checks
 from codegen.errors import UnusedDecision
 from codegen.model import Scalar
-from codegen.plan import Action, ArrayNode, Case, Node, ObjectNode, UnionNode, Work
+from codegen.nodes import Action, ArrayNode, Case, Node, ObjectNode, UnionNode, Work
 from codegen.spelling import can_be_gone, negate, spell_action
 from codegen.steps import render_steps
 from dragoman_spec.losses import Losses

@@ -79,7 +79,7 @@ MUTANTS: list[Mutant] = [
         ("scalars that overlap are not looked at", "if near:", "if False:"),
         ("other keys are not converted", 'extra=self.work(source.extra, target.extra, site.below("{}", "/additionalProperties"))', "extra=IDLE"),
         ("what the minimal profile keeps it drops", 'if self.profile == "minimal":\n            return True', 'if self.profile == "minimal":\n            return False'),
-        tests=("tests/codegen/test_step_plan.py", GOLDEN, "tests/laws/test_identity.py"),
+        tests=("tests/codegen/test_plan.py", GOLDEN, "tests/laws/test_identity.py"),
     ),
     *of(
         "arms",
@@ -121,7 +121,7 @@ MUTANTS: list[Mutant] = [
         ("an inherited fix overrules", "if fix.pointer not in ruled]", "]"),
     ),
     *of(
-        "step_plan",
+        "plan",
         ("error hooks of one profile are for both", "if way.profile in hook.profiles and (method is None or matches(method, hook.method)):", "if method is None or matches(method, hook.method):"),
         ("the id of an answer is not converted", '{**envelope.members, "result"', '{"result"'),
         ("a method that is gone passes", "frames.refused[method.name] = Refusal(way.direction, (method.name,), reason)", "pass"),
@@ -136,11 +136,24 @@ MUTANTS: list[Mutant] = [
         ("a union of methods that is gone is not asked about", "if role not in way.target.unions:", "if False:"),
         ("methods are never alike", "if (one.kind, one.senders) != (two.kind, two.senders):", "if True:"),
         ("every new method is alike", "return nested and _required(asked[0]) == _required(asked[1])", "return True"),
-        tests=("tests/codegen/test_derive.py", "tests/codegen/test_step_plan.py"),
+        tests=("tests/codegen/test_derive.py", "tests/codegen/test_plan.py"),
     ),
     *of(
         "steps",
         ("functions may have one name", "while name in taken:", "while False:"),
+        tests=(GOLDEN,),
+    ),
+    *of(
+        "bodies",
+        ("an object with work passes as it came", "    if not work:", "    if True:"),
+        ("a member that went stays", 'return [*_block("if w is GONE:", _leave_out(repr(key))), *_otherwise(changed)]', "return changed"),
+        ("null is converted", "elif member.null_passes:", "elif False:"),
+        ("what is needed is left out", "    if member.needed:", "    if False:"),
+        ("an untagged object of a union passes", 'if node.tag_key and "dict" in kinds:', "if False:"),
+        tests=("tests/codegen/test_steps.py", GOLDEN),
+    ),
+    *of(
+        "spelling",
         ("what is gone is handed on", 'return f"(GONE if (h := {value}) is GONE else {name}(h, {at}, out))"', 'return f"{name}({value}, {at}, out)"'),
         ("unknown arguments pass", "    if odd:", "    if False:"),
         tests=(GOLDEN,),
@@ -268,7 +281,7 @@ MUTANTS: list[Mutant] = [
         tests=("tests/codegen/test_places.py",),
     ),
     *of(
-        "step_plan",
+        "plan",
         ("errors are objects", "odd_errors=_odd_errors(way.source)", "odd_errors=False"),
     ),
     *in_support(
@@ -340,8 +353,8 @@ MUTANTS: list[Mutant] = [
         ("a factor works the same way down", 'if self.direction == "up" else (1, factor)', 'if self.direction == "up" else (factor, 1)'),
         ("a factor of any rename is taken", "if site.at in one.at and (one.old, one.new) == names]", "if site.at in one.at]"),
     ),
-    *of("plan", ("a union refuses what needs no tag", '(case.json_type != "dict" or not case.tags)', '(case.json_type != "dict")')),
-    *of("step_plan", ("a response may have no result", "counterpart, hooks), needed=True)}", "counterpart, hooks))}")),
+    *of("nodes", ("a union refuses what needs no tag", '(case.json_type != "dict" or not case.tags)', '(case.json_type != "dict")')),
+    *of("plan", ("a response may have no result", "counterpart, hooks), needed=True)}", "counterpart, hooks))}")),
     *of("rulings", ("a factor for what is no number", 'if not isinstance(kind, Scalar) or not kind.types <= {"integer", "number"}:', "if False:")),
     *of(
         "skeleton",

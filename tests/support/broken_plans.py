@@ -18,8 +18,8 @@ from functools import cache
 from typing import Any
 
 from codegen.names import module_name
-from codegen.plan import Node, ObjectNode, UnionNode, Work
-from codegen.step_plan import DirectionPlan, StepPlan
+from codegen.nodes import Node, ObjectNode, UnionNode, Work
+from codegen.plan import DirectionPlan, StepPlan
 from codegen.steps import render_steps
 from dragoman_spec import REVISIONS, translation
 from tests.support.left_out import plans

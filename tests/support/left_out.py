@@ -10,9 +10,9 @@ from functools import cache
 from itertools import pairwise
 
 from codegen.load import load_spec
+from codegen.nodes import Node, ObjectNode, Work
 from codegen.overlay import read_overlay
-from codegen.plan import Node, ObjectNode, Work
-from codegen.step_plan import DirectionPlan, StepPlan, plan_step
+from codegen.plan import DirectionPlan, StepPlan, plan_step
 from dragoman_spec import REVISIONS
 from tests.support.judge import ROOT
 

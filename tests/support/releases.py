@@ -23,9 +23,9 @@ from codegen.model import Spec
 from codegen.names import module_name
 from codegen.normalise import Normalised, normalise
 from codegen.overlay import parse_overlay
+from codegen.plan import StepPlan, plan_step
 from codegen.questions import Question, ask_once
 from codegen.skeleton import add_entries
-from codegen.step_plan import StepPlan, plan_step
 from codegen.steps import render_steps
 from dragoman_spec import DEFAULT_RULES, LATEST, Translation, TranslationError, Untranslatable
 from dragoman_spec.translation import Translator

@@ -9,7 +9,7 @@ from codegen.derive import Derivation
 from codegen.load import build_spec
 from codegen.model import Spec
 from codegen.overlay import parse_overlay
-from codegen.step_plan import StepPlan, plan_step
+from codegen.plan import StepPlan, plan_step
 
 Schema = Mapping[str, Any]
 
