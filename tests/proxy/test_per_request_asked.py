@@ -54,9 +54,9 @@ class Client:
 
         return expect_to_client(matches)
 
-    def retries(self, key: Any, *, how: Callable[[str], str] = str, **answers: Any) -> Step:
+    def retries(self, key: Any, *, how: Callable[[str], str] = str, name: str = "greet", **answers: Any) -> Step:
         """Call again with answers and the state."""
-        return client(lambda: call(key, inputResponses=answers, requestState=how(self.state)))
+        return client(lambda: call(key, name=name, inputResponses=answers, requestState=how(self.state)))
 
 
 def call(key: Any, *, has: Any = None, name: str = "greet", **params: Any) -> dict[str, Any]:

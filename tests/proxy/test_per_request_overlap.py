@@ -23,7 +23,7 @@ def asks_of_no_call() -> list[Step]:
 
 
 def two_calls() -> list[Step]:
-    return [*begin(), client(call(2)), sent(2, "greet"), server(elicit(7))]
+    return [*begin(name="other"), client(call(2)), sent(2, "greet"), server(elicit(7))]
 
 
 def test_calls_of_one_client_go_on_at_once_after_a_question() -> None:
@@ -57,8 +57,29 @@ def test_calls_of_one_client_go_on_beside_one_of_the_same_tool_that_waits_for_it
     )
 
 
+def test_each_of_several_calls_of_one_tool_is_asked_something() -> None:
+    """Servers ask in the order of calls, so each gets its own question; and nobody waits for another's client."""
+    peers = [Client(), Client(), Client()]
+    steps: list[Step] = [*begin()]
+    for number in (2, 3):
+        steps += [client(call(number)), sent(number, "greet")]
+    for number, peer in enumerate(peers, 1):
+        steps += [
+            server(elicit(number + 6, f"Who is {number}?")),
+            peer.is_asked(number, **{"question-1": f"Who is {number}?"}),
+        ]
+    for number, peer in enumerate(peers, 1):
+        steps += [
+            peer.retries(number + 3, **{"question-1": ACCEPTED}),
+            expect_to_server(result(number + 6, ACCEPTED)),
+            server(result(number, DONE)),
+            expect_to_client(result(number + 3, DONE_NEW)),
+        ]
+    hold(steps)
+
+
 @pytest.mark.parametrize("asker", [1, 2])
-def test_the_newest_call_is_asked_and_the_answer_helps_whichever_it_was(asker: int) -> None:
+def test_of_several_tools_the_newest_call_is_asked_and_the_answer_helps_whichever_it_was(asker: int) -> None:
     peer = Client()
     hold(
         [
@@ -80,7 +101,7 @@ def test_a_question_is_put_to_another_call_if_the_one_that_was_asked_ends() -> N
             peer.is_asked(2, **{"question-1": "Who?"}),
             server(result(2, DONE)),
             other.is_asked(1, **{"question-1": "Who?"}),
-            other.retries(3, **{"question-1": ACCEPTED}),
+            other.retries(3, name="other", **{"question-1": ACCEPTED}),
             expect_to_server(result(7, ACCEPTED)),
             peer.retries(4, **{"question-1": ACCEPTED}),
             expect_to_client(result(4, DONE_NEW)),

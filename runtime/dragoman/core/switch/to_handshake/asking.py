@@ -3,8 +3,8 @@
 Lives here: finding the call that a question is about, answering the client with the questions, and going on when it
 comes back. Must not: keep parked calls (`bridge.parked`), or carry ordinary answers. Called by `open_session`.
 
-A question that belongs to no call is refused. One that belongs to one of several is put to the newest if all are of one
-sender; else it waits until one sender is left (`undecided`), and from then on the senders take turns at this server
+A question that belongs to no call is refused. One that belongs to one of several is put to the likeliest if all are of
+one sender; else it waits until one sender is left (`undecided`), and from then on the senders take turns at this server
 (`works`). Questions that come together are put together.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from dragoman.core.bridge import replay, urls
@@ -48,6 +49,8 @@ TOGETHER_S: Final = 0.02
 """How long it is waited for another question, so that those of one moment are put to the client in one result."""
 
 _MOST_EARLY: Final = 4
+
+_NUMBER: Final = attrgetter("number")
 
 _UNCLEAR: Final = "it is not clear which call this is about, so nobody can be asked"
 _NO_CALL: Final = "no call is open that this could be about, so nobody can be asked"
@@ -169,11 +172,17 @@ class Asking:
         self._ask(work, question.key, question.method, question.params)
 
     def _guess(self, works: Collection[Work]) -> Work | None:
-        """Give the likeliest of these: the newest whose client is there; None if a wrong guess would do harm."""
+        """Give the likeliest of these; None if a wrong guess would do harm.
+
+        That is one whose client is there and which has no question yet, of the tool that was called last; of several
+        calls of it the first, for servers ask in the order of calls.
+        """
         if len(works) > 1:
             ways = {Strategy.TASK, Strategy.PARK} | ({None} if self._has_room(next(iter(works))) else set())
             works = [work for work in works if work.way in ways] if self._works.may_guess(works) else []
-        return max(works, key=lambda work: (work.request is not None, work.number), default=None)
+        free = [work for work in works if work.request is not None and not work.questions]
+        newest = max(free or works, key=lambda work: (work.request is not None, work.number), default=None)
+        return next((work for work in sorted(free, key=_NUMBER) if newest and work.subject == newest.subject), newest)
 
     def _find_roots(self, works: Sequence[Work]) -> Sequence[Any] | None:
         """Give the roots of those whose calls these are; None if they are not known, or these are several people's."""
