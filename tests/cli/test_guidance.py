@@ -28,7 +28,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     [
         (["list", "python3", "server.py"], "dragoman list -- python3 server.py"),
         (["call", "add", "python3", "server.py"], "dragoman call add -- python3 server.py"),
-        (["proxy", "python3", "-u", "server.py"], "dragoman proxy -- python3 -u server.py"),
+        (["proxy", "python3", "-u", "x", "--no-era-cache"], "dragoman proxy -- python3 -u x --no-era-cache"),
         (["check", "--no-such", "thing"], "dragoman check -- COMMAND ..."),
     ],
 )
@@ -36,6 +36,12 @@ def test_a_command_without_dashes_before_it_is_shown_with_them(arguments: list[s
     done = run(*arguments)
     assert done.returncode == 2
     assert f"a server's command comes after `--`: {shown}" in " ".join(done.stderr.split())
+
+
+def test_the_proxy_starts_a_command_whose_dashes_were_lost_on_the_way() -> None:
+    """Python's `mcp-proxy` takes every `--` out of the command that it is given."""
+    done = run("proxy", "--log-level", "info", sys.executable, "-c", "import sys; print('begun', file=sys.stderr)")
+    assert "begun" in done.stderr
 
 
 @pytest.mark.parametrize(

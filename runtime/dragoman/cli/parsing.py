@@ -68,12 +68,28 @@ class CommandParser(argparse.ArgumentParser):
             options, unknown = self.parse_known_intermixed_args(args, namespace)
             options.command = list(command)
         else:
-            options, unknown = self.parse_known_args(args, namespace)
+            options, unknown = self.parse_known_args(self._mark_command(self._words), namespace)
         if unknown:
             known = [name for action in self._actions for name in action.option_strings]
             near = [suggest(text.partition("=")[0], known) for text in unknown if text.startswith("-")]
             self.error(f"unrecognized arguments: {' '.join(unknown)}{''.join(dict.fromkeys(near))}")
         return options
+
+    def _mark_command(self, words: list[str]) -> list[str]:
+        """Put the `--` before a server's command where it was lost on the way, and nothing else can be meant.
+
+        Python's `mcp-proxy` takes every `--` out of the command that it starts. A command that has words of ours in it
+        may be half of one, and stays as it is.
+        """
+        ours = {name: action for action in self._actions for name in action.option_strings}
+        at = 0
+        while at < len(words) and (action := ours.get(words[at].partition("=")[0])) is not None:
+            at += 1 if "=" in words[at] or action.nargs == 0 else 2
+        takes_command = any(action.dest == "command" for action in self._actions)
+        has_ours = any(word.partition("=")[0] in ours for word in words[at:])
+        if takes_command and not has_ours and any(map(_is_program, words[at : at + 1])):
+            words = [*words[:at], "--", *words[at:]]
+        return words
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print; that nobody reads it, or that it cannot be written, is for `dragoman.cli` to deal with."""
