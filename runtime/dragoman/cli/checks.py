@@ -49,6 +49,15 @@ def address(text: str) -> tuple[str, int, str]:
     return url.hostname, port, url.scheme
 
 
+def check_named(args: argparse.Namespace) -> str | None:
+    """Say what is wrong with how a server is named; None if nothing is."""
+    named = sum((bool(args.command), args.url is not None, args.config is not None))
+    if named != 1:
+        found = ("", "", "; found both", "; found all three")[named]
+        return f"expected a server: either `-- COMMAND`, `--url URL` or `--config FILE`{found}"
+    return "--server means nothing without --config" if args.server is not None and args.config is None else None
+
+
 def path(text: str) -> str:
     """Read a path of a URL, for argparse.
 

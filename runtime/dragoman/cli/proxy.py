@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
-from dragoman.cli.checks import check_company, check_listen, check_upstream
+from dragoman.cli.checks import check_company, check_listen, check_named, check_upstream
 from dragoman.cli.child import Launcher, add_child_arguments, check_child
 from dragoman.cli.eras import add_era_arguments, chosen_bridging
 from dragoman.cli.known import add_known_argument, know_server
@@ -171,11 +171,7 @@ def _add_patience(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve one session, or all that come over HTTP, and give the exit code that says how it ended."""
-    named = bool(args.command) + (args.url is not None) + (args.config is not None)
-    if named != 1:
-        found = "" if not named else "; found both" if named == 2 else "; found all three"
-        args.usage_error(f"expected a server: either `-- COMMAND`, `--url URL` or `--config FILE`{found}")
-    checks = (check_scope, _check_company, check_listen, check_upstream, check_child)
+    checks = (check_named, check_scope, _check_company, check_listen, check_upstream, check_child)
     nonsense = next(filter(None, (check(args) for check in checks)), None)
     if nonsense is not None:
         args.usage_error(nonsense)
@@ -206,8 +202,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _choose_server(args: argparse.Namespace) -> None:
     """Go on as if one server of the configuration file had been named by its command or URL."""
-    if args.config is None:
-        args.usage_error("--server means nothing without --config")
     from dragoman.cli.named import take_from_config
 
     take_from_config(args)

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import dragoman_spec
-from dragoman.cli.checks import check_company, check_upstream
+from dragoman.cli.checks import check_company, check_named, check_upstream
 from dragoman.cli.child import Launcher, add_child_arguments, check_child
 from dragoman.cli.known import add_known_argument, know_server
 from dragoman.cli.options import add_log_level, add_seconds, revision_among
@@ -97,14 +97,8 @@ def add_server_arguments(parser: argparse.ArgumentParser, asked: str, otherwise:
 
 def check_server_arguments(args: argparse.Namespace, takes_several: bool = False) -> None:
     """End with a usage error unless the options name one server, or, where that will do, several in one file."""
-    named = sum((bool(args.command), args.url is not None, args.config is not None))
-    if named != 1:
-        found = ("", "", "; found both", "; found all three")[named]
-        args.usage_error(f"expected a server: either `-- COMMAND`, `--url URL` or `--config FILE`{found}")
-    if args.server is not None and args.config is None:
-        args.usage_error("--server means nothing without --config")
     said = [check_company(args, needed, options) for needed, options in args.company.items()]
-    nonsense = next(filter(None, (*said, check_upstream(args), check_child(args))), None)
+    nonsense = next(filter(None, (check_named(args), *said, check_upstream(args), check_child(args))), None)
     if nonsense is not None:
         args.usage_error(nonsense)
     if args.config is not None:
