@@ -129,7 +129,7 @@ PAGE = b"Content-Type: text/html\r\nContent-Length: 9\r\nConnection: close\r\n\r
 )
 def test_a_host_that_is_not_an_mcp_server_is_one_line_on_stderr(scheme: str, reply: bytes, words: str) -> None:
     with host_that_says(reply) as port:
-        (line,) = said_about("--url", f"{scheme}://127.0.0.1:{port}/mcp")
+        (line,) = said_about("--no-sign-in", "--url", f"{scheme}://127.0.0.1:{port}/mcp")
     assert re.match(f"ERROR dragoman.proxy: the session failed: .*{words}", line)
 
 

@@ -48,7 +48,7 @@ class Questions:
         for name, member in schema.get("properties", {}).items():
             while True:
                 _say(describe(name, member, name in required), end=" ")
-                line = await _read_line()
+                line = await read_line()
                 if line is None:
                     return self._result(action="cancel")
                 if line:
@@ -59,7 +59,7 @@ class Questions:
                     continue
                 break
         _say("Send this? [y/N]", end=" ")
-        line = await _read_line()
+        line = await read_line()
         if line is not None and line.lower() in ("y", "yes"):
             return self._result(action="accept", content=content)
         return self._result(action="decline")
@@ -85,7 +85,7 @@ def _say(text: str, end: str = "\n") -> None:
     print(shown(text), end=end, file=sys.stderr, flush=True)
 
 
-async def _read_line() -> str | None:
+async def read_line() -> str | None:
     """Read a line of the terminal without a thread, which could not be stopped; None at its end."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()

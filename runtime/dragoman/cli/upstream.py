@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.checks import certificates
+from dragoman.cli.oauth import add_sign_in_arguments, read_sign_in
 from dragoman.cli.options import add_seconds, chosen_rules
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Act
     group = parser.add_argument_group("a server on the network, in place of COMMAND")
     group.add_argument(
         "--url",
-        type=_url,
+        type=url,
         metavar="URL",
         help="http(s): Streamable HTTP, or HTTP+SSE if it is that; ws(s): WebSocket",
     )
@@ -59,13 +60,17 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Act
     add_seconds(group, "--idle-timeout", 300, "how long a server may send nothing at all while it owes an answer")
     group.set_defaults(injected=None)  # what a configuration file says beside
     group.add_argument("--no-delete", action="store_true", help="do not tell the server when a session is over")
-    return [action for action in group._group_actions if action.dest != "url"]
+    group.add_argument("--no-sign-in", action="store_true", help="ask nobody to sign in: it has to do without a token")
+    return [*(action for action in group._group_actions if action.dest != "url"), *add_sign_in_arguments(parser)]
 
 
 def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
     """Put the options together."""
+    from dragoman.signin.authority import sign_in_for
     from dragoman.transports.upstream.config import Kind, UpstreamConfig
 
+    injected = () if args.injected is None else args.injected.headers
+    named = (*(name for name, _ in args.headers), *injected)
     return UpstreamConfig(
         url=args.url,
         headers=tuple(args.headers),
@@ -78,6 +83,7 @@ def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
         restore_ids="restore-id-type" in chosen_rules(args),
         name=None if args.listen is None else "the server",  # whose URL is no business of clients over the network
         header_middleware=() if args.injected is None else (args.injected.headers_to_server,),
+        authority=sign_in_for(args.url, named, read_sign_in(args)),
     )
 
 
@@ -112,7 +118,12 @@ def ignored_proxy(url: str, environment: Mapping[str, str]) -> str | None:
     return next((name for name in names if environment.get(name)), None)
 
 
-def _url(text: str) -> str:
+def url(text: str) -> str:
+    """Read where a server is, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: It is no URL of a server.
+    """
     from dragoman.transports.upstream.config import check_url
 
     try:

@@ -15,7 +15,7 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dragoman.core.commands import (
     Abandon,
@@ -30,9 +30,11 @@ from dragoman.core.commands import (
     Remind,
     Send,
     Settle,
+    Sleeper,
     Wake,
 )
 from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.label import LABEL, PRINCIPAL
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
     from dragoman.host.chains import Chains
 
 logger = logging.getLogger("dragoman.proxy")
+
+_SIGN_IN_TICK_S: Final = 1.0
+_OPENING: Final = frozenset({FrontState.CONNECTING, FrontState.INITIALIZING, FrontState.SENDING_INITIALIZED})
 
 
 class Host:
@@ -315,7 +320,7 @@ class Host:
                 if port is not None:
                     self.send(port, frames)
             case Wake(sleeper, after_s):
-                self._timers.wake(sleeper, after_s, lambda one: self.perform(one.expire))
+                self._timers.wake(sleeper, after_s, lambda one: self._expire(one, after_s))
             case Remind(FrontEdge() as front, after_s):
                 self._timers.remind(front, after_s, self.tick)
             case Defer() | Settle() | Abandon():
@@ -333,7 +338,22 @@ class Host:
 
     def tick(self, front: FrontEdge) -> None:
         """Tell an edge that time has passed."""
-        self.perform(front.tick)
+        if self._is_signing_in:
+            self._timers.remind(front, _SIGN_IN_TICK_S, self.tick)
+        else:
+            self.perform(front.tick)
+
+    @property
+    def _is_signing_in(self) -> bool:
+        """Whether a person is signing in to a server: that takes as long as it takes."""
+        return any(getattr(port.transport, "is_signing_in", False) for port in self._ports.values())
+
+    def _expire(self, sleeper: Sleeper, after_s: float | None) -> None:
+        is_leaving = isinstance(sleeper, FrontEdge) and sleeper.state not in _OPENING
+        if self._is_signing_in and not is_leaving:
+            self._timers.wake(sleeper, after_s, lambda one: self._expire(one, after_s))
+        else:
+            self.perform(sleeper.expire)
 
     def _take_deferred(self, command: Defer | Settle | Abandon) -> None:
         assert self._chains is not None, "only where there is middleware"

@@ -32,7 +32,6 @@ class SignInSettings:
         assertion_file: Holds what says who the user is, for `identity_assertion`.
         idp_token_endpoint: Where that is exchanged for what the server takes; None if it takes it as it is.
         idp_client_id: Who we are there.
-        opens_browser: Whether a person may be asked by opening a page.
     """
 
     grant: Grant = "authorization_code"
@@ -50,7 +49,20 @@ class SignInSettings:
     assertion_file: str | None = None
     idp_token_endpoint: str | None = None
     idp_client_id: str | None = None
-    opens_browser: bool = True
+
+    def find_fault(self) -> str:
+        """Say which of these do not go together; empty if all do."""
+        endpoints = self.authorization_endpoint, self.token_endpoint
+        if any(endpoints) and not all(endpoints):
+            return "the authorization endpoint and the token endpoint are given both or not at all"
+        signs = self.private_key_file is not None and self.client_metadata_url is None
+        if self.client_id is None and (self.client_secret_file or signs):
+            return "a secret or a private key means nothing without a client id"
+        if self.grant == "client_credentials" and not (self.client_secret_file or self.private_key_file):
+            return "the grant client_credentials needs a client id, and its secret or private key"
+        if self.grant == "identity_assertion" and not (self.client_id and self.assertion_file):
+            return "the grant identity_assertion needs a client id and a file with the assertion"
+        return ""
 
     @property
     def profile(self) -> tuple[str, ...]:
@@ -59,3 +71,47 @@ class SignInSettings:
 
 
 DEFAULT: Final = SignInSettings()
+
+Kind = Literal["text", "url", "file", "port", "pairs"] | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingOption:
+    """How one setting is written.
+
+    Attributes:
+        field: Of `SignInSettings`; the flag and the key of a configuration file are named after it.
+        kind: What its value is, or the words that it may be.
+        about: What it says.
+        placeholder: What stands for it in the help.
+    """
+
+    field: str
+    kind: Kind
+    about: str
+    placeholder: str = ""
+
+    @property
+    def key(self) -> str:
+        """Its name in a configuration file."""
+        first, *rest = self.field.split("_")
+        return first + "".join(word.title() for word in rest)
+
+
+OPTIONS: Final = (
+    SettingOption("grant", GRANTS, "by which way tokens are got (default: authorization_code, in a browser)"),
+    SettingOption("client_id", "text", "who we are there, if somebody has registered us", "ID"),
+    SettingOption("client_secret_file", "file", "the secret that goes with it", "FILE"),
+    SettingOption("private_key_file", "file", "a private key in its place, as PEM or JWK", "FILE"),
+    SettingOption("client_metadata_url", "url", "the document that says who we are, where such are read", "URL"),
+    SettingOption("scope", "text", "what to ask for, in place of what the server says", "SCOPES"),
+    SettingOption("authorize_params", "pairs", "what else its sign-in page wants to be told", "NAME=VALUE"),
+    SettingOption("redirect_host", HOSTS, "how the page is called that people come back to (default: 127.0.0.1)"),
+    SettingOption("redirect_port", "port", "its port, if only one is allowed (default: any)", "PORT"),
+    SettingOption("authorization_endpoint", "url", "where people sign in, if that cannot be found out", "URL"),
+    SettingOption("token_endpoint", "url", "where tokens are given, the same", "URL"),
+    SettingOption("assertion_file", "file", "what says who the user is, for identity_assertion", "FILE"),
+    SettingOption("idp_token_endpoint", "url", "the identity provider that exchanges it first", "URL"),
+    SettingOption("idp_client_id", "text", "who we are there", "ID"),
+)
+"""All that a command line or a configuration file may say, but for `names_resource`."""

@@ -87,7 +87,7 @@ def test_families_take_turns() -> None:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
-            return [address[1][0] for address in await dialling._resolve("h", 1)]
+            return [address[1][0] for address in await dialling.resolve("h", 1)]
 
     assert run(main()) == ["::1", "127.0.0.1", "::2", "127.0.0.2", "127.0.0.3"]
 

@@ -18,7 +18,8 @@ _HIGH_WATER_BYTES: Final = 512 * 1024
 """Of a body that is read in pieces, no more than this, and what one read of the socket brings, waits to be read."""
 
 Headers = dict[bytes, bytes]
-"""Names in lower case. Of a name that came several times the first value, or all, by lines, of `set-cookie`."""
+"""Names in lower case. Of a name that came several times the first value; all of `set-cookie`, by lines, and all of
+`www-authenticate`, with commas."""
 
 
 class Source(Protocol):
@@ -52,6 +53,7 @@ class HttpResponse:
         lost: Whether that is because the connection ended.
         held: Whether nothing more is read from the connection, because so much waits here.
         framed: Whether length or chunks say where the body ends: if only the end of the connection does, it may be cut.
+        authorization: What the request said in `Authorization` for `Authority`.
         url: Where the request went, if it was sent without waiting for the answer: that may lead elsewhere by now.
     """
 
@@ -60,6 +62,7 @@ class HttpResponse:
         "_parts",
         "_source",
         "_waiter",
+        "authorization",
         "begun",
         "complete",
         "failure",
@@ -85,6 +88,7 @@ class HttpResponse:
         self.held = False
         self.framed = True
         self.url = ""
+        self.authorization = ""
         self._source: Source | None = source
         self.headers: Headers = {}
         self.on_news: Callable[[], None] | None = None

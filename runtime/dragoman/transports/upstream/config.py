@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import socket
 
     from dragoman.middleware import HeaderMiddleware
+    from dragoman.transports.upstream.challenge import Authority
     from dragoman.transports.upstream.idle_connections import IdleConnections
 
 OURS: Final = frozenset(
@@ -81,6 +82,7 @@ class UpstreamConfig:
         restore_ids: Whether an answer counts whose id came back as another type (rule `restore-id-type`).
         name: What it is called in errors, which clients read, and in the log; None for its URL.
         idle: Connections that are kept for whoever is configured alike; all that is opened with one value shares them.
+        authority: Has tokens for the server; None where nobody signs in.
         dial: Opens a connection in the place of the network, for a server inside our process; None without one.
     """
 
@@ -100,6 +102,7 @@ class UpstreamConfig:
     name: str | None = None
     dial: Callable[[], Awaitable[socket.socket]] | None = None
     header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), repr=False)
+    authority: Authority | None = field(default=None, repr=False, compare=False)
     idle: IdleConnections = field(default_factory=_make_idle, repr=False, compare=False)
 
     @property

@@ -33,6 +33,8 @@ _KNOWN_BYTES: Final = 64 * 1024
 SWITCHING_PROTOCOLS: Final = 101
 _WITHOUT_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 """Whatever length they name: RFC 9112, 6.3."""
+_JOINED: Final = {b"set-cookie": b"\n", b"www-authenticate": b", "}
+"""Headers of which each value counts, and what is put between them."""
 _LATE_S: Final = 0.001
 
 _Next = TypeVar("_Next", bound=asyncio.Protocol)
@@ -272,8 +274,8 @@ class HttpConnection(asyncio.Protocol):
         key = name.lower()
         if key not in self._headers:
             self._headers[key] = value
-        elif key == b"set-cookie":
-            self._headers[key] += b"\n" + value
+        elif key in _JOINED:
+            self._headers[key] += _JOINED[key] + value
 
     def on_headers_complete(self) -> None:
         """The head is here; that of an informational answer is passed over."""

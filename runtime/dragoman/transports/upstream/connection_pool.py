@@ -1,7 +1,8 @@
 """HTTP requests to one server, over as few connections as it takes.
 
 Lives here: the connections of one session, redirects, and what may be sent a second time; idle ones are shared
-(`idle_connections`). Must not: know MCP.
+(`idle_connections`). A request that is refused for want of a token is sent again with one (`challenge`). Must not: know
+MCP, or how a token is got.
 
 Headers go to the configured origin and nowhere else: a redirect is followed only where method and origin stay the same.
 Why this is not done by a library: docs/decisions/0008.
@@ -11,12 +12,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
+from dragoman.transports.upstream.bodies import discard
+from dragoman.transports.upstream.challenge import CHALLENGES, Challenge
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
 from dragoman.transports.upstream.connection import HttpConnection
 from dragoman.transports.upstream.connector import Dialler, trust
@@ -38,6 +42,9 @@ def _nothing() -> None:
 class ConnectionPool:
     """The way to one server. Make it within an event loop; close it at the end.
 
+    Attributes:
+        signing_in: How many requests wait for a person to sign in.
+
     Raises:
         OSError: TLS cannot be set up.
     """
@@ -52,6 +59,10 @@ class ConnectionPool:
         self._idle = config.idle
         self._dialler = Dialler(config, self._idle.trust(tls, lambda: trust(config)))
         self._idle.join()
+        self.signing_in = 0
+        self._authorization = ""
+        if config.authority is not None:
+            config.authority.join()
         self._heads: Heads | None = None
         self._cookies: Cookies | None = None
         self._moved: dict[str, str] = {}
@@ -67,8 +78,9 @@ class ConnectionPool:
         on_sent: Callable[[], None] = _nothing,
         idle_s: float | None = None,
         begun: HttpResponse | None = None,
+        asks: bool = True,
     ) -> HttpResponse:
-        """Send a request and wait for the head of its answer.
+        """Send a request and wait for the head of its answer; where that takes a token, for that, too.
 
         Args:
             method: Of HTTP.
@@ -78,14 +90,43 @@ class ConnectionPool:
             on_sent: Called when the body has been written.
             idle_s: How long nothing at all may come; None waits for ever.
             begun: What `post_at_once` gave, if it has been sent already.
+            asks: Whether a person may be asked to sign in because of it; else it waits until somebody has.
 
         Raises:
-            TransportError: No answer, or one that must not be followed.
+            TransportError: No answer, or one that must not be followed, or no token.
         """
+        authority, attempt = self.config.authority, 0
+        while True:
+            answer = await self._send_along(method, url, headers, body, on_sent, idle_s, begun)
+            if authority is None or answer.status not in CHALLENGES or method == "DELETE":
+                return answer
+            said, sent = answer.header("WWW-Authenticate"), tuple(headers.items())
+            challenge = Challenge(attempt, answer.status, said, answer.authorization, sent, asks)
+            if not authority.takes(challenge):
+                return answer
+            await discard(answer)
+            self.signing_in += asks
+            try:
+                await authority.renew(challenge, self.config)
+            finally:
+                self.signing_in -= asks
+            attempt, begun = attempt + 1, None
+
+    async def _send_along(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        on_sent: Callable[[], None],
+        idle_s: float | None,
+        begun: HttpResponse | None,
+    ) -> HttpResponse:
+        """Send a request to where redirects lead."""
         for _ in range(_REDIRECTS):
             if begun is None:
                 there = self._moved.get(url, url)
-                answer = await self._send_once(method, there, headers, body, on_sent, idle_s)
+                answer = await self.send_once(method, there, headers, body, on_sent, idle_s)
             else:
                 there = begun.url
                 answer, begun = await self._receive(begun, there), None
@@ -113,7 +154,7 @@ class ConnectionPool:
         if connection is None:
             return None
         answer = connection.begin(head, body, on_sent, idle_s)
-        answer.url = there
+        answer.url, answer.authorization = there, self._authorization
         return answer
 
     async def close(self) -> None:
@@ -122,23 +163,32 @@ class ConnectionPool:
             self._closed = True
             self._idle.drop(self)
             self._idle.leave()
+            if self.config.authority is not None:
+                await self.config.authority.leave()
         for connection in list(self._connections):
             connection.drop()
         await asyncio.sleep(0)  # they say so in the next round of the loop
 
-    async def _send_once(
+    async def send_once(
         self,
         method: str,
         url: str,
         headers: Mapping[str, str],
-        body: bytes | None,
-        on_sent: Callable[[], None],
-        idle_s: float | None,
+        body: bytes | None = None,
+        on_sent: Callable[[], None] = _nothing,
+        idle_s: float | None = None,
     ) -> HttpResponse:
+        """Do what `send` does, and follow nothing: neither redirects nor challenges.
+
+        Raises:
+            TransportError: No answer.
+        """
         head = self._write_head(method, url, headers, body)
+        authorization = self._authorization
         connection = self._take_idle() or await self._connect()
         while True:
             answer = connection.begin(head, body, on_sent, idle_s)
+            answer.authorization = authorization
             try:
                 if not answer.status:
                     await answer.until_head()
@@ -171,9 +221,13 @@ class ConnectionPool:
         return method in _REPEATABLE and connection.requests > 1 and answer.lost and not answer.begun
 
     def _write_head(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
+        authority = self.config.authority
         try:
+            if authority is not None and (token := authority.authorization()) != self._authorization:
+                self._heads, self._authorization = None, token
             if self._heads is None:
-                self._heads = Heads(self.config)
+                said = (("Authorization", self._authorization),) if self._authorization else ()
+                self._heads = Heads(replace(self.config, headers=(*self.config.headers, *said)))
             cookies = self._cookies.give(url) if self._cookies else ""
             return self._heads.write(method, url, headers, None if body is None else len(body), cookies)
         except ValueError as error:

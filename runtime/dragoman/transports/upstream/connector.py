@@ -53,7 +53,7 @@ class Dialler:
         try:
             host, port = host_of(config.url), origin_of(config.url)[2]
             async with asyncio.timeout(config.connect_timeout_s):
-                found = await (config.dial() if config.dial is not None else dial(await _resolve(host, port or 0)))
+                found = await (config.dial() if config.dial is not None else dial(await resolve(host, port or 0)))
                 name = host.partition("%")[0].rstrip(".") if self._tls else None
                 try:
                     loop = asyncio.get_running_loop()
@@ -119,7 +119,7 @@ async def _dial_one(address: Address) -> socket.socket:
     return made
 
 
-async def _resolve(host: str, port: int) -> list[Address]:
+async def resolve(host: str, port: int) -> list[Address]:
     """Give the addresses of a host, families in turns."""
     for family in (socket.AF_INET, socket.AF_INET6):
         with contextlib.suppress(OSError):

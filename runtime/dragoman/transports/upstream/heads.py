@@ -63,7 +63,7 @@ class Heads:
             method: Of HTTP.
             url: Where to; only its path and query are looked at.
             headers: Beside what is always sent; not to be changed later.
-            length: Of the JSON that follows; None if nothing follows.
+            length: Of what follows, which is JSON unless `Content-Type` says otherwise; None if nothing follows.
             cookies: What the server wants back, and those of the configuration; empty if the server has set none.
 
         Raises:
@@ -85,7 +85,8 @@ class Heads:
         start = b"".join((method.encode(), line, block, cookie))
         if length is None:
             return start + (b"Content-Length: 0\r\n\r\n" if method not in ("GET", "HEAD") else b"\r\n")
-        start += b"Content-Type: application/json\r\nContent-Length: "
+        kind = b"" if "Content-Type" in headers else b"Content-Type: application/json\r\n"
+        start += kind + b"Content-Length: "
         if not self._config.header_middleware:
             self._last = (headers, method, url, cookies), start
         return b"%b%d\r\n\r\n" % (start, length)

@@ -61,12 +61,13 @@ class Legacy:
         if self._endpoint is None:
             found = asyncio.get_running_loop().create_future()
             self._reader = asyncio.get_running_loop().create_task(self._read(found))
-            try:
-                async with asyncio.timeout(self._config.connect_timeout_s):
-                    self._endpoint = await found
-            except TimeoutError:
-                self._reader.cancel()
-                raise TransportError(self._link.peer, "no endpoint event came in time") from None
+            while self._endpoint is None:
+                await asyncio.wait([found], timeout=self._config.connect_timeout_s)
+                if found.done():
+                    self._endpoint = found.result()
+                elif not self._wire.signing_in:
+                    self._reader.cancel()
+                    raise TransportError(self._link.peer, "no endpoint event came in time")
         await self.carry(job)
 
     async def carry(self, job: Delivery) -> None:

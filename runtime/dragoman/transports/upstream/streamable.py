@@ -209,7 +209,7 @@ class Streamable:
         headers = {"Accept": EVENT_STREAM, **self._headers()}
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
-        return await self._wire.send("GET", self._config.url, headers, idle_s=idle_s)
+        return await self._wire.send("GET", self._config.url, headers, idle_s=idle_s, asks=False)
 
     def _start_listening(self) -> asyncio.Event:
         self._stop_listening()

@@ -68,6 +68,11 @@ class HttpTransport:
         both = (*self._config.header_middleware, *middleware)
         self._config = dataclasses.replace(self._config, header_middleware=both)
 
+    @property
+    def is_signing_in(self) -> bool:
+        """Whether requests wait for a person to sign in."""
+        return self._wire is not None and self._wire.signing_in > 0
+
     def start(self, receiver: Receiver) -> None:
         """Get ready; nothing is sent before there is something to send."""
         try:

@@ -1,0 +1,121 @@
+"""`dragoman login URL`: sign in to a server now, so that a proxy need not ask later.
+
+Lives here: its arguments, and how a person at a terminal is asked. Must not: know OAuth (`dragoman.signin`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Final
+
+from dragoman.cli.checks import certificates
+from dragoman.cli.oauth import add_sign_in_arguments, read_sign_in
+from dragoman.cli.options import add_log_level
+from dragoman.cli.screen import shown
+from dragoman.cli.upstream import url
+from dragoman_spec import LATEST
+
+if TYPE_CHECKING:
+    from dragoman.signin.authority import SignIn
+    from dragoman.signin.routine import SignedIn
+    from dragoman.transports.upstream.config import UpstreamConfig
+
+_EXIT_FAILED: Final = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line of `login`."""
+    parser.add_argument("url", type=url, metavar="URL", help="the server, exactly as a proxy is told it")
+    parser.add_argument("--no-browser", action="store_true", help="open no page here; show what to open elsewhere")
+    parser.add_argument("--ca-file", type=certificates, metavar="FILE", help="who signs its certificate, as PEM")
+    parser.add_argument("--insecure", action="store_true", help="do not check its certificate at all")
+    add_log_level(parser)
+    add_sign_in_arguments(parser)
+    parser.set_defaults(usage_error=parser.error)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Sign in."""
+    from dragoman.cli.logs import set_up_logging
+    from dragoman.errors import TransportError
+    from dragoman.signin.authority import sign_in_for
+    from dragoman.transports.upstream.config import UpstreamConfig
+
+    set_up_logging(args.log_level)
+    sign_in = sign_in_for(args.url, (), read_sign_in(args), AtTerminal(args.no_browser))
+    if sign_in is None:
+        args.usage_error("expected an http or https URL without credentials in it")
+        return _EXIT_FAILED
+    config = UpstreamConfig(args.url, ca_file=args.ca_file, verify=not args.insecure)
+    try:
+        done = asyncio.run(_sign_in(sign_in, config))
+    except TransportError as error:
+        print(shown(f"dragoman: {error}"), file=sys.stderr)
+        return _EXIT_FAILED
+    scope = f", for {done.tokens.scope}" if done.tokens.scope else ""
+    print(shown(f"Signed in to {config.peer} at {done.server.issuer}{scope}."))
+    return 0
+
+
+async def _sign_in(sign_in: SignIn, config: UpstreamConfig) -> SignedIn:
+    """Ask the server for anything, and sign in as it says."""
+    from dragoman.core.exact_json import encode_line
+    from dragoman.transports.upstream.connection_pool import ConnectionPool
+
+    about = {"protocolVersion": LATEST, "capabilities": {}, "clientInfo": {"name": "dragoman", "version": "0"}}
+    opening = encode_line({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about})
+    pool = ConnectionPool(config)
+    try:
+        answer = await pool.send("POST", config.url, {"Accept": "application/json, text/event-stream"}, opening)
+        said = answer.header("WWW-Authenticate")
+    finally:
+        await pool.close()
+    return await sign_in.keeper.sign_in(config, said)
+
+
+class AtTerminal:
+    """Somebody at a terminal, who may have a browser here or elsewhere.
+
+    Args:
+        is_elsewhere: Whether no page is to be opened here.
+    """
+
+    def __init__(self, is_elsewhere: bool) -> None:
+        self._is_elsewhere = is_elsewhere
+
+    def reach(self) -> bool:
+        """Whether anybody can be asked."""
+        return True
+
+    async def show(self, peer: str, url: str) -> None:
+        """Show a page, here if that can be."""
+        from dragoman.signin.people import open_page
+
+        is_open = not self._is_elsewhere and open_page(url)
+        _say("Your browser should show the page to sign in. If it does not, open:" if is_open else "Open this page:")
+        print(f"\n  {url}\n", file=sys.stderr, flush=True)  # as it is: it has to be copied
+        _say("If the browser is on another machine, the last page will not be found. Paste its address here:")
+
+    async def show_code(self, peer: str, url: str, code: str) -> None:
+        """Show a code."""
+        _say(f"Open {url} in a browser anywhere, and type {code}")
+
+    async def paste(self) -> str:
+        """Read the address of the last page."""
+        from dragoman.cli.terminal import read_line
+
+        try:
+            while (line := await read_line()) is not None:
+                if "code=" in line or "error=" in line:
+                    return line
+                _say("That is not it: expected an address with `code=` in it.")
+        except OSError:  # a file cannot be waited for
+            pass
+        never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        return await never
+
+
+def _say(text: str) -> None:
+    print(shown(text), file=sys.stderr, flush=True)

@@ -1,0 +1,108 @@
+"""What a transport asks for tokens; brings the rest of this package only when there is a token, or one is wanted."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from dragoman.signin.settings import DEFAULT, SignInSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dragoman.signin.keeper import Keeper
+    from dragoman.signin.people import People
+    from dragoman.transports.upstream.challenge import Challenge
+    from dragoman.transports.upstream.config import UpstreamConfig
+
+_FOLDER: Final = "dragoman/tokens"
+
+
+class SignIn:
+    """Has tokens for one server, and gets others when they are refused.
+
+    Args:
+        url: Of the server.
+        settings: How to sign in.
+        people: Who may be asked; None for who sits at this machine.
+    """
+
+    def __init__(self, url: str, settings: SignInSettings = DEFAULT, people: People | None = None) -> None:
+        self.url = url
+        self.settings = settings
+        self.path = find_folder() / f"{_name(url, settings)}.json"
+        self._people = people
+        self._keeper: Keeper | None = None
+        self._users = 0
+
+    @property
+    def keeper(self) -> Keeper:
+        """Who does the work."""
+        if self._keeper is None:
+            from dragoman.signin.keeper import Keeper
+            from dragoman.signin.people import AtDesktop
+
+            self._keeper = Keeper(self.url, self.settings, self.path, self._people or AtDesktop())
+        return self._keeper
+
+    def authorization(self) -> str:
+        """Give what requests are to say in `Authorization`; empty where there is no token."""
+        if self._keeper is None and not os.path.exists(self.path):
+            return ""
+        return self.keeper.authorization
+
+    def takes(self, challenge: Challenge) -> bool:
+        """Whether a token may help against this."""
+        return self.keeper.takes(challenge)
+
+    async def renew(self, challenge: Challenge, config: UpstreamConfig) -> None:
+        """Get another token, for as long as that takes.
+
+        Raises:
+            TransportError: There is none.
+        """
+        await self.keeper.renew(challenge, config)
+
+    def join(self) -> None:
+        """Take note of a connection that may need tokens."""
+        self._users += 1
+
+    async def leave(self) -> None:
+        """Take note that one does not any more: with the last one, nobody is asked for tokens."""
+        self._users -= 1
+        if self._users == 0 and self._keeper is not None:
+            await self._keeper.stop()
+
+
+def sign_in_for(
+    url: str, named: Iterable[str], settings: SignInSettings | None = DEFAULT, people: People | None = None
+) -> SignIn | None:
+    """Give what gets tokens for a server; None where nobody is to sign in.
+
+    Args:
+        url: Of the server.
+        named: The headers that are sent along; with `Authorization`, the user has tokens of their own.
+        settings: How to sign in; None for not at all.
+        people: Who may be asked; None for who sits at this machine.
+    """
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    has_credentials = parts.username is not None or any(name.lower() == "authorization" for name in named)
+    if settings is None or has_credentials or parts.scheme not in ("http", "https"):
+        return None
+    return SignIn(url, settings, people)
+
+
+def find_folder() -> Path:
+    """Give where tokens are kept."""
+    home = os.environ.get("XDG_DATA_HOME", "")
+    folder = Path(home) if os.path.isabs(home) else Path(os.path.expanduser("~")) / ".local" / "share"
+    return folder / _FOLDER
+
+
+def _name(url: str, settings: SignInSettings) -> str:
+    """Name the file of a server; what is secret in its URL does not show."""
+    return hashlib.sha256("\n".join((url, *settings.profile)).encode()).hexdigest()[:32]

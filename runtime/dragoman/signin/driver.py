@@ -1,0 +1,188 @@
+"""Carries out what routines of a sign-in want: requests, and asking a person.
+
+What is fetched for a server on the public network comes from the public network, or a server could have us ask the
+router next to us (2026-07-28/basic/security_best_practices, Server-Side Request Forgery). No answer is long, and none
+takes long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+from dragoman.errors import SignInFailed, TransportError
+from dragoman.signin.discovery import is_loopback
+from dragoman.signin.page import CallbackPage
+from dragoman.signin.people import People
+from dragoman.signin.settings import SignInSettings
+from dragoman.signin.wishes import Fetch, Fetched, Listen, OpenPage, Routine, ShowCode, Sleep, Wish
+from dragoman.transports.upstream.bodies import read_body
+from dragoman.transports.upstream.config import Kind, UpstreamConfig, describe_url, origin_of
+from dragoman.transports.upstream.connection_pool import ConnectionPool
+from dragoman.transports.upstream.connector import Address, dial, resolve
+from dragoman.transports.upstream.heads import host_of
+
+_ANSWER_BYTES: Final = 512 * 1024
+_ANSWER_S: Final = 30.0
+PERSON_S: Final = 600.0
+"""How long a person may take: a page that was closed is not waited for for ever."""
+
+_T = TypeVar("_T")
+
+
+class Driver:
+    """Carries out one routine.
+
+    Args:
+        config: Of the server that it is for.
+        settings: What the user decided.
+        people: Who may be asked.
+    """
+
+    def __init__(self, config: UpstreamConfig, settings: SignInSettings, people: People) -> None:
+        self._config = config
+        self._settings = settings
+        self._people = people
+        self._page: CallbackPage | None = None
+
+    async def run(self, routine: Routine[_T]) -> _T:
+        """Carry a routine out; what it raises comes out of here.
+
+        Raises:
+            TransportError: It has failed, or something that it wants.
+        """
+        told = "Sign-in failed", "It was given up. The log of the proxy says more."
+        try:
+            result = await self._step(routine)
+            told = "You are signed in", f"{self._config.peer} can be used now. You may close this page."
+            return result
+        except TransportError as error:
+            told = told[0], str(error)
+            raise
+        finally:
+            routine.close()
+            if self._page is not None:
+                await self._page.close(*told)
+
+    async def _step(self, routine: Routine[_T]) -> _T:
+        given: Any = None
+        failure: TransportError | None = None
+        while True:
+            try:
+                wish = routine.send(given) if failure is None else routine.throw(failure)
+            except StopIteration as over:
+                result: _T = over.value
+                return result
+            try:
+                given, failure = await self._grant(wish), None
+            except TransportError as error:
+                failure = error
+
+    async def _grant(self, wish: Wish) -> Any:
+        match wish:
+            case Fetch():
+                return await self._fetch(wish)
+            case Listen(before):
+                return await self._listen(before)
+            case OpenPage(url, state):
+                return await self._ask(url, state)
+            case ShowCode(url, code, complete_url):
+                await self._people.show_code(self._config.peer, complete_url or url, code)
+            case Sleep(seconds):
+                await asyncio.sleep(seconds)
+        return None
+
+    async def _fetch(self, wish: Fetch) -> Fetched:
+        ours = self._config
+        config = UpstreamConfig(wish.url, kind=Kind.STREAMABLE_HTTP, ca_file=ours.ca_file, verify=ours.verify)
+        config = replace(config, connect_timeout_s=ours.connect_timeout_s, dial=lambda: self._dial(wish.url))
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                pool = ConnectionPool(config)
+                try:
+                    answer = await pool.send_once(wish.method, wish.url, wish.headers, wish.body)
+                    return Fetched(answer.status, await read_body(answer, _ANSWER_BYTES))
+                finally:
+                    await pool.close()
+        except TimeoutError:
+            raise SignInFailed(describe_url(wish.url), f"it did not answer within {_ANSWER_S:g} s") from None
+        except OSError as error:
+            raise SignInFailed(describe_url(wish.url), f"TLS cannot be set up: {error.strerror or error}") from None
+
+    async def _dial(self, url: str) -> socket.socket:
+        """Connect, but not from a public server to a private address.
+
+        Raises:
+            SignInFailed: It would be one.
+        """
+        return await dial(await self._resolve(url))
+
+    async def _resolve(self, url: str) -> Sequence[Address]:
+        found = await resolve(host_of(url), origin_of(url)[2] or 0)
+        if not all(map(_is_public, found)) and await self._has_public_server():
+            raise SignInFailed(
+                self._config.peer, f"it leads to {describe_url(url)} to sign in, which is in a private network"
+            )
+        return found
+
+    async def _has_public_server(self) -> bool:
+        url = self._config.url
+        if is_loopback(url):
+            return False
+        with contextlib.suppress(OSError):
+            return all(map(_is_public, await resolve(host_of(url), origin_of(url)[2] or 0)))
+        return True
+
+    async def _listen(self, before: str) -> str:
+        if not self._people.reach():
+            raise SignInFailed(
+                self._config.peer,
+                "it wants somebody to sign in, and there is no browser here: run `dragoman login "
+                f"{describe_url(self._config.url)}` in a terminal of this machine, with the same --oauth options, or "
+                "send credentials of another kind with --header",
+            )
+        host, port = self._settings.redirect_host, self._settings.redirect_port
+        parts = urlsplit(before)
+        ports = [port] if port else [*([parts.port] if parts.port and parts.hostname == host else []), 0]
+        page = CallbackPage()
+        for chosen in ports:
+            try:
+                await page.start(host, chosen)
+            except OSError as error:
+                if chosen == ports[-1]:
+                    reason = f"the page to come back to cannot be opened at port {chosen}: {error.strerror}"
+                    raise SignInFailed(self._config.peer, reason) from None
+            else:
+                break
+        self._page = page
+        return page.url
+
+    async def _ask(self, url: str, state: str) -> dict[str, str]:
+        assert self._page is not None
+        try:
+            await self._resolve(url)
+        except ValueError as error:
+            raise SignInFailed(self._config.peer, f"it leads to a URL to sign in that is none: {error}") from None
+        except OSError:
+            pass  # what has no address here may have one where the browser is
+        await self._people.show(self._config.peer, url)
+        came = asyncio.ensure_future(self._page.wait(state))
+        pasted = asyncio.ensure_future(self._people.paste())
+        try:
+            done, _ = await asyncio.wait((came, pasted), timeout=PERSON_S, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                raise SignInFailed(self._config.peer, f"nobody has signed in within {PERSON_S / 60:g} minutes")
+            return came.result() if came in done else dict(parse_qsl(urlsplit(pasted.result().strip()).query))
+        finally:
+            came.cancel()
+            pasted.cancel()
+
+
+def _is_public(address: Address) -> bool:
+    return ipaddress.ip_address(address[1][0].partition("%")[0]).is_global

@@ -1,0 +1,92 @@
+"""The page on this machine that a person comes back to from signing in.
+
+Source: RFC 8252, 7.3: loopback redirects. It listens on loopback only, and only while somebody is signing in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import html
+import socket
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
+
+PATH: Final = "/callback"
+_HEAD_BYTES: Final = 32 * 1024
+_HEAD_S: Final = 10.0
+_HEADERS: Final = (
+    "Content-Type: text/html; charset=utf-8\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
+    "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nConnection: close\r\n"
+)
+_PAGE: Final = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Dragoman</title>'
+    '<body style="font: 1.2em sans-serif; max-width: 36em; margin: 4em auto"><h1>{}</h1><p>{}</p>'
+)
+
+
+class CallbackPage:
+    """Waits for a person. Start it; close it with what they are to read."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self._servers: list[asyncio.Server] = []
+        self._state = ""
+        self._found: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        self._waiting: list[asyncio.StreamWriter] = []
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen.
+
+        Args:
+            host: `localhost` or `127.0.0.1`: how the page is called.
+            port: 0 for any.
+
+        Raises:
+            OSError: The port is taken.
+        """
+        first = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=_HEAD_BYTES)
+        self._servers.append(first)
+        port = first.sockets[0].getsockname()[1]
+        if host == "localhost":  # which some browsers look up in IPv6 alone
+            with contextlib.suppress(OSError):
+                self._servers.append(await asyncio.start_server(self._serve, "::1", port, family=socket.AF_INET6))
+        self.url = f"http://{host}:{port}{PATH}"
+
+    async def wait(self, state: str) -> dict[str, str]:
+        """Wait for the person who brings this state; give all that they bring."""
+        self._state = state
+        return await self._found
+
+    async def close(self, title: str, text: str) -> None:
+        """Stop listening, and tell whoever came back."""
+        for server in self._servers:
+            server.close()
+        for writer in self._waiting:
+            await _answer(writer, "200 OK", title, text)
+        self._found.cancel()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_HEAD_S):
+                head = await reader.readuntil(b"\r\n\r\n")
+            method, target, _ = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+            parts = urlsplit(target)
+            brought = dict(parse_qsl(parts.query, keep_blank_values=True))
+        except (ValueError, TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            writer.close()
+            return
+        is_ours = method == "GET" and parts.path == PATH and self._state and brought.get("state") == self._state
+        if is_ours and not self._found.done():
+            self._waiting.append(writer)
+            self._found.set_result(brought)
+        else:
+            await _answer(writer, "404 Not Found", "Nothing here", "Nobody waits for this answer.")
+
+
+async def _answer(writer: asyncio.StreamWriter, status: str, title: str, text: str) -> None:
+    body = _PAGE.format(html.escape(title), html.escape(text)).encode()
+    with contextlib.suppress(OSError):
+        writer.write(f"HTTP/1.1 {status}\r\n{_HEADERS}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()
+    writer.close()

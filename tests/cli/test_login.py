@@ -1,0 +1,100 @@
+"""`dragoman login`, `tokens` and `logout`, and options that do not go together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.cli import main, make_parser
+from dragoman.cli.oauth import read_sign_in
+from dragoman.signin.settings import DEFAULT, OPTIONS
+from tests.signin.house import house
+from tests.support import waiting
+
+FOLLOW = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1]).read()"
+
+
+def settings(*options: str) -> Any:
+    return read_sign_in(make_parser("proxy").parse_args([*options, "--url", "https://s.example/mcp"]))
+
+
+def test_a_person_signs_in_sees_what_there_is_and_forgets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "follow.py").write_text(FOLLOW)
+    environment = {
+        **os.environ,
+        "XDG_DATA_HOME": str(tmp_path),
+        "BROWSER": f"{sys.executable} {tmp_path / 'follow.py'}",
+    }
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+    async def sign_in() -> tuple[str, str, str]:
+        async with house(tmp_path) as home:
+            child = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "dragoman", "login", home.url, "--oauth-scope", "a b"),
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+            out, err = await child.communicate()
+            return home.url, out.decode(), err.decode()
+
+    url, out, err = waiting.run(sign_in())
+    assert out == f"Signed in to {url} at {url.removesuffix('/mcp')}, for a b.\n"
+    assert "secret" not in out + err.replace("code_challenge", "")
+    assert main(["tokens", "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert {"url": url, "scope": "a b", "refreshes": True}.items() <= entry.items()
+    assert main(["tokens"]) == 0
+    said = capsys.readouterr().out
+    assert url in said
+    assert "secret" not in said
+    assert main(["logout", url]) == 0
+    assert main(["logout", url]) == 1
+    assert "there are no tokens" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--oauth-grant", "client_credentials"],
+        ["--oauth-grant", "identity_assertion", "--oauth-client-id", "x"],
+        ["--oauth-client-secret-file", __file__],
+        ["--oauth-token-endpoint", "https://a.example/t"],
+        ["--oauth-token-endpoint", "http://a.example/t"],
+        ["--oauth-redirect-port", "65536"],
+        ["--oauth-authorize-param", "x"],
+        ["--oauth-client-secret-file", "/no/such/file"],
+    ],
+)
+def test_options_that_do_not_go_together_are_named(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        settings(*options)
+    assert "--oauth" in capsys.readouterr().err
+
+
+def test_options_become_settings() -> None:
+    assert settings() == DEFAULT
+    assert settings("--no-sign-in") is None
+    given = settings("--oauth-authorize-param", "a=b=c", "--oauth-redirect-port", "99", "--no-oauth-resource")
+    assert (given.authorize_params, given.redirect_port, given.names_resource) == ((("a", "b=c"),), 99, False)
+
+
+def test_every_setting_can_be_written() -> None:
+    fields = {option.field for option in OPTIONS} | {"names_resource"}
+    assert fields == set(DEFAULT.__dataclass_fields__)
+
+
+def test_options_mean_nothing_without_a_url(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["proxy", "--oauth-client-id", "x", "--", "true"])
+    assert "--url" in capsys.readouterr().err

@@ -1,0 +1,228 @@
+"""A client before the proxy, and a server behind it that wants tokens."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from tests.signin.house import house
+from tests.support.waiting import pass_time, until
+from tests.transports.upstream.stage import Reply, Request, on_loop
+
+
+@on_loop
+async def test_a_client_that_knows_nothing_of_it_is_signed_in(folder: Path) -> None:
+    async with house(folder) as home, home.client() as peer:
+        assert (await peer.ask("tools/list"))["result"] == {"sent": "Bearer token-secret-1"}
+        await until(lambda: home.person.read)
+    assert [path for path, _ in home.asked] == ["/register", "/authorize", "/token"]
+    assert "You are signed in" in home.person.read[0]
+    assert "is not used" not in home.person.read[0]
+
+
+@on_loop
+async def test_a_token_is_used_from_the_first_request_of_the_next_start(folder: Path) -> None:
+    async with house(folder) as home:
+        for _ in range(2):
+            async with home.client() as peer:
+                await peer.ask("tools/list")
+        assert len(home.person.pages) == 1
+        (opening,) = [index for index, one in enumerate(home.seen) if one[0] == "initialize"][2:]
+        assert home.seen[opening][1] == "Bearer token-secret-1"
+    (kept,) = (folder / "dragoman" / "tokens").glob("*.json")
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+@on_loop
+async def test_a_sign_in_may_be_wanted_in_the_middle_and_others_go_on_meanwhile(folder: Path) -> None:
+    async with house(folder) as home:
+        home.wants = lambda request: "" if request.rpc == "tools/call" else None
+        home.person.says_yes.clear()
+        async with home.client() as peer:
+            call = peer.start("tools/call")
+            await until(lambda: home.person.pages)
+            assert (await peer.ask("tools/list"))["result"] == {"sent": ""}
+            home.person.says_yes.set()
+            assert (await peer.answer(call))["result"] == {"sent": "Bearer token-secret-1"}
+
+
+@on_loop
+async def test_a_person_takes_longer_than_a_server_may(folder: Path) -> None:
+    async with house(folder) as home:
+        home.person.says_yes.clear()
+        async with home.client(opened=False) as peer:
+            asked = peer.start(
+                "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "c", "version": "0"}
+            )
+            await until(lambda: home.person.pages)
+            asyncio.get_running_loop().skip(90)  # type: ignore[attr-defined]
+            await pass_time(0.1)
+            home.person.says_yes.set()
+            assert "result" in await peer.answer(asked)
+        assert len(home.person.pages) == 1
+
+
+@on_loop
+async def test_many_requests_open_one_page(folder: Path) -> None:
+    async with house(folder) as home:
+        home.wants = lambda request: None if request.rpc in ("initialize", "notifications/initialized") else ""
+        home.person.says_yes.clear()
+        async with home.client() as peer:
+            calls = [peer.start("tools/call") for _ in range(20)]
+            await until(lambda: home.person.pages)
+            home.person.says_yes.set()
+            for call in calls:
+                assert "result" in await peer.answer(call)
+        assert len(home.person.pages) == 1
+
+
+@on_loop
+async def test_more_scopes_are_asked_for_beside_those_that_there_are(folder: Path) -> None:
+    async with house(folder) as home:
+        home.wants = lambda request: "write" if request.rpc == "tools/call" else "read"
+        async with home.client() as peer:
+            assert "result" in await peer.ask("tools/list")
+            home.good["token-secret-2"] = "write read"
+            assert (await peer.ask("tools/call"))["result"] == {"sent": "Bearer token-secret-2"}
+            scopes = [said["scope"] for path, said in home.asked if path == "/authorize"]
+            assert scopes == ["read", "read write"]
+
+
+@on_loop
+async def test_scopes_that_were_asked_for_are_not_asked_for_again(folder: Path) -> None:
+    async with house(folder) as home:
+        home.wants = lambda request: None if request.rpc in ("initialize", "notifications/initialized") else "admin"
+        home.token = {"access_token": "weak"}
+        home.good["weak"] = "none"
+        async with home.client() as peer:
+            assert (await peer.ask("tools/list"))["error"]["data"] == {"httpStatus": 403}
+            assert "error" in await peer.ask("tools/list")
+        assert len(home.person.pages) == 1
+
+
+@on_loop
+async def test_a_server_that_always_says_no_opens_one_page(folder: Path) -> None:
+    async with house(folder) as home:
+        home.wants = lambda request: None if request.rpc in ("initialize", "notifications/initialized") else ""
+        home.token = {"access_token": "never-good-secret"}
+        home.pages["/token"] = lambda request, reply: reply.json({"access_token": "bad", "token_type": "Bearer"})
+        async with home.client() as peer:
+            for _ in range(3):
+                error = (await peer.ask("tools/list"))["error"]
+                assert "refuses the token that its authorization server gave" in error["message"]
+        assert len(home.person.pages) == 1
+
+
+@on_loop
+async def test_a_token_that_has_ended_is_refreshed_and_nobody_is_asked(folder: Path) -> None:
+    async with house(folder) as home, home.client() as peer:
+        await peer.ask("tools/list")
+        home.good.clear()
+        assert (await peer.ask("tools/list"))["result"] == {"sent": "Bearer token-secret-2"}
+        assert len(home.person.pages) == 1
+        assert home.asked[-1][1]["refresh_token"] == "refresh-secret-1"
+
+
+@on_loop
+async def test_a_refresh_that_fails_for_now_loses_nothing(folder: Path) -> None:
+    async def busy(request: Request, reply: Reply) -> None:
+        await reply.status("503 Service Unavailable")
+
+    async with house(folder) as home, home.client() as peer:
+        await peer.ask("tools/list")
+        home.good.clear()
+        home.pages["/token"] = busy
+        assert "gives no token (status 503)" in (await peer.ask("tools/list"))["error"]["message"]
+        del home.pages["/token"]
+        assert "result" in await peer.ask("tools/list")
+        assert len(home.person.pages) == 1
+
+
+@on_loop
+async def test_a_refresh_token_that_is_over_leads_to_another_sign_in(folder: Path) -> None:
+    async def over(request: Request, reply: Reply) -> None:
+        if b"refresh_token" in request.body:
+            await reply.json({"error": "invalid_grant"}, status="400 Bad Request")
+        else:
+            home.good["fresh"] = ""
+            await reply.json({"access_token": "fresh", "token_type": "bearer"})
+
+    async with house(folder) as home, home.client() as peer:
+        await peer.ask("tools/list")
+        home.good.clear()
+        home.pages["/token"] = over
+        assert (await peer.ask("tools/list"))["result"] == {"sent": "Bearer fresh"}
+        assert len(home.person.pages) == 2
+
+
+@on_loop
+async def test_where_nobody_can_be_asked_the_error_says_what_to_do(folder: Path) -> None:
+    async with house(folder) as home:
+        home.person.is_there = False
+        home.wants = lambda request: "" if request.rpc == "tools/call" else None
+        async with home.client() as peer:
+            assert "run `dragoman login" in (await peer.ask("tools/call"))["error"]["message"]
+        assert home.asked == []
+
+
+@on_loop
+async def test_several_proxies_open_one_page_and_all_go_on(folder: Path) -> None:
+    async with house(folder) as home:
+        home.person.says_yes.clear()
+
+        async def start() -> None:
+            async with home.client() as peer:
+                assert (await peer.ask("tools/list"))["result"] == {"sent": "Bearer token-secret-1"}
+
+        tasks = [asyncio.ensure_future(start()) for _ in range(5)]
+        await until(lambda: home.person.pages)
+        await pass_time(0.3)
+        home.person.says_yes.set()
+        await asyncio.gather(*tasks)
+        assert len(home.person.pages) == 1
+
+
+@on_loop
+async def test_what_one_proxy_has_refreshed_another_uses(folder: Path) -> None:
+    async with house(folder) as home, home.client() as one, home.client() as other:
+        await one.ask("tools/list")
+        home.good.clear()
+        answers = await asyncio.gather(one.ask("tools/list"), other.ask("tools/list"))
+        assert {answer["result"]["sent"] for answer in answers} == {"Bearer token-secret-2"}
+        assert home.count("/token") == 2
+
+
+@on_loop
+async def test_when_a_person_says_no_those_who_waited_do_not_ask_again(folder: Path) -> None:
+    async def deny(request: Request, reply: Reply) -> None:
+        from urllib.parse import parse_qsl, urlsplit
+
+        said = dict(parse_qsl(urlsplit(request.path).query))
+        await reply.status("302 Found", f"Location: {said['redirect_uri']}?error=access_denied&state={said['state']}")
+
+    async with house(folder) as home:
+        home.pages["/authorize"] = deny
+        home.person.says_yes.clear()
+
+        async def start() -> str:
+            async with home.client(opened=False) as peer:
+                return str((await peer.initialize())["error"]["message"])
+
+        tasks = [asyncio.ensure_future(start()) for _ in range(3)]
+        await until(lambda: home.person.pages)
+        await pass_time(0.3)
+        home.person.says_yes.set()
+        assert all("the sign-in was refused (access_denied)" in said for said in await asyncio.gather(*tasks))
+        assert len(home.person.pages) == 1
+        assert "Sign-in failed" in home.person.read[0]
+
+
+@on_loop
+async def test_headers_of_the_user_are_not_replaced(folder: Path) -> None:
+    from dragoman.signin.authority import sign_in_for
+
+    assert sign_in_for("https://s.example/mcp", ["authorization"]) is None
+    assert sign_in_for("https://u:p@s.example/mcp", []) is None
+    assert sign_in_for("wss://s.example/mcp", []) is None
+    assert sign_in_for("https://s.example/mcp", [], None) is None
+    assert sign_in_for("https://s.example/mcp", ["X-Key"]) is not None

@@ -1,0 +1,99 @@
+"""Files with tokens: what is written is read again, by this version and by others."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from dragoman.signin import store
+from dragoman.signin.discovery import AuthorizationServer
+from dragoman.signin.registration import OAuthClient
+from dragoman.signin.routine import SignedIn
+from dragoman.signin.store import TokenFile
+from dragoman.signin.tokens import Tokens
+from tests.support import waiting
+
+URL = "https://mcp.example/mcp"
+
+
+def signed_in(issuer: str = "https://a.example", access: str = "t") -> SignedIn:
+    server = AuthorizationServer(issuer, "https://a/x", "https://a/y", scopes=("a", "b"))
+    return SignedIn(server, OAuthClient("c", "s", is_registered=True), Tokens(access, "r", 1.5, "a b", ("a",)))
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "f.json")
+    file.write(store.add({}, URL, signed_in()))
+    assert store.find_current(file.read()) == signed_in()
+    assert file.path.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["f.json"]
+
+
+def test_each_authorization_server_has_its_own_part() -> None:
+    written = store.add(store.add({}, URL, signed_in("https://a")), URL, signed_in("https://b", "t2"))
+    assert store.find_current(written) == signed_in("https://b", "t2")
+    assert list(store.find_clients(written)) == ["https://a", "https://b"]
+    assert store.find_current(store.drop(written, "tokens")) is None
+    assert list(store.find_clients(store.drop(written, "tokens", "client"))) == ["https://a"]
+
+
+def test_what_a_later_version_writes_stays_and_does_no_harm() -> None:
+    written = store.add({"later": 1}, URL, signed_in())
+    written["issuers"]["https://a.example"]["tokens"]["later"] = 2
+    written["issuers"]["https://a.example"]["later"] = 3
+    assert store.find_current(written) == signed_in()
+    again = store.add(written, URL, signed_in())
+    assert (again["later"], again["issuers"]["https://a.example"]["later"]) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"issuers": []}', '{"issuer": "a", "issuers": {"a": 1}}', '{"issuer": 1, "issuers": {}}']
+)
+def test_a_file_that_says_something_else_says_nothing(tmp_path: Path, text: str) -> None:
+    file = TokenFile(tmp_path / "f.json")
+    file.path.write_text(text)
+    assert store.find_current(file.read()) is None
+    assert store.find_clients(file.read()) == {}
+
+
+def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = TokenFile(tmp_path / "f.json")
+    file.write(store.add({}, URL, signed_in()))
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="full"):
+        file.write(store.add({}, URL, signed_in(access="new")))
+    assert store.find_current(json.loads(file.path.read_text())) == signed_in()
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_one_at_a_time_has_the_turn(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    async def take(name: str) -> None:
+        async with TokenFile(tmp_path / "f.json").turn():
+            order.append(f"{name} in")
+            await asyncio.sleep(0)
+            order.append(f"{name} out")
+
+    async def main() -> None:
+        await asyncio.gather(take("a"), take("b"), take("c"))
+
+    waiting.run(main())
+    assert [one.split()[1] for one in order] == ["in", "out"] * 3
+
+
+def test_a_failure_counts_for_those_who_waited_for_it() -> None:
+    written = store.add_failure({}, URL, "no")
+    at = written["failed"]["at"]
+    assert store.find_failure(written, at - 1) == "no"
+    assert store.find_failure(written, at + 1) == ""
+    assert store.find_failure(store.add(written, URL, signed_in()), 0) == ""
