@@ -134,7 +134,9 @@ def is_model(name: str, schema: Normalised) -> bool:
 def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, beside: Beside) -> str:
     document: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$defs": {name: _dialect(_arranged(name, node, beside.words)) for name, node in schema.definitions.items()},
+        "$defs": {
+            name: _described(name, node, schema, schemas, beside.words) for name, node in schema.definitions.items()
+        },
     }
     for name in _unfit(schema):
         raise NotAName(schema.revision, schema.pointer(name), name)
@@ -158,6 +160,8 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, besi
         snake_case_field=True,
         aliases=_aliases(schema),
         use_type_alias=True,
+        use_schema_description=True,
+        use_field_description=True,
         skip_root_model=True,
         use_standard_collections=True,
         use_union_operator=True,
@@ -170,6 +174,17 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, besi
     text = re.sub(r"^\w+\.model_rebuild\(\)\n?", "", text, flags=re.MULTILINE)
     text = _with_neighbours(_with_exact_names(write_constants(text), schema), schema, beside)
     return f'{text}\n\n\ndescribe(__name__, "{schema.revision}", WORDS)\n'
+
+
+def _described(name: str, node: Schema, schema: Normalised, schemas: Sequence[Normalised], words: Words) -> Schema:
+    """A definition as the generator takes it: what it and its fields mean, and these in the order of a reader."""
+    history = definition_history(name, schemas, schema.revision)
+    described = _dialect(_arranged(name, node, words))
+    described["description"] = _docstring(name, schema, history, words.definition(name, schema))
+    for member, child in described.get("properties", {}).items():
+        if said := words.field(name, member, schema.revision):
+            described["properties"][member] = {**child, "description": said}
+    return described
 
 
 def _arranged(name: str, node: Schema, words: Words) -> Schema:
@@ -303,16 +318,9 @@ def _template_data(
     hidden = _hidden(schema)
     for name, node in schema.definitions.items():
         members, own = node.get("properties", {}), _hide(name) if name in hidden else name
-        said = beside.words.definition(name, schema)
-        facts[own]["docstring"] = _docstring(name, schema, definition_history(name, schemas, schema.revision), said)
         facts[own]["null_fields"] = [
             member for member, child in members.items() if member not in node["required"] and schema.admits_null(child)
         ]
-        facts[own]["words"] = {
-            member: _escaped(words)
-            for member in members
-            if (words := beside.words.field(name, member, schema.revision))
-        }
         facts[own]["closed"] = node.get("additionalProperties") is False
         facts[own]["is_json_schema"] = is_json_schema(name, schema)
         facts[own]["fills"] = beside.fills.get(schema.revision, {}).get(name, {})
@@ -324,11 +332,6 @@ def _template_data(
     return facts
 
 
-def _escaped(text: str) -> str:
-    """A sentence as it stands between three quotes."""
-    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-
-
 def _docstring(name: str, schema: Normalised, history: History, said: str | None) -> str:
     """The text between the quotes; names and pointers have nothing in them that needs escaping."""
     changed = f"; changed in {', '.join(history.changed)}" if history.changed else ""
@@ -336,7 +339,7 @@ def _docstring(name: str, schema: Normalised, history: History, said: str | None
     # Before, the specification had no page on the schema: the best address is its front page.
     paged = schema.revision >= FIRST_WITH_SCHEMA_PAGE
     page = f"/schema#{origin.split('/')[2].lower()}" if paged else ""
-    first = f"{_escaped(said)}\n\n" if said else ""
+    first = f"{said}\n\n" if said else ""
     return (
         f"{first}`{name}` of MCP {schema.revision}. Since {history.since}{changed}.\n\n"
         f"Source: `schema/{schema.revision}/schema.json#{origin}`,\n"
