@@ -46,6 +46,14 @@ def test_exported_schema_is_a_schema_and_has_no_defaults_of_null(revision: str) 
         assert [node for node in _nodes(exported) if node.get("default", ...) is None] == []
 
 
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_exported_schema_has_no_keyword_that_nobody_knows(revision: str) -> None:
+    """pydantic writes the limits of a number that is a type of ours as `ge`, which no validator reads."""
+    known = {*Draft202012Validator.VALIDATORS, "$defs", "default", "description", "discriminator", "title"}
+    found = {key for name in canonical(revision)["$defs"] for key in _keywords(_exported(revision, name))}
+    assert found - known == set()
+
+
 def test_whole_numbers_and_limits_are_keywords() -> None:
     assert v2026_07_28.CacheableResult.model_json_schema()["properties"]["ttlMs"]["type"] == "integer"
     priority = v2025_11_25.Annotations.model_json_schema()["properties"]["priority"]
@@ -59,6 +67,16 @@ def test_schema_says_what_things_mean() -> None:
         "type": "string",
         "description": "The name of the tool, for `tools/call`.",
     }
+
+
+def _keywords(node: Any) -> Iterator[str]:
+    """The keywords of a schema and of the schemas in it; a boolean is one without any."""
+    if isinstance(node, dict):
+        yield from node
+        inside = [*node.get("properties", {}).values(), *node.get("$defs", {}).values()]
+        inside += [schema for keyword in ("anyOf", "oneOf", "allOf") for schema in node.get(keyword, ())]
+        for schema in (*inside, node.get("items"), node.get("additionalProperties")):
+            yield from _keywords(schema)
 
 
 def _nodes(value: Any) -> Iterator[dict[str, Any]]:
