@@ -18,7 +18,7 @@ CODE = re.compile(r"`[^`\n]*`")
 PROMPT = "$ "
 REAL_PEERS = ("old/bin/", "current/bin/")
 # What is said only where the machine is slow.
-WAITED = re.compile(r"^dragoman: the server has not answered for 5 s;.*\n", re.MULTILINE)
+WAITED = re.compile(r"^WARNING dragoman.waiting: .*\n", re.MULTILINE)
 IN_BACKGROUND = " &\n"
 COLUMNS = 120
 # These are written by programs.

@@ -118,6 +118,7 @@ def _try_all(configuration: Configuration, timeout_s: float) -> dict[str, dict[s
     set_up_logging("error")
     for name in ("proxy", "translate"):  # how sessions fail: we say so ourselves, once; and nobody uses what is lost
         logging.getLogger(f"dragoman.{name}").setLevel("CRITICAL")
+    logging.getLogger("dragoman.waiting").setLevel("WARNING")
     raise_on_interrupt()
 
     async def try_all() -> dict[str, dict[str, Any]]:
@@ -132,13 +133,12 @@ async def _try(server: ServerConfig, timeout_s: float) -> dict[str, Any]:
     import asyncio
 
     from dragoman.client.connect import connect
-    from dragoman.config.opening import opener_of
 
     try:
         async with (
             asyncio.timeout(4 * timeout_s),
             connect(
-                opener_of(server),
+                server,
                 timeout_s=timeout_s,
                 init_timeout_s=timeout_s,
                 know=lambda _: know_target(server.target),

@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from dragoman.client.client import Client
     from dragoman.transports.base import Transport
 
-_PATIENCE_S: Final = 5.0
-"""After how long a person is told that a server is waited for."""
-
 EXIT_ERROR: Final = 1
 """The server answered with an error, or the tool with a result that says so."""
 
@@ -156,30 +153,25 @@ def exit_code_of(error: Error) -> int:
 async def _serve(
     args: argparse.Namespace, work: Callable[[Client, OwnerOf], Awaitable[int]], words: ServerWords
 ) -> int:
-    import asyncio
-
     from dragoman.cli.terminal import Questions
     from dragoman.client.connect import connect
 
     revision = dragoman_spec.LATEST if args.revision == "any" else args.revision
     can_ask = "elicitation" in dragoman_spec.facts(revision).asked.values()
-    ask = Questions(revision, os.isatty(0)).answer if can_ask else None
-    options: dict[str, Any] = {"timeout_s": args.timeout, "init_timeout_s": args.timeout, "elicitation": ask}
-    target = args.configuration or opener_of_server(args)
-    connection = connect(target, args.revision, know=functools.partial(know_server, args), **options)
+    connection = connect(
+        args.configuration or opener_of_server(args),
+        args.revision,
+        know=functools.partial(know_server, args),
+        timeout_s=args.timeout,
+        init_timeout_s=args.timeout,
+        elicitation=Questions(revision, os.isatty(0)).answer if can_ask else None,
+    )
     async with contextlib.AsyncExitStack() as stack:
-        waiting = asyncio.get_running_loop().call_later(_PATIENCE_S, _say_waiting, args.timeout)
         try:
             client = await stack.enter_async_context(connection)
         finally:
-            waiting.cancel()
             words.is_opening = False
         return await work(client, connection.owner_of)
-
-
-def _say_waiting(timeout_s: float) -> None:
-    so_far = f"the server has not answered for {_PATIENCE_S:g} s; it may still be starting"
-    print(f"dragoman: {so_far} (waiting for up to {timeout_s:g} s; --timeout changes that)", file=sys.stderr)
 
 
 def opener_of_server(args: argparse.Namespace) -> Callable[[], Transport]:

@@ -205,7 +205,8 @@ def connect(
     config = _configure(spoken, pinned, init_timeout_s, reconnects)
     if not isinstance(target, Configuration):
         opener = open_target(target, headers or {})
-        proxy = Proxy(replace(config, known=know(None)), client.session.transport, opener)
+        config = replace(config, known=know(None), server_name=target.name if isinstance(target, ServerConfig) else "")
+        proxy = Proxy(config, client.session.transport, opener)
         return Connection(client, proxy, pinned, init_timeout_s)
     from dragoman.router.router import Router, before_router
 

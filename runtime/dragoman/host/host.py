@@ -66,6 +66,7 @@ class Host:
         self.switch = switch
         self._connect = connect
         self._settings = settings
+        self.server_name = settings.server_name
         self._ports: dict[Reached, Port] = {}
         self._timers = Timers()
         self._chains: Chains | None = None
@@ -375,7 +376,6 @@ class Host:
         self._close(upstream)
         try:
             port = self._ports[upstream] = Port(self, upstream, self._connect())
-            upstream.takes_headers = getattr(port.transport, "takes_headers", False)
             port.transport.start(port)
             self.note_started(port)
         except TransportClosed as error:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.transports.base import Transport
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from dragoman.host.host import Host
 
 logger = logging.getLogger("dragoman.proxy")
+
+waiting = logging.getLogger("dragoman.waiting")
+
+PATIENCE_S: Final = 5.0
+"""After how many seconds the log says that a server is waited for."""
 
 BROKEN_GRACE_S: Final = 1.0
 """How long a server that closed its input may still answer before it counts as gone."""
@@ -78,6 +84,9 @@ class Port:
         self.backlog_bytes = 0
         self.stalled_at: float | None = None
         self.closing: asyncio.Task[None] | None = None
+        if isinstance(edge, UpstreamEdge):
+            edge.takes_headers = getattr(transport, "takes_headers", False)
+            asyncio.get_running_loop().call_later(PATIENCE_S, self._mention_silence)
 
     @property
     def name(self) -> str:
@@ -89,6 +98,14 @@ class Port:
         if self.alive:
             self.alive = False
             del self.host, self.edge, self.transport
+
+    def _mention_silence(self) -> None:
+        if self.alive and self.edge.state is UpstreamState.OPENING:
+            waiting.warning(
+                "%s has not answered for %g s; it may still be starting, and is waited for",
+                self.host.server_name or "the server",
+                PATIENCE_S,
+            )
 
     # What the transport tells
 

@@ -94,7 +94,6 @@ class SharedHost(Host):
         """
         upstream = self.switch.upstream
         port = self._ports[upstream] = Port(self, upstream, self._connect(), LABEL.get())
-        upstream.takes_headers = getattr(port.transport, "takes_headers", False)
         port.transport.start(port)
         self.put_up()
 
