@@ -3,8 +3,9 @@
     python -m venv current && current/bin/pip install mcp==2.3.0
     current/bin/python examples/current_client.py old/bin/python examples/old_server.py
 
-It first asks `server/discover`, which came with 2026-07-28, and falls back to `initialize` where that is answered with
-an error. Servers on SDK 1.6.0 do not answer it, and end at the next request. The proxy answers in their place:
+It first asks `server/discover`, which came with 2026-07-28, and falls back to `initialize` after an error or ten silent
+seconds. Servers on SDK 1.6.0 do not answer it, and end at the request that follows. The proxy starts such a server once
+more, without that question, and does not ask it again for a day:
 
     current/bin/python examples/current_client.py dragoman proxy -- old/bin/python examples/old_server.py
 """

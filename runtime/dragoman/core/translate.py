@@ -250,7 +250,7 @@ class Adaptor:
 
     def _note_swallowed(self, kind: str, method: str | None) -> None:
         self.counters.swallowed += 1
-        logger.info("%s %s swallowed: revision %s has no such frame", method, kind, self._where(method)["target"])
+        logger.info("%s %s left out: revision %s has no such frame", method, kind, self._where(method)["target"])
 
     def _encode(self, frame: Frame, body: Any, translated: Any) -> Frame:
         """Give the frame that is sent on; what it says now may have another method."""
