@@ -597,3 +597,18 @@ def test_an_initialize_before_the_answer_to_the_first_is_refused() -> None:
             answers(C),
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("silent_s", "said"),
+    [(6.0, ["slow has not answered for 5 s; it may still be starting, and is waited for"]), (4.0, [])],
+)
+def test_the_log_says_once_that_a_silent_server_is_waited_for(
+    caplog: pytest.LogCaptureFixture, silent_s: float, said: list[str]
+) -> None:
+    asked = [client(initialize(C)), expect_to_server(lambda frame: frame["method"] == "initialize")]
+    hold(
+        [*asked, time_passes(silent_s), server(initialized(C)), answers(C), time_passes(6.0)],
+        server_name="slow",
+    )
+    assert [one.getMessage() for one in caplog.records if one.name == "dragoman.waiting"] == said
