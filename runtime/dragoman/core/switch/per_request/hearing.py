@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dragoman.core.bridge.listening import AnswerClient, CloseListen, Command, ListenStream, OpenListen, TellClient
 from dragoman.core.calls import Call
@@ -18,9 +18,7 @@ from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, error_frame, notification_frame, result_frame
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
-
-if TYPE_CHECKING:
-    from dragoman.core.switch.per_request.switch import PerRequest
+from dragoman.core.switch.per_request.hop import Hop
 
 logger = logging.getLogger("dragoman.session")
 
@@ -29,12 +27,12 @@ class ClientNotices:
     """The streams of notifications of one client.
 
     Args:
-        switch: Who made it.
+        hop: The way between client and server.
         capabilities: Of the server, as it discovered itself.
     """
 
-    def __init__(self, switch: PerRequest, capabilities: dict[str, Any]) -> None:
-        self._switch = switch
+    def __init__(self, hop: Hop, capabilities: dict[str, Any]) -> None:
+        self._hop = hop
         self._listener = ListenStream(capabilities)
         self._streams: dict[int, _Stream] = {}
         self._calls: dict[bytes, Call] = {}
@@ -54,7 +52,7 @@ class ClientNotices:
         uri = params.get("uri")
         if not isinstance(uri, str):
             answer = error_frame(call.key, INVALID_PARAMS, "expected uri to be a string", {"pointer": "/params/uri"})
-            self._switch.front.take_answer(call, answer, own=True)
+            self._hop.front.take_answer(call, answer, own=True)
             return
         self._calls[call.key] = call
         subscribes = call.method == "resources/subscribe"
@@ -63,16 +61,16 @@ class ClientNotices:
 
     def take_notice(self, number: int, frame: Frame) -> None:
         """Take a notification of a stream."""
-        self._switch.tools.hear(frame.method)
+        self._hop.tools.hear(frame.method)
         params = frame.body.get("params")
         if frame.method == ACKNOWLEDGED:
             granted = params.get("notifications") if isinstance(params, dict) else None
-            self._carry_out(self._listener.acknowledge(number, granted, self._switch.now_s()))
+            self._carry_out(self._listener.acknowledge(number, granted, self._hop.now_s()))
         elif frame.method == CANCELLED:
             self.take_end(number, None, is_withdrawn=True)
         else:
             assert frame.method is not None
-            self._carry_out(self._listener.hear(number, frame.method, params, self._switch.now_s()))
+            self._carry_out(self._listener.hear(number, frame.method, params, self._hop.now_s()))
 
     def take_end(self, number: int, error: dict[str, Any] | None, *, is_withdrawn: bool = False) -> None:
         """Take note that a stream has ended."""
@@ -81,13 +79,13 @@ class ClientNotices:
             return
         if is_withdrawn:
             stream.close()
-        self._carry_out(self._listener.end(number, self._switch.now_s(), error))
+        self._carry_out(self._listener.end(number, self._hop.now_s(), error))
 
     def _carry_out(self, commands: list[Command]) -> None:
         for command in commands:
             match command:
                 case OpenListen(number, wanted, after_s):
-                    stream = self._streams[number] = _Stream(self, self._switch, number, wanted)
+                    stream = self._streams[number] = _Stream(self, self._hop, number, wanted)
                     stream.open(after_s)
                 case CloseListen(number):
                     if number in self._streams:
@@ -99,13 +97,13 @@ class ClientNotices:
                     answer = result_frame(key, {})
                     if refusal is not None:
                         answer = error_frame(key, refusal.code, refusal.message, refusal.data or None)
-                    self._switch.front.take_answer(call, answer, own=True)
+                    self._hop.front.take_answer(call, answer, own=True)
                 case TellClient(method, params):
                     frame = notification_frame(method, params or {})
                     if params is None:
                         body = {"jsonrpc": "2.0", "method": method}
                         frame = frame._replace(raw=encode_line(body), body=body)
-                    self._switch.front.take_server(frame)
+                    self._hop.front.take_server(frame)
 
 
 class _Stream:
@@ -113,9 +111,9 @@ class _Stream:
 
     hears_logs = False
 
-    def __init__(self, hearing: ClientNotices, switch: PerRequest, number: int, wanted: dict[str, Any]) -> None:
+    def __init__(self, hearing: ClientNotices, hop: Hop, number: int, wanted: dict[str, Any]) -> None:
         self._hearing = hearing
-        self._switch = switch
+        self._hop = hop
         self._number = number
         self._wanted = wanted
         self._lent: Lent | None = None
@@ -124,22 +122,22 @@ class _Stream:
     @property
     def owner(self) -> Hashable:
         """Whose it is."""
-        return self._switch
+        return self._hop
 
     def open(self, after_s: float) -> None:
         """Send the request, after so many seconds."""
         if after_s:
-            self._alarm = Alarm(self._switch.front, self._send)
-            self._switch.outbox.add(Wake(self._alarm, after_s))
+            self._alarm = Alarm(self._hop.front, self._send)
+            self._hop.outbox.add(Wake(self._alarm, after_s))
         else:
             self._send()
 
     def close(self) -> None:
         """Cancel it."""
         if self._alarm is not None:
-            self._switch.outbox.add(Wake(self._alarm, None))
+            self._hop.outbox.add(Wake(self._alarm, None))
         if self._lent is not None:
-            self._switch.edge.withdraw(self._lent)
+            self._hop.edge.withdraw(self._lent)
 
     def take_answer(self, frame: Frame) -> None:
         """The server has ended the stream, or refused it."""
@@ -158,4 +156,4 @@ class _Stream:
 
     def _send(self) -> None:
         self._alarm = None
-        self._lent = self._switch.send(self, LISTEN, {"notifications": self._wanted})
+        self._lent = self._hop.send(self, LISTEN, {"notifications": self._wanted})

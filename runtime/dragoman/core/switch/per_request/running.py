@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from dragoman.core.bridge import errors
 from dragoman.core.bridge.inputs import run_rounds
@@ -22,11 +22,9 @@ from dragoman.core.envelope import Frame, notification_frame, request_frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CALL_TOOL, ELICITED, PROGRESS, ROOTS
 from dragoman.core.routines import Ask, Pause, Pose, Routine, Tell, Wait
+from dragoman.core.switch.per_request.hop import Hop
 from dragoman.core.switch.tool_headers import PageAsker
 from dragoman.errors import ProtocolError
-
-if TYPE_CHECKING:
-    from dragoman.core.switch.per_request.switch import PerRequest
 
 logger = logging.getLogger("dragoman.session")
 
@@ -48,7 +46,7 @@ class RunningCall:
     """One call.
 
     Args:
-        switch: Who made it.
+        hop: To whom it goes, and who is asked.
         answers: How it is answered.
         call: The client's request.
         takes_tasks: Whether a task may answer what the server is asked.
@@ -56,19 +54,19 @@ class RunningCall:
     """
 
     __slots__ = (
-        "_alarm", "_answers", "_call", "_has_refreshed", "_is_over", "_lent", "_method", "_params", "_posed",
-        "_progress", "_routine", "_switch", "_takes_tasks", "hears_logs",
+        "_alarm", "_answers", "_call", "_has_refreshed", "_hop", "_is_over", "_lent", "_method", "_params", "_posed",
+        "_progress", "_routine", "_takes_tasks", "hears_logs",
     )  # fmt: skip
 
     def __init__(
         self,
-        switch: PerRequest,
+        hop: Hop,
         answers: Responder,
         call: Call,
         takes_tasks: bool = False,
         routine: Routine | None = None,
     ) -> None:
-        self._switch = switch
+        self._hop = hop
         self._answers = answers
         self._call = call
         self._takes_tasks = takes_tasks
@@ -82,24 +80,25 @@ class RunningCall:
         self._progress: float | None = None
         self._is_over = False
         self._has_refreshed = False
+        hop.under_way[call.key] = self.cancel
 
     @property
     def owner(self) -> Hashable:
         """Whose call it is."""
-        return self._switch
+        return self._hop
 
     def send(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a request to the server; not where the call is over meanwhile."""
         if self._is_over:
             return
         self._method, self._params = method, params
-        self._lent = self._switch.send(self, method, params, takes_tasks=self._takes_tasks)
+        self._lent = self._hop.send(self, method, params, takes_tasks=self._takes_tasks)
 
     def cancel(self, reason: str | None) -> None:
         """The client does not wait any more."""
         self._end("the call that it belongs to was cancelled")
         if self._lent is not None:
-            self._switch.edge.withdraw(self._lent, reason)
+            self._hop.edge.withdraw(self._lent, reason)
 
     # What the server says
 
@@ -127,7 +126,7 @@ class RunningCall:
         if not self.hears_logs or (frame.method == PROGRESS and not self._is_further(frame)):
             return
         stream = None if frame.stream is None and frame.method != PROGRESS else self._call.key
-        self._switch.front.take_server(frame._replace(raw=b"", stream=stream))
+        self._hop.front.take_server(frame._replace(raw=b"", stream=stream))
 
     def _is_further(self, frame: Frame) -> bool:
         """ "The `progress` value MUST increase with each notification", also where a later round begins anew."""
@@ -147,15 +146,15 @@ class RunningCall:
             logger.warning("%s fails: %s", self._method, error.message)
             self._fail(error.code, error.message, error.data)
             return
-        self._routine = run_rounds(self._method, self._params, self._switch.client, result)
+        self._routine = run_rounds(self._method, self._params, self._hop.client, result)
         self.step(None)
 
     def _take_error(self, error: dict[str, Any]) -> None:
         told = errors.answer_error(
             error,
             self._method,
-            self._switch.path,
-            declared=self._switch.metadata.capabilities,
+            self._hop.path,
+            declared=self._hop.metadata.capabilities,
             has_refreshed=self._has_refreshed,
         )
         match told:
@@ -165,7 +164,7 @@ class RunningCall:
                 self._finish(result)
             case errors.Refresh():
                 self._has_refreshed = True
-                self._switch.tools.list(self._switch.ask_page, lambda: self.send(self._method, self._params))
+                self._hop.tools.list(self._hop.ask_page, lambda: self.send(self._method, self._params))
             case _:
                 self._end()
                 self._answers.pass_error(self._call, error)
@@ -180,7 +179,7 @@ class RunningCall:
         except StopIteration as end:
             self._finish(end.value.result)
             for elicitation in end.value.elicitations:
-                self._switch.front.send(notification_frame(ELICITED, {"elicitationId": elicitation}))
+                self._hop.front.send(notification_frame(ELICITED, {"elicitationId": elicitation}))
         except ProtocolError as error:
             self._fail(error.code, error.message, error.data)
         else:
@@ -189,44 +188,44 @@ class RunningCall:
     def _follow(self, wait: Wait) -> None:
         match wait:
             case Ask(method, params, losses, is_awaited):
-                self._switch.report(f"answers to {self._call.method}", losses)
+                self._hop.report(f"answers to {self._call.method}", losses)
                 if is_awaited:
                     self.send(method, params)
                 else:
-                    asker = PageAsker(self._switch, lambda _: None)
-                    self._switch.send(asker, method, params, takes_tasks=self._takes_tasks)
+                    asker = PageAsker(self._hop, lambda _: None)
+                    self._hop.send(asker, method, params, takes_tasks=self._takes_tasks)
                     self.step(None)
             case Pose(questions):
                 for name, question in questions.items():
                     if not self._is_over:  # one before it may have ended the call
                         self._pose(name, question)
             case Tell(method, params):
-                self._switch.front.send(notification_frame(method, dict(params)))
+                self._hop.front.send(notification_frame(method, dict(params)))
                 self.step(None)
             case Pause(after_s):
-                self._alarm = Alarm(self._switch.front, self._wake)
-                self._switch.outbox.add(Wake(self._alarm, after_s))
+                self._alarm = Alarm(self._hop.front, self._wake)
+                self._hop.outbox.add(Wake(self._alarm, after_s))
 
     def _wake(self) -> None:
         self._alarm = None
         self.step(None)
 
     def _pose(self, name: str, question: Question) -> None:
-        self._switch.report(question.method, question.losses)
-        key = self._switch.next_question(self)
+        self._hop.report(question.method, question.losses)
+        key = self._hop.next_question(self.take_reply)
         if self._posed is None:
             self._posed = {}
         self._posed[key] = question.method, name
         frame = request_frame(key, question.method, question.params or {})
         if question.params is None:
             frame = frame._replace(raw=encode_line({"jsonrpc": "2.0", "id": decode(key), "method": question.method}))
-        self._switch.pose(frame._replace(stream=self._call.key))
+        self._hop.pose(frame._replace(stream=self._call.key))
 
     def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:
         """The client has answered a question, or somebody did in its place."""
         method, name = (self._posed or {}).pop(key, ("", ""))
         if method == ROOTS:
-            self._switch.note_roots(body.get("result"))
+            self._hop.note_roots(body.get("result"))
         if method:
             self.step((name, body))
 
@@ -243,9 +242,9 @@ class RunningCall:
     def _end(self, reason: str = "the call that it belongs to is over") -> None:
         self._is_over = True
         if self._alarm is not None:
-            self._switch.outbox.add(Wake(self._alarm, None))
+            self._hop.outbox.add(Wake(self._alarm, None))
             self._alarm = None
         posed, self._posed = self._posed, None
         for key in posed or ():
-            self._switch.withdraw(key, reason)
-        self._switch.forget(self._call)
+            self._hop.withdraw(key, reason)
+        self._hop.under_way.pop(self._call.key, None)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.inputs import wait_for_task
 from dragoman.core.bridge.metadata import take_identity
@@ -34,12 +34,10 @@ from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.methods import CALL_TOOL, LIST_TOOLS
 from dragoman.core.routines import Ask, Done, Routine
+from dragoman.core.switch.per_request.hop import Hop
 from dragoman.core.switch.per_request.running import RunningCall
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import ProtocolError
-
-if TYPE_CHECKING:
-    from dragoman.core.switch.per_request.switch import PerRequest
 
 logger = logging.getLogger("dragoman.session")
 
@@ -62,20 +60,20 @@ class ClientTasks:
     """The tasks of one client.
 
     Args:
-        switch: Who made it.
+        hop: The way between client and server.
         wiring: What the edges need.
         bridging: Gives time and random bytes.
     """
 
-    def __init__(self, switch: PerRequest, wiring: Wiring, bridging: Bridging) -> None:
+    def __init__(self, hop: Hop, wiring: Wiring, bridging: Bridging) -> None:
         self.reads: Reads = {
             CALL_TOOL: self._read_call,
             LIST_TOOLS: self._read_list,
             **dict.fromkeys(METHODS, self._read_about),
         }
-        self._switch = switch
+        self._hop = hop
         self._bridging = bridging
-        client, server, counters = switch.path.client, switch.path.server, switch.front.exchange.counters
+        client, server, counters = hop.path.client, hop.path.server, hop.front.exchange.counters
         self._upward = wiring.make_adaptor(Side.CLIENT, client, server, counters)
         self._downward = wiring.make_adaptor(Side.SERVER, server, client, counters)
         self._known: dict[str, _Own | None] = {}  # None where it is at the server
@@ -109,7 +107,7 @@ class ClientTasks:
         if said is None:
             return self._upward.adapt(frame, CALL_TOOL)
         call.translate = lambda answer: self._create(call, answer)
-        self._switch.report(CALL_TOOL, losses)
+        self._hop.report(CALL_TOOL, losses)
         return self._upward.adapt(rewrite(frame, {**body, "params": rest}), CALL_TOOL)
 
     def _create(self, call: Call, answer: Frame) -> Frame | Refusal | None:
@@ -158,8 +156,7 @@ class ClientTasks:
             self._answer_own(call, own.task, own.result)
             return
         routines = {"tasks/get": self._get, "tasks/cancel": self._cancel, "tasks/result": self._wait}
-        running = RunningCall(self._switch, self, call, takes_tasks=True, routine=routines[call.method](task_id))
-        self._switch.hold(call, running)
+        running = RunningCall(self._hop, self, call, takes_tasks=True, routine=routines[call.method](task_id))
         running.step(None)
 
     def _get(self, task_id: str) -> Routine:
@@ -172,7 +169,7 @@ class ClientTasks:
         return (yield from self._get(task_id))
 
     def _wait(self, task_id: str) -> Routine:
-        result, elicitations = yield from wait_for_task(task_id, self._switch.client)
+        result, elicitations = yield from wait_for_task(task_id, self._hop.client)
         frame = Frame(b"", "result", b"0", None, {"jsonrpc": "2.0", "id": 0, "result": take_identity(result)[0]})
         adapted = self._downward.adapt(frame, CALL_TOOL)
         if isinstance(adapted, Refusal):
@@ -191,18 +188,18 @@ class ClientTasks:
 
     def finish(self, call: Call, result: Mapping[str, Any]) -> None:
         """With a result in the form of the client."""
-        self._switch.front.take_answer(call, result_frame(call.key, result), own=True)
+        self._hop.front.take_answer(call, result_frame(call.key, result), own=True)
 
     def pass_error(self, call: Call, error: dict[str, Any]) -> None:
         """With an error of the server."""
         frame = Frame(b"", "error", call.key, None, {"jsonrpc": "2.0", "id": decode(call.key), "error": error})
         adapted = self._downward.adapt(frame, CALL_TOOL)
         answer = adapted if isinstance(adapted, Frame) else frame
-        self._switch.front.take_answer(call, rewrite(answer, decoded(answer).body), own=True)
+        self._hop.front.take_answer(call, rewrite(answer, decoded(answer).body), own=True)
 
     def fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None) -> None:
         """With an error in the form of the server, such as that of a task."""
         self.pass_error(call, {"code": code, "message": message} | ({"data": data} if data else {}))
 
     def _refuse(self, call: Call, message: str, data: dict[str, Any]) -> None:
-        self._switch.front.take_answer(call, error_frame(call.key, INVALID_PARAMS, message, data), own=True)
+        self._hop.front.take_answer(call, error_frame(call.key, INVALID_PARAMS, message, data), own=True)

@@ -287,7 +287,7 @@ class Shared:
         assert self._edge is not None
         assert self._verdict is not None
         bridge = self._bridges[front] = PerRequest(self._wiring, self.outbox, front, self._edge, self._verdict)
-        bridge.sender = self._desk.sessions[front].sender
+        bridge.hop.sender = self._desk.sessions[front].sender
         bridge.begin()
 
     def _offer(self, front: FrontEdge) -> None:

@@ -1,0 +1,143 @@
+"""What lies between a client with a handshake and a per-request server, for its calls and its streams.
+
+Lives here: sending to the server with the client's metadata, asking the client, and what is known of both. Must not:
+know which calls and streams there are (`switch`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.discovery import read_initialize
+from dragoman.core.bridge.inputs import Asked
+from dragoman.core.bridge.metadata import Metadata, spell, stamp_spelled
+from dragoman.core.bridge.questions import embed_answer
+from dragoman.core.commands import Outbox
+from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.lifecycle import FrontState
+from dragoman.core.edges.per_request import Asker, Lent, PerRequestEdge
+from dragoman.core.envelope import Frame, decoded, read_params
+from dragoman.core.exact_json import encode
+from dragoman.core.failures import connection_closed
+from dragoman.core.methods import LIST_TOOLS, ROOTS
+from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
+from dragoman.core.translate import OnLoss
+from dragoman.core.wiring import Wiring
+from dragoman.errors import TranslationError
+from dragoman_spec import Loss
+
+logger = logging.getLogger("dragoman.session")
+
+QUESTION_ID: Final = "dragoman-question-"
+"""How the ids of the questions to a client begin: nobody else asks it anything."""
+
+Cancel = Callable[[str | None], None]
+"""Gives up a call, which its client has cancelled for this reason."""
+
+TakeReply = Callable[[bytes, Mapping[str, Any]], None]
+"""Takes the client's answer to the question with this id."""
+
+
+class Hop:
+    """The way between one client and one server.
+
+    Attributes:
+        path: The revisions of both.
+        metadata: What every request says of the client.
+        sender: Whose share of the places at the server its requests take; empty where nobody has a share.
+        tools: Which arguments of the server's tools go in headers.
+        client: The client, as far as questions go.
+        under_way: How each of its calls is given up, by id.
+        posed: The questions that it has not answered, by id.
+    """
+
+    sender = ""
+
+    def __init__(
+        self, wiring: Wiring, outbox: Outbox, front: FrontEdge, edge: PerRequestEdge, server_revision: str
+    ) -> None:
+        greeting = front.greeting
+        assert greeting is not None
+        self.outbox = outbox
+        self.front = front
+        self.edge = edge
+        self.now_s: Callable[[], float] = wiring.now_s
+        self.path = Path(client=greeting.revision, server=server_revision, tasks=wiring.bridging is not None)
+        params = read_params(greeting.frame)
+        metadata, losses = read_initialize(params, self.path)
+        self._with_tasks = read_initialize(params, self.path, wants_task=True)[0].capabilities
+        self.say(metadata)
+        self._on_loss = wiring.settings.on_loss
+        self.under_way: dict[bytes, Cancel] = {}
+        self.posed: dict[bytes, TakeReply] = {}
+        self._questions = 0
+        self.tools = ToolHeaders(sends=edge.upstream.takes_headers, hears=False)
+        self.client = Asked(greeting.revision, greeting.capabilities)
+        self.report("initialize", losses)
+
+    def say(self, metadata: Metadata) -> None:
+        """Say this of the client with every request from here on."""
+        self.metadata = metadata
+        self._spelled = spell(metadata)
+        self._spelled_with_tasks = spell(metadata._replace(capabilities=self._with_tasks))
+
+    def send(self, asker: Asker, method: str, params: Mapping[str, Any], *, takes_tasks: bool = False) -> Lent:
+        """Send a request to the server, with the client's metadata, which may say that it takes tasks."""
+        stamped = stamp_spelled(params, self._spelled_with_tasks if takes_tasks else self._spelled)
+        return self.edge.ask(asker, method, stamped, self.tools.mirrored(method, stamped), sender=self.sender)
+
+    def ask_page(self, params: dict[str, Any], take: TakePage) -> None:
+        """Ask for a page of the list of tools."""
+        self.send(PageAsker(self, take), LIST_TOOLS, params)
+
+    def next_question(self, take_reply: TakeReply) -> bytes:
+        """Give an id for a question to the client."""
+        self._questions += 1
+        key = encode(f"{QUESTION_ID}{self._questions}")
+        self.posed[key] = take_reply
+        return key
+
+    def pose(self, frame: Frame) -> None:
+        """Ask the client something, in its own revision."""
+        if self.front.state not in (FrontState.READY, FrontState.DRAINING):
+            self._fail(frame, "the client has closed")
+        elif (unfit := self.front.exchange.pose(frame)) is not None:
+            self._fail(frame, unfit.value)
+
+    def withdraw(self, key: bytes, reason: str) -> None:
+        """Take back a question that the client has not answered."""
+        if self.posed.pop(key, None) is not None:
+            self.front.exchange.withdraw(key, reason)
+
+    def _fail(self, frame: Frame, reason: str) -> None:
+        key = frame.key or b""
+        self.posed.pop(key)(key, decoded(connection_closed(reason).answer(key)).body)
+
+    def note_roots(self, result: object) -> None:
+        """Take note of the client's roots, if it is going to say when they change."""
+        roots = self.client.capabilities.get("roots")
+        if isinstance(roots, dict) and roots.get("listChanged") is True and isinstance(result, dict):
+            with contextlib.suppress(TranslationError):
+                found = embed_answer(ROOTS, result, self.client.revision).result
+                self.client = replace(self.client, roots=found.get("roots"))
+
+    def report(self, what: str, losses: tuple[Loss, ...]) -> None:
+        """Count losses that no frame had, and log them."""
+        if losses:
+            counters = self.front.exchange.counters
+            counters.lossy += 1
+            counters.losses += len(losses)
+            if self._on_loss is not OnLoss.SILENT:
+                way = f"{self.path.client} and {self.path.server}"
+                logger.warning("%s, between %s: %s", what, way, _describe_losses(losses))
+
+
+def _describe_losses(losses: tuple[Loss, ...]) -> str:
+    """Name losses on one line: never a value."""
+    shown = ", ".join(f"{loss.kind} {loss.pointer} ({loss.bytes} B)" for loss in losses[:8])
+    return shown if len(losses) <= 8 else f"{shown} and {len(losses) - 8} more"
