@@ -7,7 +7,6 @@ Lives here: which notifications belong to a stream, and how the server is told t
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,37 +68,6 @@ class Listening:
         return self._kinds
 
 
-class Hearing:
-    """The streams of one client, and what each takes of what comes."""
-
-    def __init__(self) -> None:
-        self.by_calls: list[Listening] = []
-        self.by_id: dict[int, ByStream] = {}
-        self.subscribed: Counter[str] = Counter()
-
-    def hear(self, body: Mapping[str, Any], notice: Any, subscription: object) -> None:
-        """Give a notification to the streams that want it.
-
-        Args:
-            body: The frame.
-            notice: The same as a model.
-            subscription: The stream that it names, where it names one.
-        """
-        stream = self.by_id.get(subscription) if isinstance(subscription, int) else None
-        if stream is not None:
-            stream.take(body, notice)
-        for listening in self.by_calls:
-            if body["method"] in listening.methods and _concerns(body, listening.uris):
-                listening.notices.put(notice)
-
-    def end(self) -> None:
-        """End them all."""
-        for listening in self.by_calls:
-            listening.notices.end()
-        for stream in self.by_id.values():
-            stream.listening.notices.end()
-
-
 class ByCalls:
     """Listens to a server with a handshake: it tells of lists unasked, and of resources when it was asked to."""
 
@@ -107,11 +75,12 @@ class ByCalls:
         self._client = client
         self._listening = listening
         self._subscribed: list[str] = []
+        self._entry = listening.methods, listening.uris, listening.notices
 
     async def begin(self) -> None:
         """Ask for what has to be asked for; the first stream for a resource does."""
         hearing = self._client.told.hearing
-        hearing.by_calls.append(self._listening)
+        hearing.by_calls.append(self._entry)
         try:
             for uri in self._listening.uris:
                 if not hearing.subscribed[uri]:
@@ -125,8 +94,8 @@ class ByCalls:
     async def end(self) -> None:
         """Take it back; the last stream for a resource does."""
         hearing = self._client.told.hearing
-        if self._listening in hearing.by_calls:
-            hearing.by_calls.remove(self._listening)
+        if self._entry in hearing.by_calls:
+            hearing.by_calls.remove(self._entry)
         subscribed, self._subscribed = self._subscribed, []
         for uri in subscribed:
             hearing.subscribed[uri] -= 1
@@ -154,7 +123,7 @@ class ByStream:
         told: dict[str, Any] = {f"{kind}ListChanged": True for kind in KINDS if kind in self.listening.kinds}
         if self.listening.uris:
             told["resourceSubscriptions"] = list(self.listening.uris)
-        self._client.told.hearing.by_id[self._id] = self
+        self._client.told.hearing.by_id[self._id] = self.take, self.listening.notices
         params = self._era.stamp({"notifications": told})
         self._asking = asyncio.create_task(self._client.session.ask(LISTEN, params, number=self._id))
         self._asking.add_done_callback(self._ended)
@@ -190,11 +159,3 @@ class ByStream:
         if not self._acknowledged.done():
             self._acknowledged.set_exception(error or ConnectionClosed("the stream ended before it began"))
             self._acknowledged.exception()  # it may be that nobody waits any more
-
-
-def _concerns(body: Mapping[str, Any], uris: tuple[str, ...]) -> bool:
-    """Whether a notification is about a list, or about one of these resources or a part of it."""
-    if body["method"] != UPDATED:
-        return True
-    changed = (body.get("params") or {}).get("uri")
-    return isinstance(changed, str) and any(changed.startswith(uri) for uri in uris)

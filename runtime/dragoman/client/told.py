@@ -8,16 +8,48 @@ from __future__ import annotations
 import inspect
 import logging
 from asyncio import Task, create_task
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakSet
 
 import dragoman_spec
-from dragoman.client.listening import Hearing
 from dragoman.client.notices import Notices
+from dragoman.core.methods import UPDATED
 from dragoman.errors import ValidationFailed
 
 logger = logging.getLogger("dragoman.client")
+
+
+class Hearing:
+    """The streams of one client, and what each takes of what comes."""
+
+    def __init__(self) -> None:
+        self.by_calls: list[tuple[frozenset[str], tuple[str, ...], Notices]] = []  # of these methods, of these URIs
+        self.by_id: dict[int, tuple[Callable[[Mapping[str, Any], Any], None], Notices]] = {}
+        self.subscribed: Counter[str] = Counter()
+
+    def hear(self, body: Mapping[str, Any], notice: Any, subscription: object) -> None:
+        """Give a notification to the streams that want it.
+
+        Args:
+            body: The frame.
+            notice: The same as a model.
+            subscription: The stream that it names, where it names one.
+        """
+        stream = self.by_id.get(subscription) if isinstance(subscription, int) else None
+        if stream is not None:
+            stream[0](body, notice)
+        for methods, uris, notices in self.by_calls:
+            if body["method"] in methods and _concerns(body, uris):
+                notices.put(notice)
+
+    def end(self) -> None:
+        """End them all."""
+        for *_, notices in self.by_calls:
+            notices.end()
+        for _, notices in self.by_id.values():
+            notices.end()
 
 
 class Announcements:
@@ -111,3 +143,11 @@ class Announcements:
         self._running.discard(task)
         if not task.cancelled() and task.exception() is not None:
             logger.error("a callback of the program failed", exc_info=task.exception())
+
+
+def _concerns(body: Mapping[str, Any], uris: tuple[str, ...]) -> bool:
+    """Whether a notification is about a list, or about one of these resources or a part of it."""
+    if body["method"] != UPDATED:
+        return True
+    changed = (body.get("params") or {}).get("uri")
+    return isinstance(changed, str) and any(changed.startswith(uri) for uri in uris)

@@ -206,7 +206,7 @@ NONSENSE = [
 def test_nonsense_of_one_server_is_an_answer_too(line: bytes, method: str) -> None:
     stage = Stage("a", "b")
     stage.tools(a=["x"], b=["y"])
-    stage.catalogue.inspects = True
+    stage.catalogue.common.inspects = True
     key = stage.ask(method, name="x", uri="odd:1", protocolVersion="2025-11-25")
     for _ in range(6):
         for name in stage.servers:
@@ -807,7 +807,7 @@ def test_a_server_that_refuses_to_open_is_left_out() -> None:
     assert stage.members["a"].state is MemberState.FAILED
     stage.ask("tools/list")
     assert stage.client.pop()["result"]["_meta"]["dragoman/missing"][0]["reason"] == "it could not be opened: no"
-    stage.catalogue.fail(stage.members["a"], "again")
+    stage.catalogue.common.fail(stage.members["a"], "again")
     assert stage.members["a"].reason == "it could not be opened: no"
 
 

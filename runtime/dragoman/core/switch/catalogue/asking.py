@@ -8,18 +8,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dragoman.core.calls import TOO_MANY
 from dragoman.core.envelope import Frame, decoded, error_frame, key_of, notification_frame, rewrite
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import ELICITATION
 from dragoman.core.peek import with_id
+from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member
 from dragoman.core.tally import deserves_a_line
-
-if TYPE_CHECKING:
-    from dragoman.core.switch.catalogue.catalogue import Catalogue
 
 logger = logging.getLogger("dragoman.router")
 
@@ -39,12 +37,12 @@ class MemberQuestions:
     """The questions of all servers to one client.
 
     Args:
-        catalogue: Whose.
+        common: What all parts know.
         most: How many may be unanswered; each server has its share, so that none takes that of the others.
     """
 
-    def __init__(self, catalogue: Catalogue, most: int) -> None:
-        self._catalogue = catalogue
+    def __init__(self, common: Common, most: int) -> None:
+        self._common = common
         self._most = most
         self._questions: dict[bytes, _Question] = {}
         self._counts: dict[Member, int] = {}
@@ -54,7 +52,7 @@ class MemberQuestions:
     def take(self, member: Member, frame: Frame) -> None:
         """Hand on a question of a server."""
         assert frame.key is not None
-        share = max(1, self._most // max(1, len(self._catalogue.members)))
+        share = max(1, self._most // max(1, len(self._common.members)))
         if self._counts.get(member, 0) >= share:
             self._refuse(member, frame, share)
             return
@@ -73,7 +71,7 @@ class MemberQuestions:
         body["id"] = self._last
         self._questions[key] = _Question(member, frame.key, token)
         self._counts[member] = self._counts.get(member, 0) + 1
-        self._catalogue.outside.tell_client(frame._replace(raw=encode_line(body), key=key, body=body))
+        self._common.outside.tell_client(frame._replace(raw=encode_line(body), key=key, body=body))
 
     def _refuse(self, member: Member, frame: Frame, share: int) -> None:
         reason = f"more than {share} requests of {member.name} are unanswered"
@@ -81,7 +79,7 @@ class MemberQuestions:
         if deserves_a_line(self._refused):
             logger.warning("%s of %s refused: %s (%d so far)", frame.method, member.name, reason, self._refused)
         data = {"method": frame.method, "limit": share}
-        self._catalogue.outside.tell_member(member, error_frame(frame.key, TOO_MANY, reason, data))
+        self._common.outside.tell_member(member, error_frame(frame.key, TOO_MANY, reason, data))
 
     def take_answer(self, frame: Frame) -> bool:
         """Take the client's answer to its server; False where nobody asked."""
@@ -90,7 +88,7 @@ class MemberQuestions:
             return False
         self._drop(frame.key)
         answer = frame._replace(raw=with_id(frame, question.key), key=question.key, body=None)
-        self._catalogue.outside.tell_member(question.member, answer)
+        self._common.outside.tell_member(question.member, answer)
         return True
 
     def take_progress(self, frame: Frame) -> None:
@@ -102,7 +100,7 @@ class MemberQuestions:
         question = self._questions.get(key_of(params.get("progressToken")) or b"")
         if question is not None and question.token is not None:
             said = {**body, "params": {**params, "progressToken": question.token}}
-            self._catalogue.outside.tell_member(question.member, rewrite(frame, said))
+            self._common.outside.tell_member(question.member, rewrite(frame, said))
 
     def cancel(self, member: Member, frame: Frame, key: bytes | None) -> None:
         """Tell the client that a server does not wait any more."""
@@ -111,7 +109,7 @@ class MemberQuestions:
                 self._drop(ours)  # the client need not answer, and the server may use the id again
                 body = decoded(frame).body
                 said = {**body, "params": {**body["params"], "requestId": decode(ours)}}
-                self._catalogue.outside.tell_client(rewrite(frame, said))
+                self._common.outside.tell_client(rewrite(frame, said))
                 return
 
     def complete(self, member: Member, frame: Frame) -> None:
@@ -120,7 +118,7 @@ class MemberQuestions:
         params = body.get("params")
         if isinstance(params, dict):
             frame = rewrite(frame, {**body, "params": name_elicitation(member.name, params)})
-        self._catalogue.outside.tell_client(frame)
+        self._common.outside.tell_client(frame)
 
     def _drop(self, key: bytes) -> None:
         member = self._questions.pop(key).member
@@ -133,7 +131,7 @@ class MemberQuestions:
         for key in [key for key, question in self._questions.items() if question.member is member]:
             self._drop(key)
             params = {"requestId": decode(key), "reason": f"{member.name} is gone"}
-            self._catalogue.outside.tell_client(notification_frame("notifications/cancelled", params))
+            self._common.outside.tell_client(notification_frame("notifications/cancelled", params))
 
 
 def name_asker(server: str, method: str | None, params: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from dragoman.core.envelope import Frame, classify, decoded, error_frame, result
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import CANCELLED, ELICITED, INITIALIZED, LISTEN, PROGRESS, SET_LEVEL, UPDATED
 from dragoman.core.switch.catalogue.asking import MemberQuestions
+from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.lists import Lists
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
 from dragoman.core.switch.catalogue.names import Names
@@ -32,7 +33,6 @@ from dragoman.core.switch.catalogue.own import Changes, OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.quick import QuickCalls
 from dragoman.core.switch.catalogue.routes import Routes
-from dragoman.core.switch.catalogue.tokens import CallTokens
 from dragoman.core.switch.catalogue.uris import may_name_pages
 
 if TYPE_CHECKING:
@@ -56,10 +56,7 @@ class Catalogue:
         mark: Is in the ids of our own requests; nobody else may know it.
 
     Attributes:
-        members: The servers by name.
-        is_per_request: Whether each request of the client speaks for itself.
-        inspects: Whether answers are looked into: some ask for input, name tasks, or have URIs that
-            are known otherwise.
+        common: What all parts know.
     """
 
     def __init__(
@@ -72,21 +69,20 @@ class Catalogue:
         most_questions: int = OPEN_REQUESTS,
         mark: str = "",
     ) -> None:
-        self.outside = outside
-        self.names = names
-        self.members = {member.name: member for member in members}
-        self.is_per_request = False
-        self.lists = Lists(self, page_size)
-        self.asking = MemberQuestions(self, most_questions)
-        self.own = OwnRequests(self, mark)
-        self.changes = Changes(self)
-        self.openings = Openings(self, identity)
-        self.routes = Routes(self)
+        self.common = common = Common(outside, names, members, identity)
+        self.asking = MemberQuestions(common, most_questions)
+        self.own = OwnRequests(common, mark)
+        self.changes = Changes(common)
+        self.lists = Lists(common, self.own, self.changes, lambda *of: self.routes.note_tasks(*of), page_size)
+        self.openings = Openings(common, self.own, self.lists.give_up, self.joined)
+        self.routes = Routes(common, self.lists, self.own)
         self.listens: MemberStreams | None = None
-        self.tokens = CallTokens()
-        self._calls: dict[bytes, Member] = {}
-        self._quick = QuickCalls(self, self._calls)
-        self.inspects = False
+        self._quick = QuickCalls(common)
+
+    @property
+    def members(self) -> dict[str, Member]:
+        """The servers by name."""
+        return self.common.members
 
     # What the client says
 
@@ -117,7 +113,7 @@ class Catalogue:
         try:
             frame = decoded(frame)
         except ValueError as error:
-            self.reply(error_frame(frame.key, INVALID_PARAMS, str(error)))
+            self.common.reply(error_frame(frame.key, INVALID_PARAMS, str(error)))
             return
         assert frame.key is not None
         given = frame.body.get("params")
@@ -127,13 +123,14 @@ class Catalogue:
             self.begin_per_request()
         kind = LISTS.get(frame.method or "")
         if kind is not None:
-            self.lists.answer(frame, kind, params, self.meta_of(params))
+            self.lists.answer(frame, kind, params, self.common.meta_of(params))
         elif frame.method == "initialize":
             self.openings.initialize(frame, params)
         elif frame.method == DISCOVER:
+            self.begin_per_request()
             self.openings.discover(frame, params)
         elif frame.method == "ping":
-            self.reply(result_frame(frame.key, {}))
+            self.common.reply(result_frame(frame.key, {}))
         elif frame.method == SET_LEVEL:
             self.openings.set_level(frame, params)
         elif frame.method == LISTEN and self.listens is not None:
@@ -143,7 +140,7 @@ class Catalogue:
 
     def _take_notification(self, frame: Frame) -> None:
         if frame.method == INITIALIZED:
-            self.openings.initialized = frame
+            self.common.initialized = frame
             self._tell_all(frame)
         elif frame.method == CANCELLED:
             self._cancel(frame)
@@ -153,66 +150,34 @@ class Catalogue:
             self._tell_all(frame)
 
     def _tell_all(self, frame: Frame) -> None:
-        for member in self.opened_members():
-            self.outside.tell_member(member, frame)
-
-    def opened_members(self) -> list[Member]:
-        """Give the servers that are open."""
-        return [member for member in self.members.values() if member.state is MemberState.OPEN]
+        for member in self.common.opened_members():
+            self.common.outside.tell_member(member, frame)
 
     def _cancel(self, frame: Frame) -> None:
         key = cancelled_key(frame)
         if key is None or self.routes.cancel(key) or (self.listens is not None and self.listens.cancel(key)):
             return
-        member = self._calls.pop(key, None)
+        member = self.common.calls.pop(key, None)
         if member is not None and member.state is not MemberState.FAILED:
-            self.outside.tell_member(member, frame)
+            self.common.outside.tell_member(member, frame)
 
     def begin_per_request(self) -> None:
         """Take note that each request of the client speaks for itself."""
-        if not self.is_per_request:
+        if not self.common.is_per_request:
             from dragoman.core.switch.catalogue.listens import MemberStreams
 
-            self.is_per_request = self.inspects = True
-            self.listens = MemberStreams(self)
+            self.common.is_per_request = self.common.inspects = True
+            self.listens = MemberStreams(self.common, self.routes, self.own)
+            self.common.tell_streams = self.listens.tell_changed
 
     def joined(self, member: Member, is_late: bool) -> None:
         """Take note that a server is open; late, if the client has been answered without it."""
         member.is_known = True
-        self.inspects = self.inspects or "tasks" in (member.capabilities or {})
+        self.common.inspects = self.common.inspects or "tasks" in (member.capabilities or {})
         if is_late:
             if self.listens is not None:
                 self.listens.join(member)
             self.tell_lists_changed(member)
-
-    def set_state(self, member: Member, state: MemberState, reason: str = "") -> None:
-        """Take note of how far a server is."""
-        member.state, member.reason = state, reason
-        self.outside.note_state(member)
-
-    def meta_of(self, params: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Give the metadata for requests of our own that a request of the client leads to."""
-        if not self.is_per_request:
-            return None
-        from dragoman.core.bridge.names import META_LOG_LEVEL
-
-        return {key: value for key, value in params["_meta"].items() if key not in ("progressToken", META_LOG_LEVEL)}
-
-    # Requests and answers
-
-    def forward(self, member: Member, frame: Frame) -> None:
-        """Hand a request of the client to a server."""
-        key = frame.key or b"null"
-        if member.state is MemberState.FAILED:
-            self.reply(error_frame(key, CONNECTION_CLOSED, f"{member.name} cannot be used: {member.reason}"))
-            return
-        self._calls[key] = member
-        self.tokens.note(member, frame)
-        self.outside.tell_member(member, frame)
-
-    def reply(self, frame: Frame) -> None:
-        """Answer the client."""
-        self.outside.tell_client(frame)
 
     # What servers say
 
@@ -220,14 +185,14 @@ class Catalogue:
         """Take a frame of a server."""
         key = frame.key
         if frame.method is None and key is not None:
-            owner = self._calls.pop(key, None)
+            owner = self.common.calls.pop(key, None)
             if owner is member:
-                if self.inspects or frame.kind == "error" or may_name_pages(frame.raw):
+                if self.common.inspects or frame.kind == "error" or may_name_pages(frame.raw):
                     frame = self.routes.inspect(member, frame)
-                self.outside.tell_client(frame)
+                self.common.outside.tell_client(frame)
             else:
                 if owner is not None:  # not its call
-                    self._calls[key] = owner
+                    self.common.calls[key] = owner
                 self.own.take(member, frame)
         else:
             try:
@@ -235,7 +200,7 @@ class Catalogue:
             except ValueError as error:
                 logger.warning("a %s of %s dropped, which cannot be read: %s", frame.kind, member.name, error)
                 if frame.kind == "request":
-                    self.outside.tell_member(member, error_frame(key, PARSE_ERROR, str(error)))
+                    self.common.outside.tell_member(member, error_frame(key, PARSE_ERROR, str(error)))
 
     def _take_unasked(self, member: Member, frame: Frame) -> None:
         if frame.kind == "request":
@@ -251,7 +216,7 @@ class Catalogue:
     def _place(self, member: Member, frame: Frame) -> Frame:
         """Say of a question whose server has one call of the client that it belongs to this call."""
         if frame.stream is None:
-            calls = list(islice((key for key, other in self._calls.items() if other is member), 2))
+            calls = list(islice((key for key, other in self.common.calls.items() if other is member), 2))
             if len(calls) == 1:
                 return frame._replace(stream=calls[0])
         return frame
@@ -266,11 +231,11 @@ class Catalogue:
         elif frame.method == CANCELLED:
             self.asking.cancel(member, frame, cancelled_key(frame))
         elif frame.method == UPDATED:
-            self.outside.tell_client(self.routes.show_updated(member, frame))
+            self.common.outside.tell_client(self.routes.show_updated(member, frame))
         elif frame.method == ELICITED:
             self.asking.complete(member, frame)
-        elif frame.method != PROGRESS or self.tokens.allows(member, frame):
-            self.outside.tell_client(frame)
+        elif frame.method != PROGRESS or self.common.tokens.allows(member, frame):
+            self.common.outside.tell_client(frame)
 
     def tell_lists_changed(self, member: Member) -> None:
         """Tell the client that the lists have changed that a server has a part in."""
@@ -287,19 +252,14 @@ class Catalogue:
 
     def lost(self, member: Member, reason: str) -> None:
         """Take note that a server is gone; the others go on."""
-        self.fail(member, reason)
+        self.common.fail(member, reason)
         self._clear(member, reason)
         self._tell_gone(member)
 
-    def fail(self, member: Member, reason: str) -> None:
-        """Take note that a server cannot be used, though it is there."""
-        if member.state is not MemberState.FAILED:
-            self.set_state(member, MemberState.FAILED, reason)
-
     def _clear(self, member: Member, reason: str) -> None:
-        for key in [key for key, other in self._calls.items() if other is member]:
-            del self._calls[key]
-            self.reply(error_frame(key, CONNECTION_CLOSED, f"{member.name} is gone: {reason}"))
+        for key in [key for key, other in self.common.calls.items() if other is member]:
+            del self.common.calls[key]
+            self.common.reply(error_frame(key, CONNECTION_CLOSED, f"{member.name} is gone: {reason}"))
         self.openings.forget(member)
         self.lists.forget(member)
         self.own.forget(member, reason)
@@ -310,7 +270,7 @@ class Catalogue:
         """Take a server away."""
         member = self.members.pop(name, None)
         if member is not None:
-            self.set_state(member, MemberState.FAILED, "it was removed from the configuration")
+            self.common.set_state(member, MemberState.FAILED, "it was removed from the configuration")
             self._clear(member, member.reason)
             self.routes.forget(member)
             self._tell_gone(member)
@@ -322,12 +282,12 @@ class Catalogue:
             members: All that there are from here on, in their order.
         """
         new = [member for name, member in members.items() if self.members.get(name) is not member]
-        self.members = dict(members)
+        self.common.members = dict(members)
         self._quick.clear()
         for member in new:
             self.join(member)
 
     def join(self, member: Member) -> None:
         """Open a server that was not there, or is there again; then the client is told that lists have changed."""
-        self.set_state(member, MemberState.WAITING)
+        self.common.set_state(member, MemberState.WAITING)
         self.openings.join(member)

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, Backlog, covers
 from dragoman.core.envelope import Frame, key_of, read_params
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
+from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member, MemberState
-
-if TYPE_CHECKING:
-    from dragoman.core.switch.catalogue.catalogue import Catalogue
+from dragoman.core.switch.catalogue.own import OwnRequests
+from dragoman.core.switch.catalogue.routes import Routes
 
 _PATIENCE_S: Final = 4.0
 _PAUSE_S: Final = 0.5
@@ -74,11 +74,15 @@ class MemberStreams:
     """The listen requests of one client.
 
     Args:
-        catalogue: Whose.
+        common: What all parts know.
+        routes: Know whose a resource is.
+        own: Asks servers.
     """
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
+    def __init__(self, common: Common, routes: Routes, own: OwnRequests) -> None:
+        self._common = common
+        self._routes = routes
+        self._own = own
         self._streams: dict[bytes, _Stream] = {}
         self._ears: dict[Member, _Ear] = {}
         self._members: dict[bytes, Member] = {}
@@ -87,14 +91,14 @@ class MemberStreams:
     def open(self, frame: Frame, params: Mapping[str, Any]) -> None:
         """Take a listen request."""
         asked = params.get("notifications")
-        stream = _Stream(frame, asked if isinstance(asked, dict) else {}, self._catalogue.meta_of(params) or {})
+        stream = _Stream(frame, asked if isinstance(asked, dict) else {}, self._common.meta_of(params) or {})
         self._streams[stream.key] = stream
-        members = list(self._catalogue.members.values())
+        members = list(self._common.members.values())
         stream.pending.update(members)  # before they are asked: they may acknowledge at once
         for member in members:
             self._listen(stream, member)
         if stream.pending:
-            self._catalogue.outside.remind(_PATIENCE_S, partial(self._acknowledge, stream))
+            self._common.outside.remind(_PATIENCE_S, partial(self._acknowledge, stream))
         else:
             self._acknowledge(stream)
 
@@ -117,10 +121,10 @@ class MemberStreams:
         self._settle(stream, member)
 
     def _own_uri(self, member: Member, uri: str) -> str | None:
-        owner = self._catalogue.routes.find_resource(uri)
+        owner = self._routes.find_resource(uri)
         if owner is None:
             return uri
-        self._catalogue.routes.note_watched(owner, uri)
+        self._routes.note_watched(owner, uri)
         return owner.name if owner.server == member.name else None
 
     def _follow(self, member: Member) -> None:
@@ -132,17 +136,17 @@ class MemberStreams:
             for key in filter(None, (ear.current, ear.opening)):
                 self._withdraw(member, key)
         elif wanted != ear.asked and ear.opening is None:
-            key = ear.opening = self._catalogue.own.next_key()
+            key = ear.opening = self._own.next_key()
             ear.asked = wanted
             self._members[key] = member  # before it is asked: it may acknowledge at once
             meta = next(reversed(self._streams.values())).meta
             params = {"notifications": _write(wanted)}
-            self._catalogue.own.ask(member, LISTEN, params, lambda _: self._end(member, key), meta, key)
+            self._own.ask(member, LISTEN, params, lambda _: self._end(member, key), meta, key)
 
     def _withdraw(self, member: Member, key: bytes) -> None:
         del self._members[key]
         if member.state is not MemberState.FAILED:  # else nobody is there to be told
-            self._catalogue.own.withdraw(key, "it is not listened to any more")
+            self._own.withdraw(key, "it is not listened to any more")
 
     def hear(self, member: Member, frame: Frame) -> bool:
         """Take a notice of a server; False where it belongs to no stream."""
@@ -180,7 +184,7 @@ class MemberStreams:
             return
         for name, uri in sorted(part & ear.granted if ear is not None else ()):
             if name == RESOURCE_FILTER:
-                known, shown = stream.agreed.setdefault(name, []), self._catalogue.routes.show_uri(member, uri)
+                known, shown = stream.agreed.setdefault(name, []), self._routes.show_uri(member, uri)
                 known += [] if shown in known else [shown]
             else:
                 stream.agreed[name] = True
@@ -192,7 +196,7 @@ class MemberStreams:
         uri = params.get("uri")
         shown = params
         if method == UPDATED and isinstance(uri, str):
-            shown = {**params, "uri": self._catalogue.routes.show_uri(member, uri)}
+            shown = {**params, "uri": self._routes.show_uri(member, uri)}
         for stream in self._streams.values():
             if stream.wants_of(member, method, uri):
                 stream.waiting.put(method, shown)
@@ -209,20 +213,20 @@ class MemberStreams:
         """Tell what waits; what comes within the next half second, or while the client does not read, waits in turn."""
         if self._is_quiet:
             return
-        if not self._catalogue.outside.is_paused:
+        if not self._common.outside.is_paused:
             for stream in [one for one in self._streams.values() if one.is_acknowledged]:
                 for method, params in stream.waiting.take_all():
                     self._is_quiet = True
                     self._say(stream, method, params or {})
-        self._is_quiet |= self._catalogue.outside.is_paused
+        self._is_quiet |= self._common.outside.is_paused
         if self._is_quiet:
-            self._catalogue.outside.remind(_PAUSE_S, self._go_on)
+            self._common.outside.remind(_PAUSE_S, self._go_on)
 
     def _say(self, stream: _Stream, method: str, params: Mapping[str, Any]) -> None:
         meta = params.get("_meta")
         tagged = {**params, "_meta": {**(meta if isinstance(meta, dict) else {}), META_SUBSCRIPTION_ID: stream.id}}
         body = {"jsonrpc": "2.0", "method": method, "params": tagged}
-        self._catalogue.outside.tell_client(Frame(encode_line(body), "notification", None, method, body, stream.key))
+        self._common.outside.tell_client(Frame(encode_line(body), "notification", None, method, body, stream.key))
 
     def _acknowledge(self, stream: _Stream) -> None:
         if not stream.is_acknowledged and self._streams.get(stream.key) is stream:

@@ -11,21 +11,19 @@ told that the list has changed. Pages of the merged list are cut from what was r
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.exact_json import encode
 from dragoman.core.paging import Paging
+from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind
-from dragoman.core.switch.catalogue.own import read_error
+from dragoman.core.switch.catalogue.own import Changes, OwnRequests, read_error
 from dragoman.core.switch.catalogue.pages import LISTS, ListKind, Page, Piece, keep, read_page, write_slice
-
-if TYPE_CHECKING:
-    from dragoman.core.switch.catalogue.catalogue import Catalogue
 
 logger = logging.getLogger("dragoman.router")
 
@@ -40,6 +38,8 @@ _GRACE_S: Final = 0.25
 """How long a list waits for a server that another list, or the opening, has waited for in vain."""
 
 _CURSOR: Final = "dragoman"
+
+NoteTasks = Callable[[Member, Iterable[str]], None]
 
 
 class MemberListing:
@@ -67,7 +67,7 @@ class MemberListing:
     def ask(self, cursor: str | None = None) -> None:
         """Ask for the first page, or the one that a cursor names."""
         params = {} if cursor is None else {"cursor": cursor}
-        self._lists.catalogue.own.ask(self.member, self._kind.method, params, self._take, self.meta)
+        self._lists.own.ask(self.member, self._kind.method, params, self._take, self.meta)
 
     def _take(self, frame: Frame) -> None:
         self.member.is_late = False
@@ -78,7 +78,7 @@ class MemberListing:
             return
         number = len(self.pages)
         try:
-            show = partial(self._lists.catalogue.names.show_uri, self.member.name)
+            show = partial(self._lists.common.names.show_uri, self.member.name)
             page = read_page(frame, self._kind, self._before[number] if number < len(self._before) else None, show)
         except ValueError as error:
             self._end(f"its answer cannot be read: {error}")
@@ -138,12 +138,20 @@ class Lists:
     """The merged lists of one client's session.
 
     Args:
-        catalogue: Whose.
+        common: What all parts know.
+        own: Asks servers.
+        changes: Tells the client that a list has changed.
+        note_tasks: Told whose the tasks are that a list names.
         page_size: How many entries a page has.
     """
 
-    def __init__(self, catalogue: Catalogue, page_size: int) -> None:
-        self.catalogue = catalogue
+    def __init__(
+        self, common: Common, own: OwnRequests, changes: Changes, note_tasks: NoteTasks, page_size: int
+    ) -> None:
+        self.common = common
+        self.own = own
+        self._changes = changes
+        self._note_tasks = note_tasks
         self._page_size = page_size
         self._under_way: dict[tuple[Member, str], MemberListing] = {}
         self._snapshots: dict[int, _Snapshot] = {}
@@ -160,7 +168,7 @@ class Lists:
             return
         place = _read_cursor(cursor, kind)
         if place is None:
-            self.catalogue.reply(error_frame(key, INVALID_PARAMS, "this cursor was not given by this server"))
+            self.common.reply(error_frame(key, INVALID_PARAMS, "this cursor was not given by this server"))
             return
         number, start = place
         known = self._snapshots.get(number)
@@ -173,7 +181,7 @@ class Lists:
         """Ask every server that may have such a list."""
         gathering = Gathering(kind, then)
         by_time: dict[float, list[MemberListing]] = {}
-        for member in self.catalogue.members.values():
+        for member in self.common.members.values():
             if member.state is MemberState.FAILED:
                 gathering.missing[member.name] = member.reason
             elif not member.lacks(kind.capability):
@@ -185,7 +193,7 @@ class Lists:
                 else:
                     self._leave_out(gathering, listing, _OWES)
         for after_s, listings in by_time.items():
-            self.catalogue.outside.remind(after_s, partial(self._expire, gathering, listings, after_s))
+            self.common.outside.remind(after_s, partial(self._expire, gathering, listings, after_s))
         for listing in [listing for listing in gathering.pending if listing.failure is None and not listing.pages]:
             if listing.waiting == [gathering]:
                 listing.ask()
@@ -233,7 +241,7 @@ class Lists:
                 if not gathering.pending:
                     gathering.finish()
         if listing.is_late and changed and kind.changed is not None:
-            self.catalogue.changes.tell(kind.changed)
+            self._changes.tell(kind.changed)
 
     def say_cut(self, member: Member, kind: ListKind, why: str) -> None:
         """Say, once, that the list of a server ends early."""
@@ -260,10 +268,10 @@ class Lists:
         member.listed[kind.method] = pages
         if kind.names is not None:
             names = [name for page in pages for name in page.names]
-            self.catalogue.names.learn(member.name, kind.names, names)
+            self.common.names.learn(member.name, kind.names, names)
         else:
             for page in pages:
-                self.catalogue.routes.note_tasks(member, page.names)
+                self._note_tasks(member, page.names)
         return True
 
     def _leave_out(self, gathering: Gathering, listing: MemberListing, why: str) -> None:
@@ -280,10 +288,10 @@ class Lists:
 
     def _keep(self, gathering: Gathering) -> int:
         """Keep a merged list for as long as its pages may be asked for; give its number."""
-        kind, names = gathering.kind, self.catalogue.names
+        kind, names = gathering.kind, self.common.names
         pieces: list[Piece] = []
         rests: list[Mapping[str, Any]] = []
-        for member in self.catalogue.members.values():
+        for member in self.common.members.values():
             if member.name in gathering.missing or member.state is MemberState.FAILED:
                 continue
             shown = {} if kind.names is None else names.show(member.name, kind.names)
@@ -293,9 +301,9 @@ class Lists:
         if kind.names is not None:
             names.tell(kind.names)
         if kind.names in (NameKind.RESOURCE, NameKind.TEMPLATE) and any(piece.shown for piece in pieces):
-            self.catalogue.inspects = True
+            self.common.inspects = True
         self._last += 1
-        rest = self.catalogue.openings.complete(_merge_rests(rests), bool(gathering.missing))
+        rest = self.common.complete(_merge_rests(rests), bool(gathering.missing))
         if gathering.missing:
             missing = [{"server": name, "reason": reason} for name, reason in gathering.missing.items()]
             rest["_meta"] = {**rest.get("_meta", {}), MISSING: missing}
@@ -311,7 +319,7 @@ class Lists:
         except ValueError as error:  # read it could be, and not be written
             del self._snapshots[number]
             frame = error_frame(key, INTERNAL_ERROR, f"{snapshot.kind.method} cannot be written: {error}")
-        self.catalogue.reply(frame)
+        self.common.reply(frame)
 
     def _write(self, key: bytes, number: int, start: int) -> Frame:
         snapshot = self._snapshots[number]

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, error_frame, result_frame
 from dragoman.core.methods import SET_LEVEL
 from dragoman.core.peek import with_id
+from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member, MemberState
-from dragoman.core.switch.catalogue.own import read_error, read_result
-
-if TYPE_CHECKING:
-    from dragoman.core.switch.catalogue.catalogue import Catalogue
+from dragoman.core.switch.catalogue.own import OwnRequests, read_error, read_result
 
 LONGEST_OPENING_S: Final = 4.0
 """How long a client waits for servers that are slow to start: others give up after five seconds, as we do."""
@@ -32,17 +30,23 @@ class Openings:
     """How far the opening of one client's session is, and what servers that come later are told of it.
 
     Args:
-        catalogue: Whose.
-        identity: Name and version that the client is told.
-
-    Attributes:
-        initialized: What the client said when it was ready; None before.
+        common: What all parts know.
+        own: Asks servers.
+        give_up: Has lists wait no more for a server.
+        joined: Told of a server that is open; late, if the client has been answered without it.
     """
 
-    def __init__(self, catalogue: Catalogue, identity: Mapping[str, Any]) -> None:
-        self.initialized: Frame | None = None
-        self._catalogue = catalogue
-        self._identity = dict(identity)
+    def __init__(
+        self,
+        common: Common,
+        own: OwnRequests,
+        give_up: Callable[[Member], None],
+        joined: Callable[[Member, bool], None],
+    ) -> None:
+        self.own = own
+        self.give_up = give_up
+        self._common = common
+        self._joined = joined
         self._under_way: list[MemberOpening] = []
         self._asked: tuple[str, Mapping[str, Any]] | None = None
         self._level: Mapping[str, Any] | None = None
@@ -54,16 +58,15 @@ class Openings:
         def answer() -> None:
             result = {
                 "protocolVersion": params.get("protocolVersion"),
-                "capabilities": merge_capabilities(self._catalogue.members.values()),
-                "serverInfo": self._identity,
+                "capabilities": merge_capabilities(self._common.members.values()),
+                "serverInfo": self._common.identity,
             }
-            self._catalogue.reply(result_frame(key, self._with_instructions(result)))
+            self._common.reply(result_frame(key, self._with_instructions(result)))
 
         self._begin("initialize", params, answer)
 
     def discover(self, frame: Frame, params: dict[str, Any]) -> None:
         """Answer `server/discover`."""
-        self._catalogue.begin_per_request()
         key = frame.key or b"null"
 
         def answer() -> None:
@@ -71,21 +74,23 @@ class Openings:
 
             result: dict[str, Any] = {
                 "supportedVersions": list(served_versions()),
-                "capabilities": merge_capabilities(self._catalogue.members.values()),
+                "capabilities": merge_capabilities(self._common.members.values()),
             }
-            self._catalogue.reply(result_frame(key, self.complete(self._with_instructions(result), is_partial=True)))
+            self._common.reply(
+                result_frame(key, self._common.complete(self._with_instructions(result), is_partial=True))
+            )
 
-        self._begin(frame.method or "", {"_meta": self._catalogue.meta_of(params)}, answer)
+        self._begin(frame.method or "", {"_meta": self._common.meta_of(params)}, answer)
 
     def _with_instructions(self, result: dict[str, Any]) -> dict[str, Any]:
-        instructions = merge_instructions(self._catalogue.members.values())
+        instructions = merge_instructions(self._common.members.values())
         return {**result, "instructions": instructions} if instructions else result
 
     def _begin(self, method: str, params: Mapping[str, Any], then: Callable[[], None]) -> None:
         self._asked = (method, params)
-        opening = MemberOpening(self, self._catalogue, method, params, then)
+        opening = MemberOpening(self, self._common, method, params, then)
         self._under_way = [one for one in self._under_way if not one.is_over]
-        members = list(self._catalogue.members.values())
+        members = list(self._common.members.values())
         if not self._under_way:  # one that is opening all the same has been waited for already
             members = [member for member in members if member.state is not MemberState.OPENING]
         self._under_way.append(opening)
@@ -94,9 +99,9 @@ class Openings:
     def join(self, member: Member) -> None:
         """Open a server that comes later."""
         if self._asked is not None:
-            MemberOpening(self, self._catalogue, *self._asked, None).ask(member)
-        elif self._catalogue.is_per_request:
-            self._catalogue.joined(member, True)
+            MemberOpening(self, self._common, *self._asked, None).ask(member)
+        elif self._common.is_per_request:
+            self._joined(member, True)
 
     def forget(self, member: Member) -> None:
         """Take note that a server is not there any more."""
@@ -109,29 +114,19 @@ class Openings:
         member.told = result
         member.is_late = False
         is_late = is_late and member.state is not MemberState.OPEN
-        self._catalogue.set_state(member, MemberState.OPEN)
-        if is_late and self.initialized is not None:
-            self._catalogue.outside.tell_member(member, self.initialized)
+        self._common.set_state(member, MemberState.OPEN)
+        if is_late and self._common.initialized is not None:
+            self._common.outside.tell_member(member, self._common.initialized)
             if self._level is not None and "logging" in member.capabilities:
-                self._catalogue.own.ask(member, SET_LEVEL, self._level, lambda _: None)
-        self._catalogue.joined(member, is_late)
-
-    def complete(self, result: Mapping[str, Any], is_partial: bool) -> dict[str, Any]:
-        """Give a result of our own with what the client's era asks for besides."""
-        if not self._catalogue.is_per_request:
-            return dict(result)
-        from dragoman.core.bridge.metadata import put_identity
-
-        held = {"ttlMs": 0, "cacheScope": "private"}
-        kept = {name: result.get(name, default) for name, default in held.items()}
-        return put_identity({**result, **(held if is_partial else kept), "resultType": "complete"}, self._identity)
+                self.own.ask(member, SET_LEVEL, self._level, lambda _: None)
+        self._joined(member, is_late)
 
     def set_level(self, frame: Frame, params: Mapping[str, Any]) -> None:
         """Tell every server which log messages the client wants; the first that agrees answers for all."""
-        heard = [one for one in self._catalogue.opened_members() if "logging" in (one.capabilities or {})]
+        heard = [one for one in self._common.opened_members() if "logging" in (one.capabilities or {})]
         key = frame.key or b"null"
         if not heard:
-            self._catalogue.reply(error_frame(key, METHOD_NOT_FOUND, "no server has log messages"))
+            self._common.reply(error_frame(key, METHOD_NOT_FOUND, "no server has log messages"))
             return
         left = len(heard)
         is_answered = False
@@ -143,10 +138,10 @@ class Openings:
                 self._level = params
             if not is_answered and (answer.kind == "result" or left == 0):
                 is_answered = True
-                self._catalogue.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
+                self._common.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
 
         for member in heard:
-            self._catalogue.own.ask(member, SET_LEVEL, params, take)
+            self.own.ask(member, SET_LEVEL, params, take)
 
 
 class MemberOpening:
@@ -154,7 +149,7 @@ class MemberOpening:
 
     Args:
         openings: Told what servers answer.
-        catalogue: Whose.
+        common: What all parts know.
         method: Of the requests.
         params: Of the requests.
         then: Called once all have answered, or are late; None where nobody waits.
@@ -163,13 +158,13 @@ class MemberOpening:
     def __init__(
         self,
         openings: Openings,
-        catalogue: Catalogue,
+        common: Common,
         method: str,
         params: Mapping[str, Any],
         then: Callable[[], None] | None,
     ) -> None:
         self._openings = openings
-        self._catalogue = catalogue
+        self._common = common
         self._method = method
         self._params = params
         self._then: Callable[[], None] | None = then
@@ -188,20 +183,20 @@ class MemberOpening:
             self.ask(member)
         longest_s = max((member.list_timeout_s for member in asked), default=0.0)
         if self._pending:
-            self._catalogue.outside.remind(min(longest_s, LONGEST_OPENING_S), self.finish)
+            self._common.outside.remind(min(longest_s, LONGEST_OPENING_S), self.finish)
         else:
             self.finish()
 
     def ask(self, member: Member) -> None:
         """Ask one of them."""
         if member.state is MemberState.WAITING:
-            self._catalogue.set_state(member, MemberState.OPENING)
-            self._catalogue.outside.remind(member.list_timeout_s, partial(self._give_up, member))
-        self._catalogue.own.ask(member, self._method, self._params, lambda frame: self._take(member, frame), None)
+            self._common.set_state(member, MemberState.OPENING)
+            self._common.outside.remind(member.list_timeout_s, partial(self._give_up, member))
+        self._openings.own.ask(member, self._method, self._params, lambda frame: self._take(member, frame), None)
 
     def _give_up(self, member: Member) -> None:
         if member.state is MemberState.OPENING:
-            self._catalogue.lists.give_up(member)
+            self._openings.give_up(member)
 
     def forget(self, member: Member) -> None:
         """Take note that a server is not there any more."""
@@ -223,7 +218,7 @@ class MemberOpening:
         except ValueError as error:
             failure = f"its answer cannot be read: {error}"
         if failure:
-            self._catalogue.fail(member, f"it could not be opened: {failure}")
+            self._common.fail(member, f"it could not be opened: {failure}")
         else:
             self._openings.opened(member, result, is_late)
         self.forget(member)

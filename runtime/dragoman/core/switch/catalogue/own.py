@@ -8,16 +8,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.envelope import Frame, decoded, error_frame, notification_frame, request_frame
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import CANCELLED
+from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member
-
-if TYPE_CHECKING:
-    from dragoman.core.switch.catalogue.catalogue import Catalogue
 
 logger = logging.getLogger("dragoman.router")
 
@@ -30,12 +28,12 @@ class OwnRequests:
     """The requests of our own that are not answered.
 
     Args:
-        catalogue: Whose.
+        common: What all parts know.
         mark: Is in each id of ours, so that no request of the client has one of them.
     """
 
-    def __init__(self, catalogue: Catalogue, mark: str) -> None:
-        self._catalogue = catalogue
+    def __init__(self, common: Common, mark: str) -> None:
+        self._common = common
         self._mark = mark.encode()
         self._waiting: dict[bytes, tuple[Member, Callable[[Frame], None]]] = {}
         self._last = 0
@@ -58,14 +56,14 @@ class OwnRequests:
         key = key or self.next_key()
         self._waiting[key] = (member, then)
         asked = dict(params) if meta is None else {**params, "_meta": dict(meta)}
-        self._catalogue.outside.tell_member(member, request_frame(key, method, asked))
+        self._common.outside.tell_member(member, request_frame(key, method, asked))
         return key
 
     def withdraw(self, key: bytes, reason: str) -> None:
         """Take back what is not answered yet."""
         member, _ = self._waiting.pop(key)
         params = {"requestId": key[1:-1].decode(), "reason": reason}
-        self._catalogue.outside.tell_member(member, notification_frame(CANCELLED, params))
+        self._common.outside.tell_member(member, notification_frame(CANCELLED, params))
 
     def is_waiting(self, key: bytes | None) -> bool:
         """Whether this is the id of one of them."""
@@ -92,11 +90,11 @@ class Changes:
     """Notices of changed lists: one for many that come at once.
 
     Args:
-        catalogue: Whose.
+        common: What all parts know.
     """
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
+    def __init__(self, common: Common) -> None:
+        self._common = common
         self._quiet: set[str] = set()
         self._missed: set[str] = set()
 
@@ -106,12 +104,12 @@ class Changes:
             self._missed.add(method)
             return
         self._quiet.add(method)
-        self._catalogue.outside.remind(_CHANGE_PAUSE_S, partial(self._expire, method))
-        if self._catalogue.listens is not None:
-            self._catalogue.listens.tell_changed(method)
-        elif self._catalogue.openings.initialized is not None:
+        self._common.outside.remind(_CHANGE_PAUSE_S, partial(self._expire, method))
+        if self._common.tell_streams is not None:
+            self._common.tell_streams(method)
+        elif self._common.initialized is not None:
             body = {"jsonrpc": "2.0", "method": method}
-            self._catalogue.outside.tell_client(Frame(encode_line(body), "notification", None, method, body))
+            self._common.outside.tell_client(Frame(encode_line(body), "notification", None, method, body))
 
     def _expire(self, method: str) -> None:
         self._quiet.discard(method)

@@ -7,15 +7,13 @@ clear from its first bytes goes the usual way (`catalogue`).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import encode_line
+from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind
-
-if TYPE_CHECKING:
-    from dragoman.core.switch.catalogue.catalogue import Catalogue
 
 _CALLS: Final = b'"params":{"name":"'
 _HEAD_BYTES: Final = 200
@@ -34,14 +32,13 @@ class QuickCalls:
     """Finds the server of a call by the bytes of its name.
 
     Args:
-        catalogue: Whose.
-        calls: The requests of the client that servers have.
+        common: What all parts know.
     """
 
-    def __init__(self, catalogue: Catalogue, calls: dict[bytes, Member]) -> None:
-        self._catalogue = catalogue
-        self._names = catalogue.names
-        self._calls = calls
+    def __init__(self, common: Common) -> None:
+        self._common = common
+        self._names = common.names
+        self._calls = common.calls
         self._routes: dict[bytes, tuple[Member, bytes | None]] = {}
         self._version = -1
 
@@ -74,13 +71,13 @@ class QuickCalls:
             frame = Frame(line, kind, key, method, None, stream, headers, sender)
         self._calls[key] = member
         if _TOKEN in raw:
-            self._catalogue.tokens.note(member, frame)
-        self._catalogue.outside.tell_member(member, frame)
+            self._common.tokens.note(member, frame)
+        self._common.outside.tell_member(member, frame)
         return True
 
     def _find(self, name: bytes) -> tuple[Member, bytes | None] | None:
         owner = self._names.find(NameKind.TOOL, name.decode()) if name.isascii() else None
-        member = None if owner is None else self._catalogue.members.get(owner.server)
+        member = None if owner is None else self._common.members.get(owner.server)
         if owner is None or member is None or member.has_filter:
             return None
         other = None if owner.name == name.decode() else encode_line(owner.name)[1:-2]

@@ -8,20 +8,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.asking import name_askers, name_elicitations
+from dragoman.core.switch.catalogue.common import Common
+from dragoman.core.switch.catalogue.lists import Lists
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import LONGEST_NAME, NameKind, NameOwner
+from dragoman.core.switch.catalogue.own import OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.search import Search
 from dragoman.core.switch.catalogue.uris import may_name_pages, show_uris
-
-if TYPE_CHECKING:
-    from dragoman.core.switch.catalogue.catalogue import Catalogue
 
 logger = logging.getLogger("dragoman.router")
 
@@ -38,11 +38,15 @@ class Routes:
     """Finds owners for one client's session.
 
     Args:
-        catalogue: Whose.
+        common: What all parts know.
+        lists: What there is, where nobody is known to own something.
+        own: Asks servers.
     """
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
+    def __init__(self, common: Common, lists: Lists, own: OwnRequests) -> None:
+        self._common = common
+        self._lists = lists
+        self._own = own
         self._tasks: dict[str, Member] = {}
         self._found: dict[str, Member] = {}
         self._watched: dict[NameOwner, str] = {}
@@ -76,8 +80,8 @@ class Routes:
             self._complete(frame, params)
         elif isinstance(task, str) and method.startswith("tasks/"):
             self._take_task(frame, params, task)
-        elif len(self._catalogue.members) == 1:
-            self._catalogue.forward(next(iter(self._catalogue.members.values())), frame)
+        elif len(self._common.members) == 1:
+            self._common.forward(next(iter(self._common.members.values())), frame)
         else:
             self._refuse(
                 frame, METHOD_NOT_FOUND, f"no server is known to have {method[:200]}", {"method": method[:200]}
@@ -92,7 +96,7 @@ class Routes:
             return
 
         def send() -> bool:
-            owner = self._catalogue.names.find(kind, name)
+            owner = self._common.names.find(kind, name)
             return owner is not None and self._send(frame, owner, {**params, "name": owner.name}, name)
 
         def refuse() -> None:
@@ -128,16 +132,16 @@ class Routes:
 
         self._sought[key] = stop
         for listing in listings:
-            self._catalogue.lists.gather(LISTS[listing], self._catalogue.meta_of(params), go_on)
+            self._lists.gather(LISTS[listing], self._common.meta_of(params), go_on)
 
     def _send(self, frame: Frame, owner: NameOwner, params: dict[str, Any], used: str) -> bool:
         """Hand a request to its owner, under the name that it uses."""
-        member = self._catalogue.members.get(owner.server)
+        member = self._common.members.get(owner.server)
         if member is None:
             return False
         if owner.name != used or member.has_filter:  # where some are hidden, what was read is what is sent
             frame = rewrite(frame, {**frame.body, "params": params})
-        self._catalogue.forward(member, frame)
+        self._common.forward(member, frame)
         return True
 
     # By URI
@@ -157,7 +161,7 @@ class Routes:
         def seek() -> None:
             able = self._able(frame.method or "")
             if len(able) == 1:
-                self._catalogue.forward(able[0], frame)
+                self._common.forward(able[0], frame)
             elif frame.method == "resources/read" and able:
                 self._seek_resource(frame, params, able, uri)
             else:
@@ -167,9 +171,9 @@ class Routes:
 
     def find_resource(self, uri: str) -> NameOwner | None:
         """Give whose a resource is, as far as lists and templates say."""
-        names = self._catalogue.names
+        names = self._common.names
         found = self._found.get(uri)
-        if found is not None and found.name in self._catalogue.members:
+        if found is not None and found.name in self._common.members:
             return NameOwner(found.name, uri)
         owner = names.find(NameKind.RESOURCE, uri) or names.find_page(uri)
         if owner is not None:
@@ -179,7 +183,7 @@ class Routes:
 
     def _without_prefix(self, server: str, uri: str) -> str:
         """Give a URI as its server knows it, where its template has got a prefix."""
-        for name, shown in self._catalogue.names.show(server, NameKind.TEMPLATE).items():
+        for name, shown in self._common.names.show(server, NameKind.TEMPLATE).items():
             prefix = shown.removesuffix(name)
             if prefix and uri.startswith(prefix):
                 return uri.removeprefix(prefix)
@@ -187,7 +191,7 @@ class Routes:
 
     def _able(self, method: str) -> list[Member]:
         able = []
-        for member in self._catalogue.members.values():
+        for member in self._common.members.values():
             declared = (member.capabilities or {}).get("resources")
             can = isinstance(declared, dict) and (method == "resources/read" or bool(declared.get("subscribe")))
             if member.state is not MemberState.FAILED and (member.capabilities is None or can):
@@ -201,10 +205,10 @@ class Routes:
             del self._sought[key]
             if member is not None:
                 self._remember(self._found, uri, member, len(uri))
-            self._catalogue.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
+            self._common.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
 
         asked = {name: value for name, value in params.items() if name != "_meta"}
-        search = Search(self._catalogue, able, asked, self._catalogue.meta_of(params), take)
+        search = Search(self._own, self._common.outside.remind, able, asked, self._common.meta_of(params), take)
         self._sought[key] = search.stop
         search.go_on(error_frame(key, INVALID_PARAMS, f"no server is known to have this resource: {uri[:500]}"))
 
@@ -214,11 +218,11 @@ class Routes:
 
     def show_uri(self, member: Member, uri: str) -> str:
         """Give what the client knows a resource of a server as."""
-        return self._watched.get(NameOwner(member.name, uri)) or self._catalogue.names.show_uri(member.name, uri)
+        return self._watched.get(NameOwner(member.name, uri)) or self._common.names.show_uri(member.name, uri)
 
     def show_updated(self, member: Member, frame: Frame) -> Frame:
         """Give a notice that a resource has changed, under the URI that the client knows."""
-        if not (self._watched or self._catalogue.names.has_shown_uris(member.name) or may_name_pages(frame.raw)):
+        if not (self._watched or self._common.names.has_shown_uris(member.name) or may_name_pages(frame.raw)):
             return frame
         body = decoded(frame).body
         params = body.get("params")
@@ -249,7 +253,7 @@ class Routes:
         self._send_or_list(frame, send, refuse, listings, params)
 
     def _find_ref(self, key: str, used: str) -> NameOwner | None:
-        names = self._catalogue.names
+        names = self._common.names
         if key == "name":
             return names.find(NameKind.PROMPT, used)
         return names.find(NameKind.TEMPLATE, used) or self.find_resource(used)
@@ -259,12 +263,12 @@ class Routes:
     def _take_task(self, frame: Frame, params: dict[str, Any], task: str) -> None:
         member = self._tasks.get(task)
         if member is None:
-            able = [one for one in self._catalogue.members.values() if not one.lacks("tasks")]
+            able = [one for one in self._common.members.values() if not one.lacks("tasks")]
             member = able[0] if len(able) == 1 else None
         if member is None:
             self._refuse(frame, INVALID_PARAMS, "this task is not known here")
         else:
-            self._catalogue.forward(member, frame)
+            self._common.forward(member, frame)
 
     def note_task(self, member: Member, result: Mapping[str, Any]) -> None:
         """Take note of whose task a result names."""
@@ -297,7 +301,7 @@ class Routes:
         raw = frame.raw
         if frame.kind == "error":
             return name_elicitations(member.name, frame) if b'"elicitations"' in raw else frame
-        has_uris = may_name_pages(raw) or (b'"uri"' in raw and self._catalogue.names.has_shown_uris(member.name))
+        has_uris = may_name_pages(raw) or (b'"uri"' in raw and self._common.names.has_shown_uris(member.name))
         if frame.kind != "result" or not (has_uris or b'"input_required"' in raw or b'"taskId"' in raw):
             return frame
         try:
@@ -316,8 +320,8 @@ class Routes:
     # Refusing
 
     def _explain_absent(self) -> str:
-        absent = [member.name for member in self._catalogue.members.values() if member.state is MemberState.FAILED]
+        absent = [member.name for member in self._common.members.values() if member.state is MemberState.FAILED]
         return f"; not all servers are there: {', '.join(absent)} cannot be used" if absent else ""
 
     def _refuse(self, frame: Frame, code: int, message: str, data: Any = None) -> None:
-        self._catalogue.reply(error_frame(frame.key, code, message, data))
+        self._common.reply(error_frame(frame.key, code, message, data))

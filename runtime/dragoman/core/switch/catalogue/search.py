@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dragoman.core.envelope import Frame
 from dragoman.core.switch.catalogue.member import Member, MemberState
-
-if TYPE_CHECKING:
-    from dragoman.core.switch.catalogue.catalogue import Catalogue
+from dragoman.core.switch.catalogue.own import OwnRequests
 
 _READ = "resources/read"
 
@@ -23,7 +21,8 @@ class Search:
     """One resource that is sought.
 
     Args:
-        catalogue: Whose.
+        own: Asks servers.
+        remind: Calls something after so many seconds.
         servers: Who may have it, in their order.
         params: Of the requests.
         meta: Their metadata.
@@ -32,13 +31,15 @@ class Search:
 
     def __init__(
         self,
-        catalogue: Catalogue,
+        own: OwnRequests,
+        remind: Callable[[float, Callable[[], None]], None],
         servers: Sequence[Member],
         params: Mapping[str, Any],
         meta: Mapping[str, Any] | None,
         then: Callable[[Member | None, Frame], None],
     ) -> None:
-        self._catalogue = catalogue
+        self._own = own
+        self._remind = remind
         self._left = list(servers)
         self._params = params
         self._meta = meta
@@ -51,11 +52,11 @@ class Search:
             member = self._left.pop(0)
             if member.state is not MemberState.FAILED:  # it may have gone since
                 self._asked[member] = None
-                key = self._catalogue.own.ask(member, _READ, self._params, self._hear(member), self._meta)
+                key = self._own.ask(member, _READ, self._params, self._hear(member), self._meta)
                 if member in self._asked:
                     self._asked[member] = key
                     if self._left:
-                        self._catalogue.outside.remind(member.list_timeout_s, partial(self._expire, member, refusal))
+                        self._remind(member.list_timeout_s, partial(self._expire, member, refusal))
                 return
         if not self._asked:
             self._end(None, refusal)
@@ -70,8 +71,8 @@ class Search:
         self._left.clear()
         asked, self._asked = self._asked, {}
         for key in asked.values():
-            if key is not None and self._catalogue.own.is_waiting(key):
-                self._catalogue.own.withdraw(key, reason)
+            if key is not None and self._own.is_waiting(key):
+                self._own.withdraw(key, reason)
 
     def _hear(self, member: Member) -> Callable[[Frame], None]:
         def hear(answer: Frame) -> None:

@@ -1,0 +1,88 @@
+"""What all parts of a catalogue know and use: the servers of one client's session, and the ways to both sides.
+
+Lives here: that, and what several parts do with it. Must not: know the parts (`catalogue`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from dragoman.core.codes import CONNECTION_CLOSED
+from dragoman.core.envelope import Frame, error_frame
+from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
+from dragoman.core.switch.catalogue.names import Names
+from dragoman.core.switch.catalogue.tokens import CallTokens
+
+
+class Common:
+    """What the parts share.
+
+    Attributes:
+        members: The servers by name.
+        identity: Name and version that the client is told.
+        calls: The requests of the client that servers have.
+        is_per_request: Whether each request of the client speaks for itself.
+        inspects: Whether answers are looked into: some ask for input, name tasks, or have URIs that
+            are known otherwise.
+        initialized: What the client said when it was ready; None before.
+        tell_streams: Says that a list has changed, to a client that listens by streams.
+    """
+
+    def __init__(self, outside: Outside, names: Names, members: Iterable[Member], identity: Mapping[str, Any]) -> None:
+        self.outside = outside
+        self.names = names
+        self.members = {member.name: member for member in members}
+        self.identity = dict(identity)
+        self.tokens = CallTokens()
+        self.calls: dict[bytes, Member] = {}
+        self.is_per_request = False
+        self.inspects = False
+        self.initialized: Frame | None = None
+        self.tell_streams: Callable[[str], None] | None = None
+
+    def opened_members(self) -> list[Member]:
+        """Give the servers that are open."""
+        return [member for member in self.members.values() if member.state is MemberState.OPEN]
+
+    def set_state(self, member: Member, state: MemberState, reason: str = "") -> None:
+        """Take note of how far a server is."""
+        member.state, member.reason = state, reason
+        self.outside.note_state(member)
+
+    def fail(self, member: Member, reason: str) -> None:
+        """Take note that a server cannot be used, though it is there."""
+        if member.state is not MemberState.FAILED:
+            self.set_state(member, MemberState.FAILED, reason)
+
+    def meta_of(self, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Give the metadata for requests of our own that a request of the client leads to."""
+        if not self.is_per_request:
+            return None
+        from dragoman.core.bridge.names import META_LOG_LEVEL
+
+        return {key: value for key, value in params["_meta"].items() if key not in ("progressToken", META_LOG_LEVEL)}
+
+    def forward(self, member: Member, frame: Frame) -> None:
+        """Hand a request of the client to a server."""
+        key = frame.key or b"null"
+        if member.state is MemberState.FAILED:
+            self.reply(error_frame(key, CONNECTION_CLOSED, f"{member.name} cannot be used: {member.reason}"))
+            return
+        self.calls[key] = member
+        self.tokens.note(member, frame)
+        self.outside.tell_member(member, frame)
+
+    def reply(self, frame: Frame) -> None:
+        """Answer the client."""
+        self.outside.tell_client(frame)
+
+    def complete(self, result: Mapping[str, Any], is_partial: bool) -> dict[str, Any]:
+        """Give a result of our own with what the client's era asks for besides."""
+        if not self.is_per_request:
+            return dict(result)
+        from dragoman.core.bridge.metadata import put_identity
+
+        held = {"ttlMs": 0, "cacheScope": "private"}
+        kept = {name: result.get(name, default) for name, default in held.items()}
+        return put_identity({**result, **(held if is_partial else kept), "resultType": "complete"}, self.identity)
