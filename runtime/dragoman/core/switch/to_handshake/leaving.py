@@ -54,10 +54,6 @@ class Leaving:
     def __contains__(self, work: object) -> bool:
         return work in self.ends
 
-    def was_told_of(self, work: Work) -> bool:
-        """Whether the server knows that nobody waits for a call."""
-        return work in self.ends and self.ends[work].reason is None
-
     def cancel(self, work: Work, reason: str) -> None:
         """Tell the server that nobody waits for a call any more, and wait a moment for its end."""
         if work.frame is not None or not work.may_ask:

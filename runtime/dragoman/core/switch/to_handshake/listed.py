@@ -34,11 +34,6 @@ class ListedTools:
         self._paging = Paging()
         self._then: list[Callable[[], None]] = []
 
-    @property
-    def is_listing(self) -> bool:
-        """Whether somebody waits for the list."""
-        return bool(self._then)
-
     def find(self, name: object) -> Mapping[str, Any] | None:
         """Give a tool as the server listed it; None where it did not."""
         return self._tools.get(name) if isinstance(name, str) else None
