@@ -22,6 +22,7 @@ from dragoman.check.talk import client_info
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.core.exact_json import decode, encode
+from dragoman.core.unchecked import find
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
@@ -58,8 +59,7 @@ class HttpAnswer:
             read = decode(self.body)
         except ValueError:
             return None
-        error = read.get("error") if isinstance(read, dict) else None
-        found = error.get("code") if isinstance(error, dict) else None
+        found = find(read, "error", "code")
         return found if isinstance(found, int) else None
 
 

@@ -24,6 +24,7 @@ from dragoman.core.envelope import Frame, Malformed, decoded, key_of, twin_of
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.lines import Overlong, show
 from dragoman.core.methods import LOG, PROGRESS
+from dragoman.core.unchecked import find, find_object
 
 NOTICES_MOST: Final = 1000
 """How many of them are kept."""
@@ -306,9 +307,8 @@ class CheckListener:
 
     def _look_for_questions(self, result: Any, about: str) -> None:
         """See whether a result asks for what no client has declared."""
-        asked = result.get("inputRequests") if isinstance(result, dict) else None
-        for name, one in asked.items() if isinstance(asked, dict) else ():
-            method = one.get("method") if isinstance(one, dict) else None
+        for name, one in find_object(result, "inputRequests").items():
+            method = find(one, "method")
             needed = self._facts.asked.get(str(method))
             if needed is not None:
                 pointer = f"/result/inputRequests/{name}"
@@ -343,8 +343,7 @@ class CheckListener:
         if not self._is_known(method, "notification", about):
             return
         self._judge.judge(body, "notification-model", about, method)
-        params = body.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = find_object(body, "params")
         needed = self._methods[method].capability
         is_theirs = needed is not None and needed not in self._facts.client_capabilities
         if is_theirs and self.capabilities is not None and not declares(self.capabilities, needed):

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from dragoman.check.findings import Outcome
 from dragoman.check.json_schemas import named
 from dragoman.check.talk import CheckedAnswer, Talk, client_info
+from dragoman.core.unchecked import find, find_object
 from dragoman_spec import REVISIONS
 
 _DATED: Final = re.compile(r"\d{4}-\d\d-\d\d\Z")
@@ -83,8 +84,7 @@ async def _discover(talk: Talk) -> OpeningOutcome:
         found = "an empty list" if listed == supported else "no such list"
         pointer = "/result/supportedVersions"
         talk.findings.note("discover-revision", f"the answer to {method}", talk.revision, found, pointer=pointer)
-    meta = reply.result.get("_meta")
-    info = meta.get(talk.facts.result_meta["serverInfo"]) if isinstance(meta, dict) else None
+    info = find(reply.result, "_meta", talk.facts.result_meta["serverInfo"])
     if info is None:
         talk.findings.note(
             "discover-name", f"the answer to {method}", "the name of the server", "nothing", pointer="/result/_meta"
@@ -95,8 +95,7 @@ async def _discover(talk: Talk) -> OpeningOutcome:
 
 
 def _take_introduction(talk: Talk, result: Mapping[str, Any], info: Any) -> None:
-    capabilities = result.get("capabilities")
-    talk.capabilities = capabilities if isinstance(capabilities, dict) else {}
+    talk.capabilities = find_object(result, "capabilities")
     talk.listener.capabilities = talk.capabilities
     if isinstance(info, dict):
         talk.server = f"{info.get('name', '?')} {info.get('version', '')}".strip()[:_NAME_MOST]

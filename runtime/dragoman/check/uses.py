@@ -15,6 +15,7 @@ from dragoman.check.json_schemas import find_misfits
 from dragoman.check.lists import ListedItem
 from dragoman.check.talk import CheckedAnswer, Talk
 from dragoman.core.codes import INVALID_PARAMS
+from dragoman.core.unchecked import find
 
 MOST: Final = 20
 """How many of each kind are used."""
@@ -124,8 +125,7 @@ async def _complete(talk: Talk, prompt: str, argument: Any) -> None:
     params = {"ref": {"type": "ref/prompt", "name": prompt}, "argument": {"name": argument, "value": ""}}
     about = f"completion/complete of {argument[:40]} of {prompt[:80]}"
     reply = await talk.ask("completion/complete", params, about=about)
-    completion = (reply.result or {}).get("completion")
-    values = completion.get("values") if isinstance(completion, dict) else None
+    values = find(reply.result, "completion", "values")
     if isinstance(values, list) and len(values) > COMPLETION_MOST:
         found = f"{len(values)} values"
         pointer = "/result/completion/values"

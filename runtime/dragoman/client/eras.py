@@ -19,6 +19,7 @@ from dragoman.client.handlers import Handlers
 from dragoman.client.session import Session
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS
 from dragoman.core.rounds import Rounds
+from dragoman.core.unchecked import find
 from dragoman.errors import LocalProtocolError, RemoteProtocolError
 
 Tell = Callable[[dict[str, Any]], None]
@@ -206,8 +207,5 @@ class ByRequests:
 
     def read_identity(self, result: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Give name and version of the server, if it says them."""
-        meta = result.get("_meta")
-        found: Mapping[str, Any] | None = (
-            meta.get(self._facts.result_meta["serverInfo"]) if isinstance(meta, dict) else None
-        )
+        found: Mapping[str, Any] | None = find(result, "_meta", self._facts.result_meta["serverInfo"])
         return found

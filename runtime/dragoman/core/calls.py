@@ -20,6 +20,7 @@ from dragoman.core.envelope import Frame, Refusal, key_of, notification_frame, r
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import CANCELLED
 from dragoman.core.outline import outline
+from dragoman.core.unchecked import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -206,5 +207,4 @@ def read_token(frame: Frame) -> bytes | None:
     """Give the progress token of a request; None without one."""
     if frame.raw and b"progressToken" not in outline(frame.raw):  # a frame that is not written has its body
         return None
-    meta = read_params(frame).get("_meta")
-    return key_of(meta.get("progressToken")) if isinstance(meta, dict) else None
+    return key_of(find(read_params(frame), "_meta", "progressToken"))

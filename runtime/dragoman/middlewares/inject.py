@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from dragoman.core.unchecked import find_object
 from dragoman.middleware import Answer, Direction, Message, Proceed
 from dragoman.transports.live_values import fill_in
 
@@ -51,12 +52,9 @@ class Inject:
             return await proceed(call)
         given = params = call.params
         if self._meta:
-            meta = params.get("_meta")
-            params = {**params, "_meta": {**(meta if isinstance(meta, dict) else {}), **self._read(self._meta)}}
+            params = {**params, "_meta": {**find_object(params, "_meta"), **self._read(self._meta)}}
         if call.method == "tools/call" and self._arguments and self._concerns(params.get("name")):
-            arguments = params.get("arguments")
-            ours = self._read(self._arguments)
-            params = {**params, "arguments": {**(arguments if isinstance(arguments, dict) else {}), **ours}}
+            params = {**params, "arguments": {**find_object(params, "arguments"), **self._read(self._arguments)}}
         answer = await proceed(call if params is given else call.with_params(params))
         if call.method != "tools/list" or not self._arguments or answer.result is None:
             return answer

@@ -13,6 +13,7 @@ from dragoman.core.bridge.metadata import Metadata, put_identity, read
 from dragoman.core.bridge.names import MISSING_CLIENT_CAPABILITY
 from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST
 from dragoman.core.methods import LISTEN, LOG, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE, UPDATED
+from dragoman.core.unchecked import find
 from dragoman.errors import CapabilityNotSupported, McpError, ProtocolError, RemoteProtocolError
 from dragoman.server.context import Context
 from dragoman.server.definition import ServerDefinition
@@ -66,8 +67,7 @@ def make_opening(definition: ServerDefinition, say: Say) -> Opening:
 
 
 def _token(params: Mapping[str, Any]) -> str | int | None:
-    meta = params.get("_meta")
-    token = meta.get("progressToken") if isinstance(meta, dict) else None
+    token = find(params, "_meta", "progressToken")
     return token if isinstance(token, str | int) else None
 
 

@@ -17,6 +17,7 @@ from dragoman.core.envelope import Frame, Malformed, Refusal
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.lines import Overlong
 from dragoman.core.translate import Crossing
+from dragoman.core.unchecked import find
 from dragoman.trace.redact import redact, redact_text
 
 LINE_SHOWN: Final = 2000
@@ -106,8 +107,7 @@ class Scribe:
         if frame.method == "initialize" and frame.kind == "request":
             self._asked[number] = frame.key
         elif frame.kind == "result" and number in self._asked and self._asked[number] == frame.key:
-            result = shown.get("frame", {}).get("result")
-            revision = result.get("protocolVersion") if isinstance(result, dict) else None
+            revision = find(shown, "frame", "result", "protocolVersion")
             if isinstance(revision, str):
                 self._revisions[number] = revision
                 del self._asked[number]

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from dragoman.core.bridge.names import NEWER, OLDER, TASKS_EXTENSION
 from dragoman.core.exact_json import escape
+from dragoman.core.unchecked import find, find_object
 from dragoman_spec import era, facts
 from dragoman_spec.losses import Loss
 from dragoman_spec.protocol import Facts
@@ -126,8 +127,7 @@ def declare_down(capabilities: Mapping[str, Any], path: Path) -> Told:
 
 def declares_tasks(capabilities: Mapping[str, Any]) -> bool:
     """Whether capabilities, of either side, have the tasks extension in them."""
-    extensions = capabilities.get("extensions")
-    return isinstance(extensions, dict) and TASKS_EXTENSION in extensions
+    return TASKS_EXTENSION in find_object(capabilities, "extensions")
 
 
 def bridges_tasks(path: Path, capabilities: Mapping[str, Any]) -> bool:
@@ -190,10 +190,7 @@ def _tell_tasks(capabilities: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def runs_tools_as_tasks(capabilities: Mapping[str, Any]) -> bool:
     """Whether a server of 2025-11-25 says that its tools may run as tasks."""
-    tasks: Any = capabilities.get("tasks")
-    for name in ("requests", "tools", "call"):
-        tasks = tasks.get(name) if isinstance(tasks, dict) else None
-    return tasks is not None
+    return find(capabilities, "tasks", "requests", "tools", "call") is not None
 
 
 def _lose(pointer: str, value: Any) -> Loss:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from dragoman.core.bridge.capabilities import Path, declare_down, declare_up
 from dragoman.core.bridge.metadata import Metadata, put_identity, take_identity
 from dragoman.core.bridge.names import OLDER, PER_REQUEST_REVISIONS
+from dragoman.core.unchecked import find_object
 from dragoman_spec import HANDSHAKE_REVISIONS
 from dragoman_spec.losses import Loss
 
@@ -37,7 +38,7 @@ def to_initialize_result(discovered: Mapping[str, Any], path: Path, name: str) -
         name: What the user calls the server; used where it does not say its own name.
     """
     rest, info = take_identity(discovered)
-    told = declare_down(_object(rest.get("capabilities")), path)
+    told = declare_down(find_object(rest, "capabilities"), path)
     losses = _below_result(told.losses)
     if info is None or "name" not in info or "version" not in info:
         info = {"name": name, "version": UNKNOWN_VERSION, **(info or {})}
@@ -53,7 +54,7 @@ def to_discover_result(initialized: Mapping[str, Any], path: Path) -> Introduced
         initialized: The server's result of `initialize`, in the form of the newest revision with a handshake.
         path: The way between the two.
     """
-    told = declare_down(_object(initialized.get("capabilities")), path)
+    told = declare_down(find_object(initialized, "capabilities"), path)
     result: dict[str, Any] = {
         "resultType": "complete",
         "supportedVersions": list(served_versions()),  # so that the client may choose
@@ -62,7 +63,7 @@ def to_discover_result(initialized: Mapping[str, Any], path: Path) -> Introduced
         "ttlMs": 0,
         "cacheScope": "private",
     }
-    return Introduced(put_identity(result, _object(initialized.get("serverInfo"))), tuple(_below_result(told.losses)))
+    return Introduced(put_identity(result, find_object(initialized, "serverInfo")), tuple(_below_result(told.losses)))
 
 
 def to_initialize_params(metadata: Metadata, path: Path, own: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,7 +96,7 @@ def read_initialize(
     Returns:
         The metadata, in which the log level is still absent; and what of the capabilities cannot be told.
     """
-    told = declare_up(_object(params.get("capabilities")), path, wants_task=wants_task)
+    told = declare_up(find_object(params, "capabilities"), path, wants_task=wants_task)
     info = params.get("clientInfo")
     named = info if isinstance(info, dict) and "name" in info and "version" in info else None
     losses = tuple(Loss("/params" + loss.pointer, loss.kind, loss.value) for loss in told.losses)
@@ -122,7 +123,3 @@ def _common(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _below_result(losses: Sequence[Loss]) -> list[Loss]:
     return [Loss("/result" + loss.pointer, loss.kind, loss.value) for loss in losses]
-
-
-def _object(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

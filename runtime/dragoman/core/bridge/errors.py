@@ -22,6 +22,7 @@ from dragoman.core.bridge.names import (
 )
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.declared import declares
+from dragoman.core.unchecked import find_object
 from dragoman_spec import era, facts
 
 
@@ -119,10 +120,8 @@ def _say_about_us(error: Mapping[str, Any], message: str) -> Say:
 
 def _read_required(error: Mapping[str, Any]) -> list[str]:
     """Give the capabilities that an error asks for, `elicitation.url` and so on, as far as they go."""
-    data = error.get("data")
-    required = data.get("requiredCapabilities") if isinstance(data, dict) else None
     found: list[str] = []
-    for name, value in required.items() if isinstance(required, dict) else ():
+    for name, value in find_object(error, "data", "requiredCapabilities").items():
         parts = [part for part in value if part] if isinstance(value, dict) else []
         found += [f"{name}.{part}" for part in parts] or [name]
     return found

@@ -20,6 +20,7 @@ from typing import Any, Final
 from dragoman.core.bridge.annotations import Mirrored
 from dragoman.core.bridge.names import FACTS, HEADER_MISMATCH, META_VERSION, TASK_METHODS
 from dragoman.core.exact_json import escape
+from dragoman.core.unchecked import find, find_object
 from dragoman.errors import RemoteProtocolError
 
 VERSION: Final = FACTS.headers["revision"].name
@@ -48,9 +49,9 @@ def make_headers(body: Mapping[str, Any], mirrored: Sequence[Mirrored] = ()) -> 
         body: It, metadata included.
         mirrored: The annotations of the tool that it calls.
     """
-    method, params = body["method"], _params(body)
+    method, params = body["method"], find_object(body, "params")
     headers = [(METHOD, method)]
-    version = _version(params)
+    version = find(params, "_meta", META_VERSION)
     if isinstance(version, str):
         headers.insert(0, (VERSION, version))
     name = params.get(NAMED_BY.get(method, ""))
@@ -79,16 +80,17 @@ def check_headers(headers: Iterable[tuple[str, str]], body: Mapping[str, Any]) -
 
 def list_repeated(body: Mapping[str, Any]) -> tuple[object, ...]:
     """Give what of a request the headers repeat: two with the same of it are judged alike by `check_collected`."""
-    method, params = body["method"], _params(body)
-    return method, _version(params), params.get(NAMED_BY.get(method, ""))
+    method, params = body["method"], find_object(body, "params")
+    return method, find(params, "_meta", META_VERSION), params.get(NAMED_BY.get(method, ""))
 
 
 def check_collected(found: CollectedHeaders, body: Mapping[str, Any]) -> None:
     """Do what `check_headers` does, with headers that have been collected."""
-    method, params = body["method"], _params(body)
+    method, params = body["method"], find_object(body, "params")
     _compare(found, METHOD, method, "/method")
-    if "id" in body or _version(params) is not None:  # a notification need not say it
-        _compare(found, VERSION, _version(params), "/params/_meta/" + META_VERSION.replace("/", "~1"))
+    version = find(params, "_meta", META_VERSION)
+    if "id" in body or version is not None:  # a notification need not say it
+        _compare(found, VERSION, version, "/params/_meta/" + META_VERSION.replace("/", "~1"))
     field = NAMED_BY.get(method)
     if field is not None and isinstance(params.get(field), str):
         _compare(found, NAME, params[field], f"/params/{field}", encoded=True)
@@ -228,13 +230,3 @@ def _decode(name: str, value: str, pointer: str) -> str:
 def _mismatch(name: str, pointer: str, reason: str) -> RemoteProtocolError:
     data = {"header": name, "pointer": pointer}
     return RemoteProtocolError(HEADER_MISMATCH, f"Header mismatch: {name} {reason} at {pointer}", data)
-
-
-def _params(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    params = body.get("params")
-    return params if isinstance(params, dict) else {}
-
-
-def _version(params: Mapping[str, Any]) -> object:
-    meta = params.get("_meta")
-    return meta.get(META_VERSION) if isinstance(meta, dict) else None

@@ -21,6 +21,7 @@ from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, covers, promises
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Refusal
+from dragoman.core.unchecked import find, find_list, without_meta
 
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 30.0
@@ -251,10 +252,9 @@ class ListenStream:
 
 def _intersect(asked: Mapping[str, Any], granted: object) -> dict[str, Any]:
     """Give what of a filter was granted."""
-    given = granted if isinstance(granted, dict) else {}
-    kept = {name: True for name in asked if name != RESOURCE_FILTER and given.get(name) is True}
-    uris = given.get(RESOURCE_FILTER)
-    listed = [uri for uri in asked.get(RESOURCE_FILTER, ()) if isinstance(uris, list) and uri in uris]
+    kept = {name: True for name in asked if name != RESOURCE_FILTER and find(granted, name) is True}
+    uris = find_list(granted, RESOURCE_FILTER)
+    listed = [uri for uri in asked.get(RESOURCE_FILTER, ()) if uri in uris]
     return kept | ({RESOURCE_FILTER: listed} if listed else {})
 
 
@@ -275,7 +275,4 @@ def _untagged(params: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Take the name of the subscription off: it names a request that this client never sent."""
     if params is None:
         return None
-    meta = params.get("_meta")
-    left = {key: value for key, value in meta.items() if key != META_SUBSCRIPTION_ID} if isinstance(meta, dict) else {}
-    rest = {name: value for name, value in params.items() if name != "_meta"}
-    return ({**rest, "_meta": left} if left else rest) or None
+    return dict(without_meta(params, (META_SUBSCRIPTION_ID,))) or None

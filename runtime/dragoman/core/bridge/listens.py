@@ -22,6 +22,7 @@ from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, Backlog, cove
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.envelope import Refusal, key_of
 from dragoman.core.methods import ACKNOWLEDGED
+from dragoman.core.unchecked import with_meta
 
 
 class ListenId(NamedTuple):
@@ -226,6 +227,4 @@ def _uri(params: Mapping[str, Any] | None) -> object:
 
 
 def _tag(params: Mapping[str, Any] | None, request_id: Any) -> dict[str, Any]:
-    given = dict(params or {})
-    meta = given.get("_meta")
-    return {**given, "_meta": {**(meta if isinstance(meta, dict) else {}), META_SUBSCRIPTION_ID: request_id}}
+    return with_meta(params or {}, META_SUBSCRIPTION_ID, request_id)

@@ -24,6 +24,7 @@ from dragoman.core.bridge.names import (
 )
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.exact_json import escape
+from dragoman.core.unchecked import find, find_object, without_meta
 from dragoman.errors import RemoteProtocolError
 
 _OF_REQUESTS: Final = frozenset({META_VERSION, META_CLIENT_INFO, META_CLIENT_CAPABILITIES, META_LOG_LEVEL})
@@ -139,8 +140,7 @@ def _is_told_apart(value: object, levels: int = 8) -> bool:
 
 def claims_per_request(params: object) -> bool:
     """Whether params claim to be of the per-request era: they name a version in `_meta`, whichever it is."""
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return isinstance(meta, dict) and META_VERSION in meta
+    return META_VERSION in find_object(params, "_meta")
 
 
 def take_off(params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -167,9 +167,8 @@ def take_identity(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping
     Returns:
         The result without them, the same object where they are not in it; and what they are, None if not known.
     """
-    meta = result.get("_meta")
-    info = meta.get(META_SERVER_INFO) if isinstance(meta, dict) else None
-    return _take(result, _OF_RESULTS), info if isinstance(info, dict) else None
+    info = find(result, "_meta", META_SERVER_INFO)
+    return without_meta(result, _OF_RESULTS), info if isinstance(info, dict) else None
 
 
 def put_identity(result: Mapping[str, Any], server_info: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,15 +177,6 @@ def put_identity(result: Mapping[str, Any], server_info: Mapping[str, Any]) -> d
     left = _without(meta, _OF_RESULTS) if meta else {}
     left[META_SERVER_INFO] = dict(server_info)
     return {**result, "_meta": left}
-
-
-def _take(holder: Mapping[str, Any], keys: Collection[str]) -> Mapping[str, Any]:
-    meta = holder.get("_meta")
-    if not isinstance(meta, dict) or not any(key in meta for key in keys):
-        return holder
-    left = _without(meta, keys)
-    rest = {name: value for name, value in holder.items() if name != "_meta"}
-    return {**rest, "_meta": left} if left else rest
 
 
 def _without(meta: object, keys: Collection[str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS
+from dragoman.core.unchecked import find
 
 RESOURCE_FILTER: Final = "resourceSubscriptions"
 """The member of a filter that names resources; each of the others stands for one notification."""
@@ -24,10 +25,7 @@ def promises(capabilities: Mapping[str, Any], flag: str) -> bool:
         capabilities: Of the server.
         flag: Where it says so, such as `tools.listChanged`.
     """
-    found: Any = capabilities
-    for name in flag.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found is True
+    return find(capabilities, *flag.split(".")) is True
 
 
 def covers(subscribed: Collection[str], uri: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import dragoman_spec
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER, OLDER_FACTS
 from dragoman.core.methods import ELICITATION, ROOTS
+from dragoman.core.unchecked import find_object
 from dragoman_spec import Loss, MissingRequiredField, TranslationError, ValidationFailed, translate, translator
 
 SAMPLING: Final = "sampling/createMessage"
@@ -132,8 +133,7 @@ def unembed_answer(method: str, answer: Mapping[str, Any], revision: str) -> Rep
 
 def describe(embedded: Mapping[str, Any]) -> str:
     """Give a question as text, for somebody who cannot be asked it: with the URL, if there is one to go to."""
-    params = embedded.get("params")
-    params = params if isinstance(params, dict) else {}
+    params = find_object(embedded, "params")
     said = params.get("message") or params.get("systemPrompt")
     words = {
         ELICITATION: "asks for input",

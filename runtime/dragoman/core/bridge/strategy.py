@@ -12,6 +12,7 @@ from typing import Any, Final
 from dragoman.core.bridge.capabilities import declares_tasks
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.methods import CALL_TOOL
+from dragoman.core.unchecked import find_object
 
 
 class Strategy(Enum):
@@ -80,6 +81,5 @@ def _is_repeatable(method: str, tool: Mapping[str, Any] | None) -> bool:
     """Whether a request may be made twice: what only reads may, and a tool whose server says so of it."""
     if method != CALL_TOOL:
         return True
-    annotations = (tool or {}).get("annotations")
-    hints = annotations if isinstance(annotations, dict) else {}
+    hints = find_object(tool, "annotations")
     return hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True

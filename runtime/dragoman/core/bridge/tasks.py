@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dragoman.core.bridge.names import OLDER_FACTS
+from dragoman.core.unchecked import find, find_object, with_meta, without_meta
 from dragoman_spec.losses import Loss
 
 RELATED_TASK: Final = OLDER_FACTS.request_meta["related-task"]
@@ -36,9 +37,7 @@ def to_older_creation(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def relate(params: Mapping[str, Any] | None, task_id: str) -> dict[str, Any]:
     """Say of a request to a client of 2025-11-25 which task it is about: it MUST say so there."""
-    given = dict(params or {})
-    meta = given.get("_meta")
-    return {**given, "_meta": {**(meta if isinstance(meta, dict) else {}), RELATED_TASK: {"taskId": task_id}}}
+    return with_meta(params or {}, RELATED_TASK, {"taskId": task_id})
 
 
 def spell_time(time_s: float) -> str:
@@ -48,26 +47,19 @@ def spell_time(time_s: float) -> str:
 
 def leave_off_relation(result: dict[str, Any]) -> dict[str, Any]:
     """Give a result of 2025-11-25 without the task that it says it is of; the same object where it says none."""
-    meta = result.get("_meta")
-    if not isinstance(meta, dict) or RELATED_TASK not in meta:
-        return result
-    left = {key: value for key, value in meta.items() if key != RELATED_TASK}
-    rest = {name: value for name, value in result.items() if name != "_meta"}
-    return {**rest, "_meta": left} if left else rest
+    left: dict[str, Any] = without_meta(result, (RELATED_TASK,))
+    return left
 
 
 def read_relation(params: object) -> str | None:
     """Give the task that a request or notification of a server of 2025-11-25 says it is about; None for none."""
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    related = meta.get(RELATED_TASK) if isinstance(meta, dict) else None
-    task_id = related.get("taskId") if isinstance(related, dict) else None
+    task_id = find(params, "_meta", RELATED_TASK, "taskId")
     return task_id if isinstance(task_id, str) else None
 
 
 def read_support(tool: Mapping[str, Any] | None) -> str:
     """Say whether a tool of a server of 2025-11-25 runs as a task: `required`, `optional` or `forbidden`."""
-    execution = (tool or {}).get("execution")
-    support = execution.get("taskSupport") if isinstance(execution, dict) else None
+    support = find(tool, "execution", "taskSupport")
     return support if support in ("required", "optional") else "forbidden"
 
 
@@ -86,8 +78,7 @@ def offer_tasks(result: Mapping[str, Any]) -> Mapping[str, Any]:
 def _offer(tool: Any) -> Any:
     if not isinstance(tool, dict):
         return tool
-    execution = tool.get("execution")
-    return {**tool, "execution": {**(execution if isinstance(execution, dict) else {}), "taskSupport": "optional"}}
+    return {**tool, "execution": {**find_object(tool, "execution"), "taskSupport": "optional"}}
 
 
 def take_task(params: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any] | None, tuple[Loss, ...]]:
@@ -97,9 +88,8 @@ def take_task(params: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str
         The params without it, the same object where there is none; what it said; and what is lost of that: for how
         long the client wants the task to be kept, the server of the extension decides alone.
     """
-    task = params.get("task")
     if "task" not in params:
         return params, None, ()
-    said = task if isinstance(task, dict) else {}
+    said = find_object(params, "task")
     losses = tuple(Loss(f"/params/task/{name}", "dropped", value) for name, value in said.items())
     return {name: value for name, value in params.items() if name != "task"}, said, losses

@@ -14,6 +14,7 @@ from dragoman.core.bridge.state import Binding, Keeper, Reason, State, refuse
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.declared import find_missing, read_declared
 from dragoman.core.methods import ELICITATION
+from dragoman.core.unchecked import find, find_list
 from dragoman.errors import RemoteProtocolError
 
 KIND: Final = "url"
@@ -75,11 +76,9 @@ def resume_visit(state: State, params: Mapping[str, Any]) -> tuple[dict[str, Any
         RemoteProtocolError: An answer is missing or is not one (-32602).
     """
     keys, names = state.extra
-    answers = params.get("inputResponses")
     actions = []
     for key in keys:
-        answer = answers.get(key) if isinstance(answers, dict) else None
-        actions.append(answer.get("action") if isinstance(answer, dict) else None)
+        actions.append(find(params, "inputResponses", key, "action"))
         if actions[-1] not in ("accept", "decline", "cancel"):
             raise refuse(Reason.MALFORMED, {"pointer": f"/params/inputResponses/{key}"})
     if any(action != "accept" for action in actions):
@@ -89,10 +88,7 @@ def resume_visit(state: State, params: Mapping[str, Any]) -> tuple[dict[str, Any
 
 
 def _read(data: object) -> list[dict[str, Any]]:
-    listed = data.get("elicitations") if isinstance(data, dict) else None
-    if not isinstance(listed, list):
-        return []
-    return [one for one in listed if isinstance(one, dict) and isinstance(one.get("url"), str)]
+    return [one for one in find_list(data, "elicitations") if isinstance(one, dict) and isinstance(one.get("url"), str)]
 
 
 def _question(elicitation: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from dragoman.core.bridge.names import (
     PER_REQUEST_REVISIONS,
     UNSUPPORTED_VERSION,
 )
+from dragoman.core.unchecked import find_object
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 _NO_EVIDENCE: Final = frozenset({401, 403, 407, 408, 429, 502, 503, 504})
@@ -102,8 +103,7 @@ def _judge_result(result: Mapping[str, Any]) -> Verdict:
 
 
 def _judge_error(error: Mapping[str, Any]) -> Verdict:
-    code, data = error.get("code"), error.get("data")
-    told = data if isinstance(data, dict) else {}
+    code, told = error.get("code"), find_object(error, "data")
     supported = _read_versions(told.get("supported"))
     if told.get("httpStatus") in _NO_EVIDENCE:
         return Verdict(Era.NONE, f"status {told['httpStatus']}, which is about something else")

@@ -14,11 +14,12 @@ from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUN
 from dragoman.core.envelope import Frame, Malformed, classify, decoded, error_frame, rewrite
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import INITIALIZED
+from dragoman.core.unchecked import find, find_object
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
 
 logger = logging.getLogger("dragoman.session")
 
-PROTOCOL_VERSION_KEY = facts(LATEST).request_meta.get("protocolVersion")
+PROTOCOL_VERSION_KEY = facts(LATEST).request_meta["protocolVersion"]
 """Where a request of the per-request era names its revision: in its `_meta` (2026-07-28/basic/index)."""
 
 DISCOVER = facts(LATEST).lifecycle.get("discover")
@@ -70,11 +71,9 @@ def read_greeting(frame: Frame, client_revision: str) -> Greeting | Malformed:
         frame = told
     if frame.key is None:
         return Malformed(INVALID_REQUEST, "expected initialize to have an id")
-    params = frame.body.get("params")
-    params = params if isinstance(params, dict) else {}
-    requested, capabilities = params.get("protocolVersion"), params.get("capabilities")
+    requested = find(frame.body, "params", "protocolVersion")
     revision = negotiation.choose_client_revision(requested, client_revision)
-    return Greeting(frame, frame.key, requested, revision, capabilities if isinstance(capabilities, dict) else {})
+    return Greeting(frame, frame.key, requested, revision, find_object(frame.body, "params", "capabilities"))
 
 
 def write_welcome(key: bytes, answer: Frame) -> Frame:
@@ -95,9 +94,7 @@ def read_per_request_revision(frame: Frame) -> str | None:
         body = decode(frame.raw) if frame.body is None else frame.body
     except ValueError:
         return None
-    params = body.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    named = meta.get(PROTOCOL_VERSION_KEY) if isinstance(meta, dict) else None
+    named = find(body, "params", "_meta", PROTOCOL_VERSION_KEY)
     return named if isinstance(named, str) else None
 
 

@@ -18,6 +18,7 @@ from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Counters
+from dragoman.core.unchecked import find_object
 from dragoman.core.wiring import Wiring
 from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -134,8 +135,7 @@ class Offer:
         if self.offered == named and self.offers == 1 and frame.key == self._key:
             return frame
         body = dict(decode(frame.raw) if frame.body is None else frame.body)
-        params = body.get("params")
-        body["params"] = {**(params if isinstance(params, dict) else {}), "protocolVersion": self.offered}
+        body["params"] = {**find_object(body, "params"), "protocolVersion": self.offered}
         body["id"] = decode(self.key)
         return Frame(encode_line(body), "request", self.key, "initialize", body)
 

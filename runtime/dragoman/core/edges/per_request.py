@@ -30,6 +30,7 @@ from dragoman.core.methods import CANCELLED, LOG, PROGRESS
 from dragoman.core.mistakes import explain_malformed
 from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.suspects import Suspect, Suspects
+from dragoman.core.unchecked import find_object
 
 logger = logging.getLogger("dragoman.session")
 
@@ -198,8 +199,7 @@ class PerRequestEdge:
         lent.asker.take_answer(frame)
 
     def _take_notification(self, frame: Frame) -> None:
-        params = frame.body.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = find_object(frame.body, "params")
         lent = self._find(frame, params) or self._guess(frame)
         if lent is None:
             logger.debug("%s of the server dropped: it names no request that is under way", frame.method)

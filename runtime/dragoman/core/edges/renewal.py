@@ -21,6 +21,7 @@ from dragoman.core.edges.standing import Standing
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, to_keep, twin_of
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.settings import Settings
+from dragoman.core.unchecked import find_object
 from dragoman.core.waiting import WaitingRoom, request_keys
 
 logger = logging.getLogger("dragoman.session")
@@ -153,10 +154,9 @@ class Renewal:
         if not isinstance(member, dict):
             return _explain("its answer to initialize is not an object")
         if answer.kind == "error":
-            data = member.get("data")
-            return _explain(str(member.get("message", "")), member.get("code"), data if isinstance(data, dict) else {})
-        named, capabilities = member.get("protocolVersion"), member.get("capabilities")
-        self.capabilities = capabilities if isinstance(capabilities, dict) else {}
+            return _explain(str(member.get("message", "")), member.get("code"), find_object(member, "data"))
+        named = member.get("protocolVersion")
+        self.capabilities = find_object(member, "capabilities")
         return None if named == revision else _explain(f"in a new session it speaks {named}, not {revision}")
 
     def stand(self) -> None:

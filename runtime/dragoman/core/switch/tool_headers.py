@@ -17,6 +17,7 @@ from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
 from dragoman.core.methods import CALL_TOOL, TOOLS_CHANGED
 from dragoman.core.paging import Paging
+from dragoman.core.unchecked import find, find_list
 
 logger = logging.getLogger("dragoman.session")
 
@@ -57,9 +58,8 @@ class ToolHeaders:
         if not (self._sends or self._hears):
             return result
         result = offer_valid(result, strips=not self._sends)
-        tools = result.get("tools")
-        for tool in tools if isinstance(tools, list) else ():
-            name = tool.get("name") if isinstance(tool, dict) else None
+        for tool in find_list(result, "tools"):
+            name = find(tool, "name")
             if isinstance(name, str) and (name in self._mirrored or len(self._mirrored) < _MOST_TOOLS):
                 self._mirrored[name] = find_mirrored(tool.get("inputSchema"))
         return result

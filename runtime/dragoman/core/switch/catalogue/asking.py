@@ -18,6 +18,7 @@ from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member
 from dragoman.core.tally import deserves_a_line
+from dragoman.core.unchecked import find
 
 logger = logging.getLogger("dragoman.router")
 
@@ -63,8 +64,7 @@ class MemberQuestions:
         token = None
         if isinstance(params, dict):
             params = name_asker(member.name, frame.method, params)
-            meta = params.get("_meta")
-            token = meta.get("progressToken") if isinstance(meta, dict) else None
+            token = find(params, "_meta", "progressToken")
             if token is not None:
                 params = {**params, "_meta": {**params["_meta"], "progressToken": self._last}}
             body["params"] = params
@@ -156,13 +156,12 @@ def name_elicitations(server: str, frame: Frame) -> Frame:
         body = decoded(frame).body
     except ValueError:
         return frame
-    error = body.get("error")
-    data = error.get("data") if isinstance(error, dict) else None
-    wanted = data.get(ELICITATIONS) if isinstance(data, dict) else None
-    if not isinstance(error, dict) or not isinstance(data, dict) or not isinstance(wanted, list):
+    wanted = find(body, "error", "data", ELICITATIONS)
+    if not isinstance(wanted, list):
         return frame
+    error = body["error"]
     named = [name_asker(server, ELICITATION, one) if isinstance(one, dict) else one for one in wanted]
-    return rewrite(frame, {**body, "error": {**error, "data": {**data, ELICITATIONS: named}}})
+    return rewrite(frame, {**body, "error": {**error, "data": {**error["data"], ELICITATIONS: named}}})
 
 
 def name_askers(server: str, result: dict[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.quick import QuickCalls
 from dragoman.core.switch.catalogue.routes import Routes
 from dragoman.core.switch.catalogue.uris import may_name_pages
+from dragoman.core.unchecked import find_object
 
 if TYPE_CHECKING:
     from dragoman.core.switch.catalogue.listens import MemberStreams
@@ -116,8 +117,7 @@ class Catalogue:
             self.common.reply(error_frame(frame.key, INVALID_PARAMS, str(error)))
             return
         assert frame.key is not None
-        given = frame.body.get("params")
-        params: dict[str, Any] = given if isinstance(given, dict) else {}
+        params = find_object(frame.body, "params")
         meta = params.get("_meta")
         if isinstance(meta, dict) and PROTOCOL_VERSION_KEY in meta:
             self.begin_per_request()

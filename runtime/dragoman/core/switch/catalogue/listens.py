@@ -16,13 +16,13 @@ from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, Backlog, covers
-from dragoman.core.envelope import Frame, key_of, read_params
-from dragoman.core.exact_json import encode_line
+from dragoman.core.envelope import Frame, key_of, notification_frame, read_params
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
 from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.own import OwnRequests
 from dragoman.core.switch.catalogue.routes import Routes
+from dragoman.core.unchecked import find_list, find_object, with_meta
 
 _PATIENCE_S: Final = 4.0
 _PAUSE_S: Final = 0.5
@@ -90,8 +90,7 @@ class MemberStreams:
 
     def open(self, frame: Frame, params: Mapping[str, Any]) -> None:
         """Take a listen request."""
-        asked = params.get("notifications")
-        stream = _Stream(frame, asked if isinstance(asked, dict) else {}, self._common.meta_of(params) or {})
+        stream = _Stream(frame, find_object(params, "notifications"), self._common.meta_of(params) or {})
         self._streams[stream.key] = stream
         members = list(self._common.members.values())
         stream.pending.update(members)  # before they are asked: they may acknowledge at once
@@ -223,10 +222,8 @@ class MemberStreams:
             self._common.outside.remind(_PAUSE_S, self._go_on)
 
     def _say(self, stream: _Stream, method: str, params: Mapping[str, Any]) -> None:
-        meta = params.get("_meta")
-        tagged = {**params, "_meta": {**(meta if isinstance(meta, dict) else {}), META_SUBSCRIPTION_ID: stream.id}}
-        body = {"jsonrpc": "2.0", "method": method, "params": tagged}
-        self._common.outside.tell_client(Frame(encode_line(body), "notification", None, method, body, stream.key))
+        notice = notification_frame(method, with_meta(params, META_SUBSCRIPTION_ID, stream.id))
+        self._common.outside.tell_client(notice._replace(stream=stream.key))
 
     def _acknowledge(self, stream: _Stream) -> None:
         if not stream.is_acknowledged and self._streams.get(stream.key) is stream:
@@ -266,7 +263,5 @@ def _write(wanted: Filter) -> dict[str, Any]:
 
 
 def _read(agreed: object) -> Filter:
-    given = agreed if isinstance(agreed, dict) else {}
-    uris = given.get(RESOURCE_FILTER)
-    listed = {(RESOURCE_FILTER, uri) for uri in (uris if isinstance(uris, list) else ()) if isinstance(uri, str)}
-    return frozenset(listed | {(name, "") for name, value in given.items() if value is True})
+    listed = {(RESOURCE_FILTER, uri) for uri in find_list(agreed, RESOURCE_FILTER) if isinstance(uri, str)}
+    return frozenset(listed | {(name, "") for name, value in find_object(agreed).items() if value is True})

@@ -19,6 +19,7 @@ from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.own import OwnRequests, read_error, read_result
+from dragoman.core.unchecked import find_object
 
 LONGEST_OPENING_S: Final = 4.0
 """How long a client waits for servers that are slow to start: others give up after five seconds, as we do."""
@@ -110,7 +111,7 @@ class Openings:
 
     def opened(self, member: Member, result: Mapping[str, Any], is_late: bool) -> None:
         """Take note of what a server says of itself."""
-        member.capabilities = _object(result.get("capabilities"))
+        member.capabilities = find_object(result, "capabilities")
         member.told = result
         member.is_late = False
         is_late = is_late and member.state is not MemberState.OPEN
@@ -235,7 +236,7 @@ def merge_capabilities(members: Iterable[Member]) -> dict[str, Any]:
             is_known = False
     listed = _LISTED if not is_known else ("tools", *(name for name in _LISTED if name in merged))
     for name in listed:
-        merged[name] = {**_object(merged.get(name)), "listChanged": True}
+        merged[name] = {**find_object(merged, name), "listChanged": True}
     return merged
 
 
@@ -257,7 +258,3 @@ def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged.setdefault(name, value)
     return merged
-
-
-def _object(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -22,6 +22,7 @@ from dragoman.core.switch.catalogue.own import OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.search import Search
 from dragoman.core.switch.catalogue.uris import may_name_pages, show_uris
+from dragoman.core.unchecked import find
 
 logger = logging.getLogger("dragoman.router")
 
@@ -225,17 +226,15 @@ class Routes:
         if not (self._watched or self._common.names.has_shown_uris(member.name) or may_name_pages(frame.raw)):
             return frame
         body = decoded(frame).body
-        params = body.get("params")
-        uri = params.get("uri") if isinstance(params, dict) else None
+        uri = find(body, "params", "uri")
         known = self.show_uri(member, uri) if isinstance(uri, str) else uri
-        return frame if known == uri else rewrite(frame, {**body, "params": {**params, "uri": known}})
+        return frame if known == uri else rewrite(frame, {**body, "params": {**body["params"], "uri": known}})
 
     # Completion
 
     def _complete(self, frame: Frame, params: dict[str, Any]) -> None:
         ref = params.get("ref")
-        named = ref.get("name") if isinstance(ref, dict) else None
-        uri = ref.get("uri") if isinstance(ref, dict) else None
+        named, uri = find(ref, "name"), find(ref, "uri")
         used = named if isinstance(named, str) else uri
         if not isinstance(ref, dict) or not isinstance(used, str):
             self._refuse(frame, INVALID_PARAMS, "expected params.ref to name a prompt or a resource")

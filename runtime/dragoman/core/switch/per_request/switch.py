@@ -35,6 +35,7 @@ from dragoman.core.switch.per_request.hearing import ClientNotices
 from dragoman.core.switch.per_request.hop import Hop
 from dragoman.core.switch.per_request.running import RunningCall
 from dragoman.core.switch.per_request.tasking import METHODS, ClientTasks
+from dragoman.core.unchecked import find_object
 from dragoman.core.wiring import Wiring
 
 logger = logging.getLogger("dragoman.session")
@@ -71,8 +72,7 @@ class PerRequest:
         self.front = front
         self.hop = hop = Hop(wiring, outbox, front, edge, verdict.revision)
         self._server_name = (wiring.bridging and wiring.bridging.server) or "server"
-        capabilities = verdict.discovered.get("capabilities")
-        self._capabilities: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
+        self._capabilities = find_object(verdict.discovered, "capabilities")
         if wiring.settings.assume_logging:
             self._capabilities = {"logging": {}, **self._capabilities}
         self._discovered = {**verdict.discovered, "capabilities": self._capabilities}
@@ -127,8 +127,7 @@ class PerRequest:
             except ValueError as error:
                 self.front.take_answer(call, error_frame(call.key, PARSE_ERROR, str(error)), own=True)
                 return
-        params = body.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = find_object(body, "params")
         if self._tasks is not None and call.method in METHODS:
             self._tasks.take_request(call, params)
         elif call.method not in self.own:

@@ -14,6 +14,7 @@ from dragoman.core.envelope import Frame, decoded
 from dragoman.core.methods import LIST_TOOLS
 from dragoman.core.paging import Paging
 from dragoman.core.switch.to_handshake.works import Works
+from dragoman.core.unchecked import find, find_list, find_object
 
 _MOST_TOOLS: Final = 10_000
 
@@ -45,14 +46,12 @@ class ListedTools:
     def note(self, answer: Frame) -> Mapping[str, Any]:
         """Take note of a page that the server has sent, whoever asked for it; give it."""
         try:
-            result = decoded(answer).body.get("result")
+            result = find_object(decoded(answer).body, "result")
         except ValueError:  # whoever it is given to will say so
             return {}
-        result = result if isinstance(result, dict) else {}
-        tools = result.get("tools")
         known = self._tools
-        for tool in tools if isinstance(tools, list) else ():
-            name = tool.get("name") if isinstance(tool, dict) else None
+        for tool in find_list(result, "tools"):
+            name = find(tool, "name")
             if isinstance(name, str) and len(known) < _MOST_TOOLS:
                 known[name] = tool
         return result

@@ -26,6 +26,7 @@ from dragoman.core.switch.to_handshake.leaving import Leaving
 from dragoman.core.switch.to_handshake.listed import ListedTools
 from dragoman.core.switch.to_handshake.promoting import Promoting
 from dragoman.core.switch.to_handshake.works import Work, Works, bind
+from dragoman.core.unchecked import find_object
 from dragoman.core.wiring import Bridging
 
 logger = logging.getLogger("dragoman.bridge")
@@ -152,9 +153,8 @@ class ServerTasks:
         if work.task_id is not None or frame.kind != "result":
             return None, {}
         try:
-            result = decoded(frame).body.get("result")
+            task = find_object(decoded(frame).body, "result", "task")
         except ValueError:  # whoever it is given to will say so
             return None, {}
-        task = result.get("task") if isinstance(result, dict) else None
-        task_id = task.get("taskId") if isinstance(task, dict) else None
-        return (task_id, task or {}) if isinstance(task_id, str) else (None, {})
+        task_id = task.get("taskId")
+        return (task_id, task) if isinstance(task_id, str) else (None, {})

@@ -28,6 +28,7 @@ from dragoman.core.envelope import Frame, Refusal, decoded, result_frame
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.leaving import Leaving
 from dragoman.core.switch.to_handshake.works import Work, Works, bind
+from dragoman.core.unchecked import find
 from dragoman.core.wiring import Bridging
 from dragoman.errors import RemoteProtocolError
 
@@ -190,8 +191,7 @@ class Promoting:
             RemoteProtocolError: It did not say that its client knows tasks (-32021), or names none (-32602).
             ValueError: Its params are nested deeper than can be written.
         """
-        asked = request.params.get("notifications")
-        wanted = asked.get(FILTER) if isinstance(asked, dict) else None
+        wanted = find(request.params, "notifications", FILTER)
         if wanted is None:
             return None
         require_tasks(request)

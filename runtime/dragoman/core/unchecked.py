@@ -1,0 +1,40 @@
+"""Reading decoded JSON whose shape nobody has checked: a peer may have put anything anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+
+def find(value: Any, *names: str) -> Any:
+    """Give what stands at the end of a path of members; None where there is nothing, or no object on the way."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def find_object(value: Any, *names: str) -> dict[str, Any]:
+    """Give the object at the end of a path; an empty one where there is none."""
+    found = find(value, *names)
+    return found if isinstance(found, dict) else {}
+
+
+def find_list(value: Any, *names: str) -> list[Any]:
+    """Give the array at the end of a path; an empty one where there is none."""
+    found = find(value, *names)
+    return found if isinstance(found, list) else []
+
+
+def with_meta(holder: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """Give params or a result with this in its `_meta`, beside what is there."""
+    return {**holder, "_meta": {**find_object(holder.get("_meta")), key: value}}
+
+
+def without_meta(holder: Mapping[str, Any], keys: Collection[str]) -> Any:
+    """Give params or a result without these in its `_meta`, which goes if it is empty then; the same if it has none."""
+    meta = holder.get("_meta")
+    if not isinstance(meta, dict) or not any(key in meta for key in keys):
+        return holder
+    left = {key: value for key, value in meta.items() if key not in keys}
+    rest = {name: value for name, value in holder.items() if name != "_meta"}
+    return {**rest, "_meta": left} if left else rest
