@@ -371,7 +371,9 @@ class Derivation:
             target = near[0] if len(near) == 1 else Union(tuple(near))
             return self._narrowed(site, self._arms.becomes(arm, target), target)
         name = arm.name if isinstance(arm, Ref) else words(arm)
-        decision = self._rule("arm-removed", site, f"{words_all(others)} remain", arm=name)
+        decision = self._rule(
+            "arm-removed", site, f"{words_all(others)} {'remains' if len(others) == 1 else 'remain'}", arm=name
+        )
         if decision is None:
             return Work(before=Action("placeholder", {"name": name}))
         if decision.do == "keep":

@@ -17,10 +17,10 @@ from codegen.questions import Question, ask_once
 from codegen.type_facts import accepts
 
 VERBS = {
-    "arm-removed": "text-block | as | drop-item | map-value | refuse | keep",
+    "arm-removed": "text-block | as | drop-item | map-value | titled-enum | join-text | join-blocks | refuse | keep",
     "field-removed": "keep | drop",
     "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | as-list | first-item | refuse | keep",
-    "required": "default | copy-of | digest | refuse",
+    "required": "default | copy-of | digest | swallow-without | refuse",
     "renamed": "apart",
     "moved": "apart",
     "methods-gone": "gone",

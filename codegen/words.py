@@ -144,16 +144,25 @@ def _has(schema: Normalised, name: str, field: str) -> bool:
 
 
 def missing_words(words: Words, schema: Normalised) -> Iterator[tuple[str, ...]]:
-    """What of a revision nobody has found words for yet, as the keys below `words` where they would stand."""
-    for method in sorted({method for _, method, _ in _frames(schema)}):
+    """What of a revision nobody has found words for yet, as the keys below `words` where they would stand.
+
+    A field that several definitions have is asked about once; a frame and its params get the words of their method.
+    """
+    frames, without = list(_frames(schema)), list[str]()
+    for method in sorted({method for _, method, _ in frames}):
         if not words.method(method, schema.revision):
             yield "method", method
+    told = {name for frame, _, params in frames for name in (frame, params)}
+    lacking: dict[str, list[str]] = {}
     for name, node in schema.definitions.items():
-        if not words.definition(name, schema):
-            yield "definition", name, DEFINITION
+        without += [] if name in told or words.definition(name, schema) else [name]
         for key in node.get("properties", {}):
             if not words.field(name, key, schema.revision):
-                yield "definition", name, key
+                lacking.setdefault(key, []).append(name)
+    yield from (("field", key) for key, names in sorted(lacking.items()) if len(names) > 1)
+    places = [(name, DEFINITION) for name in without]
+    places += [(names[0], key) for key, names in lacking.items() if len(names) == 1]
+    yield from (("definition", *place) for place in sorted(places))
 
 
 def _frames(schema: Normalised) -> Iterator[tuple[str, str, str]]:

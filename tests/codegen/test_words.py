@@ -106,16 +106,25 @@ def test_a_blank_says_nothing() -> None:
 
 def test_what_has_no_words_is_listed() -> None:
     assert [".".join(place) for place in missing_words(WORDS, _schema())] == [
-        "definition.PokeRequest.method",
+        "field.method",
         "definition.PokeRequest.params",
-        "definition.PokedNotification.method",
         "definition.PokedResponse.result",
     ]
 
 
-def test_method_without_words_is_listed_with_its_frame() -> None:
-    found = {place[:2] for place in missing_words(NO_WORDS, _schema())}
-    assert {("method", "poke"), ("definition", "PokeRequest"), ("definition", "PokeRequestParams")} <= found
+def test_a_method_without_words_is_asked_about_and_its_frames_are_not() -> None:
+    found = [".".join(place) for place in missing_words(NO_WORDS, _schema())]
+    assert found == [
+        "method.poke",
+        "method.poked",
+        "field.hard",
+        "field.method",
+        "definition.PokeRequest.params",
+        "definition.Poked._meta",
+        "definition.Poked.deep",
+        "definition.Poked.is",
+        "definition.PokedResponse.result",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +167,6 @@ name = "x"
 
 [words.definition.PokeRequest]
 is = "A wish to poke."
-method = ""
 params = ""
 
 [[rule]]
@@ -166,7 +174,7 @@ name = "x"
 
 # What methods, definitions and fields mean, in our own words, where no earlier overlay says so already.
 
-[words.definition.PokedNotification]
+[words.field]
 method = ""
 
 [words.definition.PokedResponse]

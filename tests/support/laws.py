@@ -123,7 +123,7 @@ def need(frame: Any, case: Case) -> str | None:
         if again is not None and not frame_faults(again, there):
             value = again["result"] if there.kind == "result" else again
             if strict_validator(case.source, case.target, there.definition).is_valid(value):
-                return f"{loss} could have stayed: {over.frame}"
+                return f"{loss} could have stayed (a [[decision]] on field-removed there: keep): {over.frame}"
     return None
 
 
