@@ -78,6 +78,15 @@ def test_binary_file_in_place_of_text_is_stale(tmp_path: Path) -> None:
     assert compare_output(tmp_path, {"generated/a.py": ""}).stale == ("generated/a.py",)
 
 
+@pytest.mark.parametrize("folder", ["generated/dragoman_spec", "docs/steps"])
+def test_what_nobody_writes_any_more_is_an_orphan_wherever_files_are_written(tmp_path: Path, folder: str) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "old").write_text("")
+    (tmp_path / "docs" / "by-hand.md").parent.mkdir(exist_ok=True)
+    (tmp_path / "docs" / "by-hand.md").write_text("")
+    assert compare_output(tmp_path, {}).orphans == (f"{folder}/old",)
+
+
 def test_byte_code_is_no_orphan(tmp_path: Path) -> None:
     (tmp_path / "generated" / "__pycache__").mkdir(parents=True)
     (tmp_path / "generated" / "__pycache__" / "a.pyc").write_bytes(b"")

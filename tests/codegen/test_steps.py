@@ -9,6 +9,7 @@ import pytest
 
 from codegen.bodies import MOST_KEYS_ASKED
 from codegen.checks import Checks
+from codegen.docs import render_docs
 from codegen.errors import UnusedDecision
 from codegen.model import Scalar
 from codegen.nodes import Action, ArrayNode, Case, Node, ObjectNode, UnionNode, Work
@@ -28,6 +29,7 @@ from tests.support.small_specs import (
     object_of,
     plan,
     ref,
+    request,
     spec,
 )
 
@@ -71,6 +73,42 @@ DROP_SOUND = decision("up", "arm-removed", "It.a[]", "drop-item", arm='"Sound"')
 )
 def test_a_rendered_step_converts(older: Schema, newer: Schema, overlay: str, value: Any, expected: Any) -> None:
     assert converted(older, newer, value, overlay) == expected
+
+
+HOOK = """
+[[hook]]
+name = "keep-as-text"
+direction = "up"
+at = "Text"
+kind = "before"
+when = "data"
+do = "json-as-text"
+with = { field = "data", into = "list" }
+reason = "Because."
+"""
+
+
+def test_items_are_looked_at_where_a_hook_has_something_to_do() -> None:
+    given = [{"type": "text", "list": []}, {"type": "text", "data": 1, "list": []}]
+    found = converted(array_of(ref("Text")), array_of(ref("Text")), given, HOOK)
+    assert found == {"a": [given[0], {**given[1], "list": [{"type": "text", "text": "1"}]}]}
+
+
+@pytest.mark.parametrize(("reviewed", "said"), [("true", ""), ("false", " (not reviewed)")])
+def test_a_page_says_what_nobody_has_looked_at(reviewed: str, said: str) -> None:
+    ruled = decision("up", "narrowed", "It.a", "drop-invalid", reviewed=reviewed)
+    step = plan({"It": object_of(a=STRING)}, {"It": object_of(a=INTEGER)}, ruled)
+    assert f"- **it**{said}: `It.a`: `drop-invalid`. Because." in render_docs([step])[f"docs/steps/{NEWER}.md"]
+
+
+def test_a_method_list_that_is_gone_is_asked_about_alone() -> None:
+    meta = {"RequestParams": object_of(_meta=object_of()), "RequestId": STRING, "EmptyResult": object_of()}
+    both = {"AskRequest": request("ask"), **meta}
+    older = {"It": object_of(a=STRING), "ServerRequest": any_of(ref("AskRequest")), **both}
+    newer = {"It": object_of(a=INTEGER), **both}
+    assert [change.kind for change in plan(older, newer).undecided] == ["methods-gone"]
+    asked = plan(older, newer, decision("up", "methods-gone", "ServerRequest", "gone")).undecided
+    assert {change.kind for change in asked} == {"narrowed", "required"}
 
 
 def test_no_steps_render_the_modules_that_steps_stand_on() -> None:

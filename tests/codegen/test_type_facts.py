@@ -42,6 +42,7 @@ FITS = [
     ({"type": "string", "minLength": 2}, {"type": "string", "minLength": 1}, True),
     (STRING, {"type": "string", "maxLength": 9}, False),
     ({"type": "string", "maxLength": 8}, {"type": "string", "maxLength": 9}, True),
+    ({"type": "string", "maxLength": 10}, {"type": "string", "maxLength": 9}, False),
     (const("abc"), {"type": "string", "maxLength": 2}, False),
     (INTEGER, {"type": "integer", "minimum": 0}, False),
     ({"type": "integer", "minimum": 1}, {"type": "integer", "minimum": 0}, True),
@@ -111,6 +112,9 @@ ACCEPTED = [
     (ref("Tool"), "tool", False),
     ({"type": "integer", "minimum": 1, "exclusiveMaximum": 3}, 3, False),
     ({"type": "integer", "minimum": 1, "exclusiveMaximum": 3}, 2, True),
+    ({"type": "string", "minLength": 2, "maxLength": 3}, "a", False),
+    ({"type": "string", "minLength": 2, "maxLength": 3}, "abc", True),
+    ({"type": "string", "minLength": 2, "maxLength": 3}, "abcd", False),
 ]
 
 
