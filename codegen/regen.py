@@ -149,7 +149,11 @@ def _ask_for_words(tree: Tree, output: Mapping[str, str]) -> dict[str, str]:
         blanks = blanks_of(source.schema, tree.words, known)
         known |= {blank.place for blank in blanks}
         if blanks:
-            print(f"regen: {path} has no words yet for {len(blanks)} methods, definitions and fields")
+            words = sum(blank.place[0] == "words" for blank in blanks)
+            print(
+                f"regen: {path} has no words yet for {words} methods, definitions and fields, and no order for the "
+                f"fields of {len(blanks) - words} definitions; lines for them have been added"
+            )
             file = tree.root / path
             text = output.get(path) or (file.read_text(encoding="utf-8") if file.is_file() else "")
             overlays[path] = add_blanks(text, blanks)
