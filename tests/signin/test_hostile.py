@@ -1,0 +1,187 @@
+"""Servers that mean ill: each is refused in one line, and nothing secret has gone anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.errors import SignInFailed
+from dragoman.signin import driver as driving
+from dragoman.signin.driver import Driver
+from dragoman.signin.settings import SignInSettings
+from dragoman.signin.wishes import Fetch
+from dragoman.transports.upstream import connector
+from dragoman.transports.upstream.config import UpstreamConfig
+from tests.signin.house import House, Person, house
+from tests.support.waiting import until
+from tests.transports.upstream.stage import Reply, Request, on_loop
+
+Page = Callable[[Request, Reply], Awaitable[None]]
+RESOURCE = "/.well-known/oauth-protected-resource/mcp"
+SERVER = "/.well-known/oauth-authorization-server"
+SECRETS = ("token-secret", "refresh-secret", "code-secret")
+
+
+async def refused(home: House) -> str:
+    """Give the error that a call ends with."""
+    home.wants = lambda request: "" if request.rpc == "tools/call" else None
+    async with home.client() as peer:
+        error = (await peer.ask("tools/call"))["error"]
+        assert "result" in await peer.ask("ping"), "the session goes on"
+    assert "\n" not in error["message"]
+    return str(error["message"])
+
+
+async def endless(request: Request, reply: Reply) -> None:
+    await reply.head("200 OK", "Content-Type: application/json", "Connection: close")
+    while True:
+        await reply.raw(b" " * 65536)
+
+
+async def redirected(request: Request, reply: Reply) -> None:
+    await reply.status("302 Found", "Location: https://evil.example/")
+
+
+async def nothing(request: Request, reply: Reply) -> None:
+    await reply.status("404 Not Found")
+
+
+@pytest.mark.parametrize(
+    ("path", "page", "reason"),
+    [
+        (RESOURCE, endless, "a frame is larger than the limit of 524288 bytes"),
+        (SERVER, endless, "a frame is larger than the limit"),
+        ("/token", endless, "a frame is larger than the limit"),
+        ("/token", redirected, "gives no token (status 302)"),
+        ("/register", redirected, "does not let us register (status 302)"),
+        (SERVER, redirected, "publishes no metadata"),
+        ("/register", nothing, "--oauth-client-id"),
+    ],
+)
+def test_answers_that_are_of_no_use_end_it(folder: Path, path: str, page: Page, reason: str) -> None:
+    @on_loop
+    async def check() -> None:
+        async with house(folder) as home:
+            home.pages[path] = page
+            assert reason in await refused(home)
+
+    check()
+
+
+@on_loop
+async def test_metadata_that_never_comes_ends_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driving, "_ANSWER_S", 0.2)
+
+    async def silent(request: Request, reply: Reply) -> None:
+        await asyncio.Event().wait()
+
+    async with house(folder) as home:
+        home.pages[SERVER] = silent
+        assert "it did not answer within" in await refused(home)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        ({"token_endpoint": "http://10.0.0.1/token"}, "not an https URL"),
+        ({"authorization_endpoint": "file:///etc/passwd"}, "not an https URL"),
+        ({"code_challenge_methods_supported": ["plain"]}, "PKCE"),
+        ({"authorization_response_iss_parameter_supported": True}, "gives no token"),
+    ],
+)
+def test_metadata_that_lies_is_refused(folder: Path, metadata: dict[str, Any], reason: str) -> None:
+    @on_loop
+    async def check() -> None:
+        async with house(folder) as home:
+            home.metadata = metadata
+            if reason == "gives no token":  # who answers is right: the token endpoint is not
+                home.pages["/token"] = nothing
+            assert reason in await refused(home)
+            assert not any("code_verifier" in said for _, said in home.asked)
+
+    check()
+
+
+@on_loop
+async def test_metadata_of_another_issuer_is_refused_as_long_as_the_revision_is_not_known(folder: Path) -> None:
+    async with house(folder) as home:
+        home.metadata = {"issuer": "https://honest.example"}
+        async with home.client(opened=False) as peer:
+            assert "names another issuer, https://honest.example" in (await peer.initialize())["error"]["message"]
+
+
+@on_loop
+async def test_a_token_goes_to_its_server_alone(folder: Path) -> None:
+    async with house(folder) as other, house(folder) as home:
+
+        async def move(request: Request, reply: Reply) -> None:
+            if request.headers.get("authorization") and request.rpc == "tools/call":
+                await reply.status("307 Temporary Redirect", f"Location: {other.url}")
+            else:
+                await home._serve_mcp(request, reply)
+
+        home.pages["/mcp"] = move
+        async with home.client() as peer:
+            error = (await peer.ask("tools/call"))["error"]["message"]
+            assert "to another origin, which must not get our headers" in error
+        assert other.seen == []
+
+
+@on_loop
+async def test_no_secret_is_logged_or_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with house(folder) as home, home.client() as peer:
+        await peer.ask("tools/list")
+        home.good.clear()
+        await peer.ask("tools/list")
+        home.good.clear()
+        home.pages["/token"] = nothing
+        said = str(await peer.ask("tools/list"))
+        await until(lambda: home.person.read)
+        shown = caplog.text + said + "".join(home.person.read) + repr(home.sign_in().keeper._current)
+    assert home.count("/token") == 2
+    assert [secret for secret in SECRETS if secret in shown] == []
+
+
+PUBLIC, PRIVATE = "93.184.216.34", ["10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "::1", "fd00::1"]
+
+
+@pytest.mark.parametrize("where", PRIVATE)
+def test_a_public_server_leads_to_no_private_address(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    async def resolve(host: str, port: int) -> Any:
+        asked.append(host)
+        return [(0, (PUBLIC if host == "mcp.example" else where, port))]
+
+    monkeypatch.setattr(driving, "resolve", resolve)
+
+    @on_loop
+    async def check() -> None:
+        driver = Driver(UpstreamConfig("https://mcp.example/mcp"), SignInSettings(), Person())
+
+        def routine() -> Any:
+            yield Fetch("GET", "https://auth.example/x")
+
+        with pytest.raises(SignInFailed, match="private network"):
+            await driver.run(routine())
+
+    check()
+    assert asked == ["auth.example", "mcp.example"]
+
+
+@on_loop
+async def test_a_name_may_stand_for_no_private_address_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(*about: Any, **more: Any) -> Any:
+        return [(2, 1, 6, "", ("10.1.2.3" if about[0] == "auth.example" else PUBLIC, about[1]))]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", answer)
+    assert await connector.resolve("auth.example", 443) == [(2, ("10.1.2.3", 443))]
+    driver = Driver(UpstreamConfig("https://mcp.example/mcp"), SignInSettings(), Person())
+    with pytest.raises(SignInFailed, match="private network"):
+        await driver._resolve("https://auth.example/x")
