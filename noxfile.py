@@ -109,7 +109,9 @@ def peers(session: nox.Session) -> None:
 
 @nox.session
 def conformance(session: nox.Session) -> None:
-    """Run the official conformance suite without the proxy and with it; `-- server` or `-- client` for one half."""
+    """Run the official conformance suite without the proxy and with it; `-- server` or `-- client` for one half,
+    `-- auth` for the scenarios that sign in, beside the SDK's own client.
+    """
     if not shutil.which("npm"):
         session.skip("the conformance suite comes from npm, which is not here")
     install(session, "test")

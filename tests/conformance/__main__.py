@@ -1,11 +1,11 @@
 """The official conformance suite against released SDKs, and against the same through the proxy, side by side.
 
-`python -m tests.conformance NODE-FOLDER PEER-PYTHON CURRENT-PYTHON [server|client]`; `nox -s conformance` knows all
-three. Prints a line a scenario, for a revision with a handshake and for the one without: the peer of the same era
-directly and through the proxy, and the peer of the other era through the proxy; in the half `server` that is the
-server, in the half `client` the client. Exits with 1 if anything that passes without the proxy does not pass with it
-and is not in `across.py`, or if a frame of the proxy is not valid for who gets it (`frames`). The suite is the judge;
-which checks there are and what they mean is its own affair.
+`python -m tests.conformance NODE-FOLDER PEER-PYTHON CURRENT-PYTHON [server|client|auth]`; `nox -s conformance` knows
+the first three; `auth` runs when it is named (`sign_ins`). Prints a line a scenario, for a revision with a handshake
+and for the one without: the peer of the same era directly and through the proxy, and the peer of the other era
+through the proxy; in the half `server` that is the server, in the half `client` the client. Exits with 1 if anything
+that passes without the proxy does not pass with it and is not in `across.py`, or if a frame of the proxy is not valid
+for who gets it (`frames`). The suite is the judge; which checks there are and what they mean is its own affair.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from tests.conformance.across import ACROSS, explain
 from tests.conformance.frames import Traces
+from tests.conformance.sign_ins import EXTENSIONS, SIGN_INS, find_faults
 from tests.peers.visits import listening_proxy, proxy_command, started
 
 HERE: Final = Path(__file__).parent
@@ -54,7 +55,7 @@ CLIENT_SCENARIOS: Final = {
         "json-schema-2020-12-preservation",
     ),
 }
-"""Those without OAuth: a proxy of loopback carries no client's credentials."""
+"""Those without OAuth, which `sign_ins` has."""
 
 SAY_NOTHING: Final = "tasks-"
 """How the scenarios begin that a server passes which only says that it has no tasks: they are left out."""
@@ -77,6 +78,7 @@ class Suite:
         self.command = [str(nodes[0]) if nodes else "node", str(folder / SUITE)]
         self.server = [python, str(HERE / "server.py")]
         self.newer_server = [current, str(HERE / "modern_server.py")]
+        self.sdk_sign_in = [current, str(HERE / "sdk_sign_in.py")]
         self.clients = {OLDER: [python, str(HERE / "client.py")], NEWER: [current, str(HERE / "modern_client.py")]}
 
     def judge_server(self, url: str, revision: str) -> Checks:
@@ -86,12 +88,13 @@ class Suite:
             found = checks_in(Path(folder))
         return {name: checks for name, checks in found.items() if not name.startswith(SAY_NOTHING)}
 
-    def judge_client(self, command: list[str], revision: str) -> Checks:
-        """Run the client scenarios of a revision against a command that takes a URL."""
+    def judge_client(self, command: list[str], revision: str, scenarios: Sequence[str] = ()) -> Checks:
+        """Run client scenarios of a revision against a command that takes a URL; those without OAuth, or the named."""
         found: Checks = {}
-        for scenario in CLIENT_SCENARIOS[revision]:
+        version = () if revision == EXTENSIONS else ("--spec-version", revision)
+        for scenario in scenarios or CLIENT_SCENARIOS[revision]:
             with tempfile.TemporaryDirectory() as folder:
-                judged = ("--scenario", scenario, "--spec-version", revision, "--output-dir", folder)
+                judged = ("--scenario", scenario, *version, "--output-dir", folder)
                 chosen = ("--command", shlex.join(command), *judged)
                 self._run("client", *chosen)
                 for checks in checks_in(Path(folder), "name").values():
@@ -162,6 +165,17 @@ def judge_clients(suite: Suite, log: Path, traces: Traces) -> Iterator[tuple[str
         yield revision, columns
 
 
+def judge_sign_ins(suite: Suite, log: Path, traces: Traces) -> Iterator[tuple[str, dict[str, Checks]]]:
+    """Judge the SDK's own sign-in, and the proxy's for a client that has none."""
+    plain = [sys.executable, "-m", "tests.conformance.signing_in"]
+    clients = {"SDK": suite.sdk_sign_in, "stdio to http": [*plain, "stdio"], "http to http": [*plain, "http"]}
+    for revision, scenarios in SIGN_INS.items():
+        yield (
+            revision,
+            {name: suite.judge_client(command, revision, scenarios) for name, command in clients.items()},
+        )
+
+
 def lost(direct: dict[str, str], through: dict[str, str]) -> list[str]:
     """Name the checks that pass directly and not through the proxy.
 
@@ -216,16 +230,19 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where the suite is installed")
     parser.add_argument("python", help="interpreter with the newest SDK that has a handshake alone")
     parser.add_argument("current", help="interpreter with the newest SDK")
-    parser.add_argument("parts", nargs="*", choices=["server", "client", []], help="server, client; default: both")
+    choices = ["server", "client", "auth", []]
+    parser.add_argument("parts", nargs="*", choices=choices, help="server, client, auth; default: the first two")
     args: Any = parser.parse_args()
     suite = Suite(args.folder, args.python, args.current)
     losses: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         traces = Traces(Path(folder))
-        parts = {"server": judge_servers, "client": judge_clients}
-        for part in args.parts or parts:
+        parts = {"server": judge_servers, "client": judge_clients, "auth": judge_sign_ins}
+        for part in args.parts or ("server", "client"):
             for revision, columns in parts[part](suite, log, traces):
+                if part == "auth":
+                    losses += find_faults(revision, columns)
                 losses += show(f"{part} of {revision}", columns, functools.partial(explain, revision))
         invalid = list(traces.judge())
         if losses:
