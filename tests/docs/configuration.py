@@ -126,9 +126,14 @@ def _row(key: OwnKey, owner: type[RouterOptions] | type[ServerOptions]) -> str:
         "file": "path",
         "revision": "string",
         "headers": "object of strings",
+        "sign-in": "object, or false",
     }
     kind = kinds.get(key.kind, key.kind) if isinstance(key.kind, str) else ", ".join(f"`{one}`" for one in key.kind)
-    shown = "" if default is None else f"`{str(default).lower() if isinstance(default, bool) else default}`"
+    shown = (
+        ""
+        if default is None or key.kind == "sign-in"
+        else f"`{str(default).lower() if isinstance(default, bool) else default}`"
+    )
     return f"| `{key.name}` | {kind} | {shown} | {key.about} |"
 
 

@@ -45,3 +45,4 @@ def take_from_config(args: argparse.Namespace, takes_several: bool = False) -> N
         args.url, args.headers, args.upstream = target.url, list(target.headers), target.kind.value
         args.ca_file, args.insecure = options.ca_file, options.insecure
         args.injected = options.headers
+        args.sign_in, args.no_sign_in = options.sign_in, options.sign_in is None

@@ -65,21 +65,8 @@ def _add(group: argparse._ArgumentGroup, option: SettingOption) -> None:
             help=f"{about}; may be repeated",
         )
     else:
-        kinds: dict[str, Callable[[str], Any]] = {"text": str, "url": _https_url, "file": readable_file, "port": _port}
+        kinds: dict[str, Callable[[str], Any]] = {"text": str, "url": str, "file": readable_file, "port": _port}
         group.add_argument(flag, dest=dest, type=kinds[option.kind], metavar=option.placeholder, help=about)
-
-
-def _https_url(text: str) -> str:
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        parts = urlsplit("")
-    is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if not parts.hostname or not (parts.scheme == "https" or is_local):
-        raise argparse.ArgumentTypeError(f"expected an https URL, found {text!r}")
-    return text
 
 
 def _port(text: str) -> int:

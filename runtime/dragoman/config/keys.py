@@ -147,7 +147,7 @@ class OwnKey:
         name: The key.
         field: Of `RouterOptions` or `ServerOptions`.
         kind: What its value is: `name`, `string`, `seconds`, `count`, `boolean`, `file`, `headers`, or the strings it
-            may be.
+            may be; `sign-in` is an object of `dragoman.signin.settings.OPTIONS`, or false.
         about: What it says.
     """
 
@@ -201,5 +201,12 @@ OPTION_KEYS: Final = (
         "headers",
         "HTTP headers to send along with each request to its URL, made anew for each: `${file:PATH}` is what is in a "
         "file, relative to this one, and `${NAME}` a variable ([middleware](middleware.md#headers)).",
+    ),
+    OwnKey(
+        "oauth",
+        "sign_in",
+        "sign-in",
+        "How to sign in to its URL, where it wants a token: keys like the options of `dragoman proxy` "
+        "([signing in](sign-in.md#options)). False: nobody is asked.",
     ),
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from dragoman.errors import ConfigProblem
+from dragoman.signin.settings import DEFAULT, SignInSettings
 from dragoman.transports.upstream.config import Kind, describe_url
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class ServerOptions:
         ca_file: Who signs the certificate of a URL, if not who the system trusts.
         insecure: Whether the certificate of a URL is not checked at all.
         headers: What to send along with every request to a URL, made anew for each.
+        sign_in: How to sign in to a URL; None for not at all.
     """
 
     prefix: str | None = None
@@ -72,6 +74,7 @@ class ServerOptions:
     ca_file: str | None = None
     insecure: bool = False
     headers: InjectHeaders | None = None
+    sign_in: SignInSettings | None = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)

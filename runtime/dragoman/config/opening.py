@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.config.model import CommandTarget, ServerConfig
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
+from dragoman.signin.authority import sign_in_for
 from dragoman.transports.upstream.config import UpstreamConfig
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def opener_of(
     target, options = server.target, server.options
     if isinstance(target, CommandTarget):
         return lambda: _start(target, options.inherit_env or inherit_env, limit_bytes, warden, stderr)
+    named = (*(name for name, _ in target.headers), *(() if options.headers is None else options.headers.headers))
     config = UpstreamConfig(
         target.url,
         target.headers,
@@ -53,6 +55,7 @@ def opener_of(
         limit_bytes=limit_bytes,
         name=server.name if hides_url else None,
         header_middleware=() if options.headers is None else (options.headers.headers_to_server,),
+        authority=sign_in_for(target.url, named, options.sign_in),
     )
     return lambda: _connect(config)
 

@@ -23,6 +23,7 @@ from dragoman.config.model import CommandTarget, Configuration, RouterOptions, S
 from dragoman.errors import ConfigError, ConfigProblem
 
 if TYPE_CHECKING:
+    from dragoman.signin.settings import SignInSettings
     from dragoman.transports.upstream.inject_headers import InjectHeaders
 
 LIMIT_BYTES: Final = 16 * 1024 * 1024
@@ -253,7 +254,7 @@ class _Own:
                 self._findings.add(node.names[name], f"{where} has no key {name!r}", remedy)
                 continue
             read = self._read_value(value, f"{where}.{name}", key.kind)
-            if read is not None:
+            if read is not None or key.kind == "sign-in":  # where None says that nobody signs in
                 found[key.field] = read
         return found
 
@@ -280,8 +281,12 @@ class _Own:
                 return self._choose(node, what, ("auto", *dragoman_spec.REVISIONS))
             case "file":
                 return self._read_file(node, what)
+            case "pairs":
+                return self._read_pairs(node, what)
             case "headers":
                 return self._read_headers(node, what)
+            case "sign-in":
+                return self._read_sign_in(node, what)
             case _:
                 text = findings.text(node, what)
                 if text is not None and not text.strip():
@@ -305,6 +310,30 @@ class _Own:
         if not os.path.isfile(path):
             self._findings.add(node, f"{what}: there is no file {path!r}", "correct the path")
         return path
+
+    def _read_sign_in(self, node: Node, what: str) -> SignInSettings | None:
+        """Read how to sign in; None is not at all, as for a value that cannot be used."""
+        from dragoman.signin.settings import OPTIONS, SignInSettings
+
+        if node.value is False:
+            return None
+        kinds = {"url": "string", "text": "string", "pairs": "pairs", "file": "file", "port": "count"}
+        keys = [
+            OwnKey(one.key, one.field, one.kind if isinstance(one.kind, tuple) else kinds[one.kind], one.about)
+            for one in OPTIONS
+        ]
+        if self._findings.members(node, what) is None:
+            return None
+        resource = OwnKey("resource", "names_resource", "boolean", "Whether requests name the server.")
+        settings = SignInSettings(**self.read(node, what, (*keys, resource)))
+        if fault := settings.find_fault():
+            self._findings.add(node, f"{what}: {fault}", "correct it")
+        return settings
+
+    def _read_pairs(self, node: Node, what: str) -> tuple[tuple[str, str], ...]:
+        members = self._findings.members(node, what) or {}
+        texts = {name: self._findings.text(one, f"{what}.{name}") for name, one in members.items()}
+        return tuple((name, text) for name, text in texts.items() if text is not None)
 
     def _read_headers(self, node: Node, what: str) -> InjectHeaders | None:
         from dragoman.transports.upstream.inject_headers import InjectHeaders

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
+from dragoman.signin.settings import is_loopback, is_safe
 from dragoman.signin.wishes import Fetch, Fetched, Occasion, Routine, text, words
 from dragoman_spec import REVISIONS, facts
 
@@ -19,7 +20,6 @@ _RESOURCE: Final = "/.well-known/oauth-protected-resource"
 _SERVER: Final = "/.well-known/oauth-authorization-server"
 _OPENID: Final = "/.well-known/openid-configuration"
 _JSON: Final = {"Accept": "application/json"}
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _PKCE: Final = "S256"
 
 BEFORE_METADATA: Final = next(
@@ -90,11 +90,6 @@ def origin(url: str) -> str:
     """Give scheme, host and port of a URL."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-
-def is_loopback(url: str) -> bool:
-    """Whether a URL leads to this machine."""
-    return urlsplit(url).hostname in _LOOPBACK
 
 
 def _find_resource(occasion: Occasion) -> Routine[Mapping[str, Any]]:
@@ -178,13 +173,9 @@ def _read_server(occasion: Occasion, issuer: str, found: Mapping[str, Any]) -> A
 
 def _check_endpoint(occasion: Occasion, url: str) -> None:
     """2025-11-25, Communication Security: "All authorization server endpoints MUST be served over HTTPS"."""
-    try:
-        parts = urlsplit(url)
-        is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url) and is_loopback(occasion.url))
-        is_safe = is_safe and bool(parts.hostname) and parts.username is None
-    except ValueError:
-        is_safe = False
-    if url and not is_safe:
+    if url and not (
+        is_safe(url) and (is_loopback(occasion.url) or not is_loopback(url)) and not urlsplit(url).username
+    ):
         raise occasion.failure(f"it leads to {shorten(url)} to sign in, which is not an https URL")
 
 

@@ -17,10 +17,9 @@ from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from dragoman.errors import SignInFailed, TransportError
-from dragoman.signin.discovery import is_loopback
 from dragoman.signin.page import CallbackPage
 from dragoman.signin.people import People
-from dragoman.signin.settings import SignInSettings
+from dragoman.signin.settings import SignInSettings, is_loopback
 from dragoman.signin.wishes import Fetch, Fetched, Listen, OpenPage, Routine, ShowCode, Sleep, Wish
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.config import Kind, UpstreamConfig, describe_url, origin_of

@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
+from urllib.parse import urlsplit
 
 Grant = Literal["authorization_code", "device_code", "client_credentials", "identity_assertion"]
 GRANTS: Final[tuple[Grant, ...]] = get_args(Grant)
 
 Host = Literal["127.0.0.1", "localhost"]
 HOSTS: Final[tuple[Host, ...]] = get_args(Host)
+
+
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL leads to this machine."""
+    return urlsplit(url).hostname in _LOOPBACK
+
+
+def is_safe(url: str) -> bool:
+    """Whether what is sent to a URL is read by nobody else: it is one of TLS, or of this machine, and names a host."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url)))
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +70,10 @@ class SignInSettings:
 
     def find_fault(self) -> str:
         """Say which of these do not go together; empty if all do."""
+        for option in OPTIONS:
+            url = getattr(self, option.field)
+            if option.kind == "url" and url is not None and not is_safe(url):
+                return f"expected an https URL, found {url!r}"
         endpoints = self.authorization_endpoint, self.token_endpoint
         if any(endpoints) and not all(endpoints):
             return "the authorization endpoint and the token endpoint are given both or not at all"
