@@ -156,6 +156,26 @@ async def test_a_refresh_token_that_is_over_leads_to_another_sign_in(folder: Pat
 
 
 @on_loop
+async def test_nobody_is_asked_because_of_a_ping_or_a_stream(folder: Path) -> None:
+    async def over(request: Request, reply: Reply) -> None:
+        await reply.json({"error": "invalid_grant"}, status="400 Bad Request")
+
+    async with house(folder) as home:
+        home.wants = lambda request: None if request.rpc in ("initialize", "notifications/initialized") else ""
+        async with home.client() as peer:
+            assert "somebody has to sign in" in (await peer.ask("ping"))["error"]["message"]
+            assert home.person.pages == []
+            assert "result" in await peer.ask("tools/list")
+            await until(lambda: ("GET", "Bearer token-secret-1") in home.seen)
+            home.good.clear()
+            assert "result" in await peer.ask("ping"), "it is refreshed without anybody"
+            home.good.clear()
+            home.pages["/token"] = over
+            assert "somebody has to sign in" in (await peer.ask("ping"))["error"]["message"]
+        assert len(home.person.pages) == 1
+
+
+@on_loop
 async def test_where_nobody_can_be_asked_the_error_says_what_to_do(folder: Path) -> None:
     async with house(folder) as home:
         home.person.is_there = False

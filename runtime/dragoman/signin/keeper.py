@@ -106,6 +106,8 @@ class Keeper:
                 if challenge.asks and may_ask:
                     raise
                 if not challenge.asks:
+                    if not challenge.waits:
+                        raise
                     self._changed.clear()
                     await self._changed.wait()
 
@@ -127,7 +129,7 @@ class Keeper:
         """
         async with self._file.turn():
             written = self._file.read()
-            occasion = self._occasion(Challenge(0, _UNAUTHORIZED, said, "", (), True), config.peer)
+            occasion = self._occasion(Challenge(0, _UNAUTHORIZED, said, "", (), True, False), config.peer)
             signed_in = await self._run(occasion, written, config)
             self._keep(written, signed_in)
         return signed_in

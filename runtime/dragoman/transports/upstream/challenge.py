@@ -21,6 +21,7 @@ class Challenge(NamedTuple):
         sent: What the request said in `Authorization`; empty if nothing.
         headers: What else went with the request.
         asks: Whether a person may be asked because of it.
+        waits: Whether it waits, if not, until somebody has signed in; else it has failed.
     """
 
     attempt: int
@@ -29,6 +30,7 @@ class Challenge(NamedTuple):
     sent: str
     headers: tuple[tuple[str, str], ...]
     asks: bool
+    waits: bool
 
 
 class Authority(Protocol):

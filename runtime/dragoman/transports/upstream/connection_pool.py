@@ -79,6 +79,7 @@ class ConnectionPool:
         idle_s: float | None = None,
         begun: HttpResponse | None = None,
         asks: bool = True,
+        waits: bool = False,
     ) -> HttpResponse:
         """Send a request and wait for the head of its answer; where that takes a token, for that, too.
 
@@ -90,7 +91,8 @@ class ConnectionPool:
             on_sent: Called when the body has been written.
             idle_s: How long nothing at all may come; None waits for ever.
             begun: What `post_at_once` gave, if it has been sent already.
-            asks: Whether a person may be asked to sign in because of it; else it waits until somebody has.
+            asks: Whether a person may be asked to sign in because of it.
+            waits: Whether it waits, if not, until somebody has; else there is no token.
 
         Raises:
             TransportError: No answer, or one that must not be followed, or no token.
@@ -98,10 +100,10 @@ class ConnectionPool:
         authority, attempt = self.config.authority, 0
         while True:
             answer = await self._send_along(method, url, headers, body, on_sent, idle_s, begun)
-            if authority is None or answer.status not in CHALLENGES or method == "DELETE":
+            if authority is None or answer.status not in CHALLENGES:
                 return answer
             said, sent = answer.header("WWW-Authenticate"), tuple(headers.items())
-            challenge = Challenge(attempt, answer.status, said, answer.authorization, sent, asks)
+            challenge = Challenge(attempt, answer.status, said, answer.authorization, sent, asks, waits)
             if not authority.takes(challenge):
                 return answer
             await discard(answer)

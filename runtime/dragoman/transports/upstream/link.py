@@ -16,6 +16,7 @@ from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, rewrite, twin_of
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lines import Overlong, show
+from dragoman.core.methods import PING
 from dragoman.core.peek import read_beginning, read_line
 from dragoman.core.wholeness import PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
 from dragoman.errors import FrameTooLarge, TransportError
@@ -25,9 +26,6 @@ logger = logging.getLogger("dragoman.upstream")
 
 UNREACHED: Final = -32000
 """The implementation-defined code that MCP's SDKs use for a connection that went away."""
-
-_PING: Final = "ping"
-"""A question that no request waits for."""
 
 _PROBE: Final = b'"dragoman-discover-'
 """How the id of a request begins that asks a server what it is: what comes of it is said by whoever opens a session."""
@@ -253,7 +251,7 @@ def _is_response(frame: Frame | Malformed) -> bool:
 
 
 def _is_question(frame: Frame | Malformed) -> bool:
-    return isinstance(frame, Frame) and frame.kind == "request" and frame.method != _PING
+    return isinstance(frame, Frame) and frame.kind == "request" and frame.method != PING  # which no request waits for
 
 
 async def _search(message: bytes) -> bool:

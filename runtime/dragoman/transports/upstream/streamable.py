@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import decode
+from dragoman.core.methods import PING
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import HttpResponse
@@ -158,7 +159,7 @@ class Streamable:
         if self._session_id is None or not self._config.end_session:
             return
         with contextlib.suppress(TransportError):
-            answer = await self._wire.send("DELETE", self._config.url, self._headers())
+            answer = await self._wire.send("DELETE", self._config.url, self._headers(), asks=False)
             answer.close()
             logger.debug("DELETE of the session: %s", answer.named_status)
 
@@ -176,7 +177,8 @@ class Streamable:
         self, frame: Frame, sent: Callable[[], None], headers: dict[str, str], begun: HttpResponse | None = None
     ) -> HttpResponse:
         idle_s, asking = self._config.idle_timeout_s, {**ACCEPT_BOTH, **headers}
-        return await self._wire.send("POST", self._config.url, asking, frame.raw, sent, idle_s, begun)
+        asks = frame.method != PING  # which is sent while nobody is there
+        return await self._wire.send("POST", self._config.url, asking, frame.raw, sent, idle_s, begun, asks)
 
     async def _take_answer(self, answer: HttpResponse, job: Delivery, epoch: int, watch: Watch | None = None) -> None:
         """Hand on what a request was answered with; make sure that the answer is among it."""
@@ -209,7 +211,7 @@ class Streamable:
         headers = {"Accept": EVENT_STREAM, **self._headers()}
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
-        return await self._wire.send("GET", self._config.url, headers, idle_s=idle_s, asks=False)
+        return await self._wire.send("GET", self._config.url, headers, idle_s=idle_s, asks=False, waits=True)
 
     def _start_listening(self) -> asyncio.Event:
         self._stop_listening()
