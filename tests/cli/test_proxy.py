@@ -21,6 +21,7 @@ import pytest
 
 from dragoman.cli.proxy import add_arguments
 from tests.cli.test_listen import INITIALIZE, SERVER
+from tests.support.lines import read_address
 
 PATIENCE_S = 60.0
 ANSWER = '{"jsonrpc":"2.0","id":1,'
@@ -147,8 +148,7 @@ def listening_for(*server: str, **tokens: str) -> Iterator[tuple[subprocess.Pope
     command = [sys.executable, "-m", "dragoman", "proxy", "--listen", "http://127.0.0.1:0", *server]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **tokens}) as process:
         try:
-            assert process.stderr is not None
-            yield process, process.stderr.readline().removeprefix("listening on ").strip()
+            yield process, read_address(process.stderr)
         finally:
             process.kill()
 

@@ -10,7 +10,6 @@ import sys
 import pytest
 
 from dragoman.cli import main
-from dragoman.cli.upstream import ignored_proxy
 from tests.transports.upstream.stage import Reply, Request, on_loop, server, shake_hands
 
 
@@ -30,6 +29,9 @@ from tests.transports.upstream.stage import Reply, Request, on_loop, server, sha
         (["--url", "http://h/", "--ca-file", "/nowhere"], "there is no file '/nowhere'"),
         (["--url", "http://h/", "--ca-file", "/"], "expected a file, found the directory '/'"),
         (["--url", "http://h/", "--ca-file", __file__], "expected certificates in PEM, found none in"),
+        (["--url", "http://h/", "--client-cert", __file__], "expected certificates in PEM, found none in"),
+        (["--url", "http://h/", "--client-key", "k.pem"], "--client-key means nothing without --client-cert"),
+        (["--url", "http://h/", "--proxy", "socks5://p:1"], "expected http://HOST:PORT or https://HOST:PORT"),
         (["--url", "http://h/", "--idle-timeout", "0"], "expected a number of seconds above 0"),
         (["--url", "http://h/", "--upstream", "carrier-pigeon"], "invalid choice"),
         (["--url", "WSS://h/", "--upstream", "sse"], "--upstream chooses between the HTTP transports"),
@@ -89,37 +91,3 @@ def test_a_server_that_is_not_there_is_named() -> None:
     )
     assert process.returncode == 3
     assert b"http://127.0.0.1:1/mcp: no connection: connection refused" in process.stdout
-
-
-@pytest.mark.parametrize(
-    ("url", "environment", "name"),
-    [
-        ("https://example.com/mcp", {"HTTPS_PROXY": "http://secret@p:1"}, "HTTPS_PROXY"),
-        ("wss://example.com/mcp", {"https_proxy": "http://p:1"}, "https_proxy"),
-        ("http://example.com/mcp", {"HTTPS_PROXY": "http://p:1"}, None),
-        ("http://example.com/mcp", {"ALL_PROXY": "http://p:1"}, "ALL_PROXY"),
-        ("http://example.com/mcp", {"HTTP_PROXY": ""}, None),
-        ("http://example.com/mcp", {"HTTP_PROXY": "http://p:1", "NO_PROXY": "x, .Example.com"}, None),
-        ("http://example.com/mcp", {"HTTP_PROXY": "http://p:1", "no_proxy": "ample.com"}, "HTTP_PROXY"),
-        ("http://localhost:8080/mcp", {"HTTP_PROXY": "http://p:1"}, None),
-        ("http://127.0.0.1/mcp", {"HTTP_PROXY": "http://p:1"}, None),
-        ("http://[::1]/mcp", {"HTTP_PROXY": "http://p:1"}, None),
-    ],
-)
-def test_a_proxy_in_the_environment_that_is_ignored_is_named(
-    url: str, environment: dict[str, str], name: str | None
-) -> None:
-    assert ignored_proxy(url, environment) == name
-
-
-def test_a_proxy_in_the_environment_is_said_to_be_ignored() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "dragoman", "proxy", "--url", "http://nowhere.invalid/mcp"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env={"HTTP_PROXY": "http://user:secret@127.0.0.1:1"},
-        timeout=60,
-    )
-    assert done.stderr == (
-        b"WARNING dragoman.upstream: HTTP_PROXY is ignored: the server is reached directly or not at all\n"
-    )

@@ -124,6 +124,7 @@ def _row(key: OwnKey, owner: type[RouterOptions] | type[ServerOptions]) -> str:
         "count": "whole number",
         "boolean": "true or false",
         "file": "path",
+        "proxy": "URL or `none`",
         "revision": "string",
         "headers": "object of strings",
         "sign-in": "object, or false",

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.lines import read_address
 from tests.support.waiting import wait_until
 
 SERVER = str(Path(__file__).parent.parent / "client" / "echo_server.py")
@@ -133,7 +134,7 @@ def test_clients_over_http_have_servers_of_their_own(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            url = process.stderr.readline().split()[-1]
+            url = read_address(process.stderr)
             for revision in ("2025-03-26", "2025-11-25"):
                 asked = [sys.executable, "-m", "dragoman", "call", "b_echo", "text=1", "--json", "--url", url]
                 done = subprocess.run(

@@ -14,6 +14,12 @@ PATIENCE_S: Final = 60.0
 _CHUNK_BYTES: Final = 65_536
 
 
+def read_address(stream: IO[str] | None) -> str:
+    """Give the URL at which a process says on its stderr that it listens, whatever else it says before; '' if never."""
+    assert stream is not None
+    return next((line.split()[-1] for line in stream if line.startswith("listening on ")), "")
+
+
 class Lines:
     """Reads a pipe from a process, line by line; nothing else may read from it before `rest` does.
 

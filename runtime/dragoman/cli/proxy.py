@@ -33,7 +33,7 @@ from dragoman.cli.scope import add_scope_arguments, check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.stderr import ServerWords, carry_stderr, free_stderr
 from dragoman.cli.trace import open_trace
-from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream, ignored_proxy
+from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
 from dragoman.errors import TransportClosed
 
 if TYPE_CHECKING:
@@ -233,7 +233,6 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -
     from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
 
     set_up_logging(args.log_level, LINE_OF_MANY)
-    _mention_proxy(args)
     config = _configure(args, trace)
     if args.configuration is not None:
         routing, config = _route(args, config, launcher)
@@ -266,7 +265,6 @@ def _serve(
     from dragoman.transports.stdio import take_standard_streams
 
     set_up_logging(args.log_level, LINE if args.config is None else LINE_OF_MANY)
-    _mention_proxy(args)
     if os.isatty(0):
         print(_WAITING, file=sys.stderr)
     config = _configure(args, trace)
@@ -336,17 +334,6 @@ def _connect(
 
         return open_upstream(upstream)
     return launcher.connect(config.limit_bytes, spawned.pop() if spawned else None)
-
-
-def _mention_proxy(args: argparse.Namespace) -> None:
-    """Say so, where other programs would go through an HTTP proxy, and we do not."""
-    name = ignored_proxy(args.url, os.environ) if args.url is not None else None
-    if name is not None:
-        import logging
-
-        logging.getLogger("dragoman.upstream").warning(
-            "%s is ignored: the server is reached directly or not at all", name
-        )
 
 
 def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:

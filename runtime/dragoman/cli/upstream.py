@@ -16,7 +16,7 @@ from dragoman.cli.options import add_seconds, chosen_rules
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from dragoman.transports.upstream.config import UpstreamConfig
 
@@ -55,6 +55,22 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Act
         metavar="FILE",
         help="the authority that signed the server's certificate, as PEM",
     )
+    group.add_argument(
+        "--client-cert",
+        type=certificates,
+        metavar="FILE",
+        help="our own certificate, for a server that wants one, as PEM",
+    )
+    group.add_argument(
+        "--client-key", metavar="FILE", help="the key of that certificate, if it is in a file of its own"
+    )
+    group.add_argument(
+        "--proxy",
+        type=_proxy,
+        metavar="URL",
+        help="the HTTP proxy on the way to the server, or none (default: what HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and "
+        "NO_PROXY say; never for this machine)",
+    )
     group.add_argument("--insecure", action="store_true", help="do not check the server's certificate at all")
     add_seconds(group, "--connect-timeout", 10, "how long a connection to the server may take")
     add_seconds(group, "--idle-timeout", 300, "how long a server may send nothing at all while it owes an answer")
@@ -76,6 +92,9 @@ def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
         headers=tuple(args.headers),
         kind=Kind(args.upstream),
         ca_file=args.ca_file,
+        client_cert=args.client_cert,
+        client_key=args.client_key,
+        proxy=args.proxy,
         verify=not args.insecure,
         connect_timeout_s=args.connect_timeout,
         idle_timeout_s=args.idle_timeout,
@@ -94,28 +113,6 @@ def choose_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-def ignored_proxy(url: str, environment: Mapping[str, str]) -> str | None:
-    """Give the variable that names a proxy for this URL, which other programs would go through and we do not.
-
-    Args:
-        url: Where the server is.
-        environment: With `HTTPS_PROXY`, `NO_PROXY` and the like, in capitals or not.
-    """
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(url)
-    host = (parts.hostname or "").rstrip(".")
-    if host == "localhost" or host.startswith("127.") or host == "::1":
-        return None
-    exempt = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-    for name in (one.strip().lstrip(".").lower() for one in exempt.split(",")):
-        if name and (name in ("*", host) or host.endswith(f".{name}")):
-            return None
-    kind = "https" if parts.scheme in ("https", "wss") else "http"
-    names = (f"{kind}_proxy", f"{kind}_proxy".upper(), "all_proxy", "ALL_PROXY")
-    return next((name for name in names if environment.get(name)), None)
 
 
 def url(text: str) -> str:
@@ -139,3 +136,14 @@ def _header(text: str) -> tuple[str, str]:
         return parse_header(text, os.environ)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _proxy(text: str) -> str:
+    from dragoman.transports.upstream.proxies import DIRECT, parse_proxy
+
+    try:
+        if text != DIRECT:
+            parse_proxy(text, "a proxy")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text

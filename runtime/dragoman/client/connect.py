@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import dragoman_spec
 from dragoman.client.client import Client
@@ -159,6 +159,10 @@ def connect(
     on_notification: Callable[[Any], Any] | None = None,
     timeout_s: float | None = None,
     headers: Mapping[str, str] | HeaderMiddleware | None = None,
+    ca_file: str | None = None,
+    client_cert: str | None = None,
+    client_key: str | None = None,
+    proxy: str | None = None,
     init_timeout_s: float = 60.0,
     reconnects: int = 0,
     tasks: bool = False,
@@ -180,6 +184,11 @@ def connect(
         on_notification: Called with each notification of the server; what it returns is awaited if it can be.
         timeout_s: How long a request may go without an answer or progress, in seconds; None for no limit.
         headers: Sent along with each request to a URL; a function is asked for them before each.
+        ca_file: Who signs the certificate of a URL, as PEM; by default who the system trusts.
+        client_cert: Our own certificate for a URL, as PEM.
+        client_key: Its key, if that is in a file of its own.
+        proxy: The URL of an HTTP proxy on the way to a URL, or `none`; by default what `HTTPS_PROXY`, `HTTP_PROXY`,
+            `ALL_PROXY` and `NO_PROXY` say.
         init_timeout_s: How long each half of the handshake may take.
         reconnects: How often in a row a server that is lost is started again, or connected to again, after pauses that
             grow. Requests that it had fail; later ones wait for it.
@@ -204,15 +213,16 @@ def connect(
     client = Client(spoken, handlers, identity, declared, timeout_s, on_notification)
     config = _configure(spoken, pinned, init_timeout_s, reconnects)
     if not isinstance(target, Configuration):
-        opener = open_target(target, headers or {})
+        files = {"ca_file": ca_file, "client_cert": client_cert, "client_key": client_key}
+        opener = open_target(target, headers or {}, **files, proxy=proxy)
         config = replace(config, known=know(None), server_name=target.name if isinstance(target, ServerConfig) else "")
-        proxy = Proxy(config, client.session.transport, opener)
-        return Connection(client, proxy, pinned, init_timeout_s)
+        alone = Proxy(config, client.session.transport, opener)
+        return Connection(client, alone, pinned, init_timeout_s)
     from dragoman.router.router import Router, before_router
 
     router = Router(target, config, know=know)
-    proxy = Proxy(before_router(config), client.session.transport, router.connect)
-    return Connection(client, proxy, None, init_timeout_s, router)
+    before = Proxy(before_router(config), client.session.transport, router.connect)
+    return Connection(client, before, None, init_timeout_s, router)
 
 
 def _configure(spoken: str, pinned: str | None, init_timeout_s: float, reconnects: int) -> ProxyConfig:
@@ -227,12 +237,15 @@ def _configure(spoken: str, pinned: str | None, init_timeout_s: float, reconnect
     )
 
 
-def open_target(target: OneTarget, headers: Mapping[str, str] | HeaderMiddleware) -> Callable[[], Transport]:
+def open_target(
+    target: OneTarget, headers: Mapping[str, str] | HeaderMiddleware, **network: str | None
+) -> Callable[[], Transport]:
     """Give what opens a transport to a target.
 
     Args:
         target: As for `connect`.
         headers: As for `connect`.
+        network: What else `connect` is told of a URL, by the names that `UpstreamConfig` has for it.
 
     Raises:
         ValueError: It is not a URL that names a server, or there is no command.
@@ -241,7 +254,7 @@ def open_target(target: OneTarget, headers: Mapping[str, str] | HeaderMiddleware
         from dragoman.transports.upstream.config import UpstreamConfig, check_url
         from dragoman.transports.upstream.connect import open_upstream
 
-        config = UpstreamConfig(check_url(target))
+        config = replace(UpstreamConfig(check_url(target)), **cast(Any, network))
         if callable(headers):
             config = replace(config, header_middleware=(headers,))
         else:

@@ -146,8 +146,8 @@ class OwnKey:
     Attributes:
         name: The key.
         field: Of `RouterOptions` or `ServerOptions`.
-        kind: What its value is: `name`, `string`, `seconds`, `count`, `boolean`, `file`, `headers`, or the strings it
-            may be; `sign-in` is an object of `dragoman.signin.settings.OPTIONS`, or false.
+        kind: What its value is: `name`, `string`, `seconds`, `count`, `boolean`, `file`, `proxy`, `headers`, or the
+            strings it may be; `sign-in` is an object of `dragoman.signin.settings.OPTIONS`, or false.
         about: What it says.
     """
 
@@ -194,6 +194,14 @@ OPTION_KEYS: Final = (
         "and with `--listen` those that are not secret.",
     ),
     OwnKey("caFile", "ca_file", "file", "Who signs the certificate of its URL, as PEM."),
+    OwnKey("clientCert", "client_cert", "file", "Our own certificate for its URL, as PEM."),
+    OwnKey("clientKey", "client_key", "file", "The key of that certificate, if it is in a file of its own."),
+    OwnKey(
+        "proxy",
+        "proxy",
+        "proxy",
+        "The URL of an HTTP proxy on the way to its URL, or `none`; if absent, what the environment says.",
+    ),
     OwnKey("insecure", "insecure", "boolean", "Whether the certificate of its URL is not checked at all."),
     OwnKey(
         "headers",

@@ -61,6 +61,9 @@ class ServerOptions:
         inherit_env: Which of our variables a command gets: `all`, `safe` or `none`; None for what is right where
             it is started from.
         ca_file: Who signs the certificate of a URL, if not who the system trusts.
+        client_cert: A file with our own certificate for a URL.
+        client_key: A file with its key, if that is not in the same one.
+        proxy: The URL of an HTTP proxy on the way to a URL, or `none`; None for what the environment says.
         insecure: Whether the certificate of a URL is not checked at all.
         headers: What to send along with every request to a URL, made anew for each.
         sign_in: How to sign in to a URL; None for not at all.
@@ -72,6 +75,9 @@ class ServerOptions:
     request_timeout_s: float | None = None
     inherit_env: Literal["all", "safe", "none"] | None = None
     ca_file: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
+    proxy: str | None = field(default=None, repr=False)
     insecure: bool = False
     headers: InjectHeaders | None = None
     sign_in: SignInSettings | None = DEFAULT

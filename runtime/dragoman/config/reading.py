@@ -21,6 +21,7 @@ from dragoman.config.formats import parse_text
 from dragoman.config.keys import OPTION_KEYS, OURS, ROUTER_KEYS, SERVERS, WRAPPERS, OwnKey
 from dragoman.config.model import CommandTarget, Configuration, RouterOptions, ServerConfig, ServerOptions
 from dragoman.errors import ConfigError, ConfigProblem
+from dragoman.transports.upstream.proxies import DIRECT, parse_proxy
 
 if TYPE_CHECKING:
     from dragoman.signin.settings import SignInSettings
@@ -283,6 +284,8 @@ class _Own:
                 return self._read_file(node, what)
             case "pairs":
                 return self._read_pairs(node, what)
+            case "proxy":
+                return self._read_proxy(node, what)
             case "headers":
                 return self._read_headers(node, what)
             case "sign-in":
@@ -334,6 +337,16 @@ class _Own:
         members = self._findings.members(node, what) or {}
         texts = {name: self._findings.text(one, f"{what}.{name}") for name, one in members.items()}
         return tuple((name, text) for name, text in texts.items() if text is not None)
+
+    def _read_proxy(self, node: Node, what: str) -> str | None:
+        text = self._findings.text(node, what)
+        try:
+            if text is not None and text != DIRECT:
+                parse_proxy(text, what)
+        except ValueError as error:
+            self._findings.add(node, str(error), f"write its URL, or {DIRECT}")
+            return None
+        return text
 
     def _read_headers(self, node: Node, what: str) -> InjectHeaders | None:
         from dragoman.transports.upstream.inject_headers import InjectHeaders

@@ -26,6 +26,7 @@ from dragoman.transports.upstream.config import Kind, UpstreamConfig, describe_u
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.connector import Address, dial, resolve
 from dragoman.transports.upstream.heads import host_of
+from dragoman.transports.upstream.proxies import proxy_of
 
 _ANSWER_BYTES: Final = 512 * 1024
 _ANSWER_S: Final = 30.0
@@ -100,7 +101,9 @@ class Driver:
     async def _fetch(self, wish: Fetch) -> Fetched:
         ours = self._config
         config = UpstreamConfig(wish.url, kind=Kind.STREAMABLE_HTTP, ca_file=ours.ca_file, verify=ours.verify)
-        config = replace(config, connect_timeout_s=ours.connect_timeout_s, dial=lambda: self._dial(wish.url))
+        config = replace(config, connect_timeout_s=ours.connect_timeout_s, proxy=ours.proxy)
+        if proxy_of(config) is None:  # a proxy looks the name up itself, and goes where it may
+            config = replace(config, dial=lambda: self._dial(wish.url))
         try:
             async with asyncio.timeout(_ANSWER_S):
                 pool = ConnectionPool(config)

@@ -7,7 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import truststore
+from cryptography.hazmat.primitives import serialization
 
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.connector import make_trusting
 from tests.transports.upstream.raw import Line, ask, on_both_loops, raw_server, wire_to
 from tests.transports.upstream.stage import Reply, Request, client, server, shake_hands
 
@@ -70,6 +74,52 @@ async def test_a_ca_file_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
     async with client("https://127.0.0.1:1/", opened=False, ca_file=str(tmp_path / "ca.pem")) as peer:
         assert "TLS cannot be set up" in (await peer.initialize())["error"]["message"]
+
+
+@pytest.mark.parametrize("in_one_file", [True, False])
+@on_both_loops
+async def test_a_server_may_want_our_certificate(certificate: Path, tmp_path: Path, in_one_file: bool) -> None:
+    tls, key = context(certificate), certificate.with_name("key.pem")
+    tls.load_verify_locations(certificate)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    (tmp_path / "both.pem").write_bytes(certificate.read_bytes() + key.read_bytes())
+    files = {"client_cert": str(tmp_path / "both.pem")}
+    if not in_one_file:
+        files = {"client_cert": str(certificate), "client_key": str(key)}
+    async with server(serve, tls=tls) as url, client(url, ca_file=str(certificate), **files) as peer:
+        assert "result" in await peer.ask("ping")
+
+
+@on_both_loops
+async def test_a_key_with_a_password_is_not_asked_about(certificate: Path, tmp_path: Path) -> None:
+    key = serialization.load_pem_private_key(certificate.with_name("key.pem").read_bytes(), None)
+    locked = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"x")
+    )
+    (tmp_path / "key.pem").write_bytes(locked)
+    files = {"client_cert": str(certificate), "client_key": str(tmp_path / "key.pem")}
+    async with client("https://127.0.0.1:1/", opened=False, **files) as peer:
+        assert "has a password, and nobody can be asked" in (await peer.initialize())["error"]["message"]
+
+
+@on_both_loops
+async def test_openssls_variable_names_whom_to_trust(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with server(serve, tls=context(certificate)) as url, client(url) as peer:
+        assert "result" in await peer.ask("ping")
+
+
+@on_both_loops
+async def test_a_variable_that_names_no_file_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
+    async with client("https://127.0.0.1:1/", opened=False) as peer:
+        assert "SSL_CERT_FILE names no file" in (await peer.initialize())["error"]["message"]
+
+
+def test_by_default_the_system_says_whom_to_trust(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert isinstance(make_trusting(UpstreamConfig("https://example.com/")), truststore.SSLContext)
 
 
 @on_both_loops

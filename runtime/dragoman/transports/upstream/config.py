@@ -71,6 +71,9 @@ class UpstreamConfig:
         header_middleware: Gives more of them, asked before each request; of two with one name this one is sent.
         kind: Which transport; `AUTO` finds out, as the specification's page says.
         ca_file: Who signs the server's certificate, if not who the system trusts.
+        client_cert: A file with our own certificate, for servers that want one.
+        client_key: A file with its key, if that is not in the same one.
+        proxy: The URL of an HTTP proxy on the way, or `none`; None for what the environment says. May hold secrets.
         verify: Whether its certificate is checked at all.
         connect_timeout_s: How long a connection may take.
         idle_timeout_s: How long a server that owes an answer may send nothing at all.
@@ -90,6 +93,9 @@ class UpstreamConfig:
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     kind: Kind = Kind.AUTO
     ca_file: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
+    proxy: str | None = field(default=None, repr=False)
     verify: bool = True
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 300.0

@@ -54,7 +54,8 @@ class ConnectionPool:
         self.peer = config.peer
         # What is sent by middleware, or to a server in our process, is not told apart by what is configured.
         self._is_alone = bool(config.header_middleware) or config.dial is not None
-        tls = origin_of(config.url), config.ca_file, config.verify
+        files = config.ca_file, config.client_cert, config.client_key
+        tls = origin_of(config.url), *files, config.proxy, config.verify
         self._key: Hashable = self if self._is_alone else (asyncio.get_running_loop(), *tls, config.headers)
         self._idle = config.idle
         self._dialler = Dialler(config, self._idle.trust(tls, lambda: trust(config)))

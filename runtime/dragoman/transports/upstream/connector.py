@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import itertools
 import logging
 import os
@@ -21,6 +22,8 @@ from dragoman.errors import TransportError
 from dragoman.transports.keepalive import keep_alive
 from dragoman.transports.upstream.config import UpstreamConfig, origin_of
 from dragoman.transports.upstream.heads import host_of
+from dragoman.transports.upstream.proxies import forwarder_of, proxy_of, warn_of_socks
+from dragoman.transports.upstream.tunnel import ProxyRefused, TunnelAnswer, open_tunnel
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -42,6 +45,7 @@ class Dialler:
     def __init__(self, config: UpstreamConfig, tls: ssl.SSLContext | None) -> None:
         self._config = config
         self._tls = tls
+        warn_of_socks(config)
 
     async def connect(self, make: Callable[[], _Protocol]) -> _Protocol:
         """Open a connection.
@@ -50,20 +54,59 @@ class Dialler:
             TransportError: There is none, or not in time.
         """
         config = self._config
+        _, whom, port = origin_of(config.url)
+        at = ""  # what an error is about, if it is not the server
         try:
-            host, port = host_of(config.url), origin_of(config.url)[2]
+            host, proxy = host_of(config.url), proxy_of(config)
             async with asyncio.timeout(config.connect_timeout_s):
-                found = await (config.dial() if config.dial is not None else dial(await resolve(host, port or 0)))
-                name = host.partition("%")[0].rstrip(".") if self._tls else None
+                if proxy is None:
+                    found = await (config.dial() if config.dial is not None else dial(await resolve(host, port or 0)))
+                    return (await _open(found, make, self._tls, host))[1]
+                whom, at = proxy.host, f"{proxy}: "
+                found = await dial(await resolve(proxy.host, proxy.port))
+                tls = make_trusting(config) if proxy.uses_tls else None
+                if forwarder_of(config):
+                    return (await _open(found, make, tls, proxy.host))[1]
+                transport, answer = await _open(found, TunnelAnswer, tls, proxy.host)
                 try:
-                    loop = asyncio.get_running_loop()
-                    _, protocol = await loop.create_connection(make, sock=found, ssl=self._tls, server_hostname=name)
+                    await open_tunnel(transport, answer, proxy, host, port)
+                    whom, at = origin_of(config.url)[1], ""
+                    return await _go_on(transport, make(), self._tls, host)
                 except BaseException:
-                    found.close()
+                    transport.abort()
                     raise
-                return protocol
         except (OSError, ValueError) as error:  # a TimeoutError is an OSError
-            raise TransportError(config.peer, explain(error, origin_of(config.url)[1])) from error
+            raise TransportError(config.peer, at + explain(error, whom)) from error
+
+
+async def _open(
+    found: socket.socket, make: Callable[[], _Protocol], tls: ssl.SSLContext | None, host: str
+) -> tuple[asyncio.Transport, _Protocol]:
+    """Speak over a socket, by TLS if it is to be."""
+    try:
+        loop = asyncio.get_running_loop()
+        return await loop.create_connection(make, sock=found, ssl=tls, server_hostname=_certified(host, tls))
+    except BaseException:
+        found.close()
+        raise
+
+
+async def _go_on(transport: asyncio.Transport, protocol: _Protocol, tls: ssl.SSLContext | None, host: str) -> _Protocol:
+    """Speak to the server at the other end of a tunnel."""
+    if tls is None:
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        return protocol
+    loop = asyncio.get_running_loop()
+    inner = await loop.start_tls(transport, protocol, tls, server_hostname=_certified(host, tls))
+    assert inner is not None
+    protocol.connection_made(inner)
+    return protocol
+
+
+def _certified(host: str, tls: ssl.SSLContext | None) -> str | None:
+    """Give the name that a certificate must have."""
+    return host.partition("%")[0].rstrip(".") if tls else None
 
 
 async def dial(addresses: Sequence[Address]) -> socket.socket:
@@ -144,19 +187,46 @@ def trust(config: UpstreamConfig) -> ssl.SSLContext | None:
     """Say whose certificates are believed; nothing without TLS."""
     if origin_of(config.url)[0] not in ("https", "wss"):
         return None
-    context = ssl.create_default_context(cafile=config.ca_file)
+    context = make_trusting(config)
     if not config.verify:
         logger.warning("%s: its certificate is not checked; who is in between reads everything", config.peer)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+    if config.client_cert is not None:
+        context.load_cert_chain(config.client_cert, config.client_key, _refuse_to_ask)
     with contextlib.suppress(NotImplementedError):
         context.set_alpn_protocols(["http/1.1"])
     return context
 
 
+def make_trusting(config: UpstreamConfig) -> ssl.SSLContext:
+    """Make TLS that believes whoever the configuration names, or OpenSSL's variables, or else the system.
+
+    Raises:
+        OSError: A file is not there, or holds no certificate.
+    """
+    named = os.environ.get("SSL_CERT_FILE")
+    if named and config.ca_file is None and not os.path.isfile(named):  # which OpenSSL would pass over
+        raise FileNotFoundError(errno.ENOENT, "SSL_CERT_FILE names no file", named)
+    if config.verify and config.ca_file is None and not named and not os.environ.get("SSL_CERT_DIR"):
+        import truststore
+
+        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = ssl.create_default_context(cafile=config.ca_file)
+    if not config.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _refuse_to_ask() -> str:
+    """Stand in the place of a prompt at the terminal."""
+    raise PermissionError(errno.EACCES, "the key of --client-cert has a password, and nobody can be asked")
+
+
 def explain(error: BaseException, host: str) -> str:
     """Say why there is no connection, for a person."""
     match error:
+        case ProxyRefused():
+            return str(error)
         case ssl.SSLCertVerificationError():
             return f"its TLS certificate is not trusted (--ca-file names who signs it): {last_line(error)}"
         case ssl.SSLError():

@@ -24,7 +24,8 @@ _HINTS: Final = {
     "entry in a configuration file)",
     HTTPStatus.FORBIDDEN: "it does not let us in: the credentials that it got are not enough, or it serves clients "
     "under another name or address only",
-    HTTPStatus.PROXY_AUTHENTICATION_REQUIRED: "a proxy on the way wants credentials",
+    HTTPStatus.PROXY_AUTHENTICATION_REQUIRED: "a proxy on the way wants credentials, or others than it got "
+    "(its URL has them: http://USER:PASSWORD@HOST:PORT)",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "the message is too large for it",
     HTTPStatus.TOO_MANY_REQUESTS: "it wants fewer requests",
 }

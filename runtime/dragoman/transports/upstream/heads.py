@@ -24,6 +24,7 @@ from dragoman.transports.upstream.config import (
     encode_header,
     origin_of,
 )
+from dragoman.transports.upstream.proxies import forwarder_of
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -51,6 +52,7 @@ class Heads:
     def __init__(self, config: UpstreamConfig) -> None:
         self._config = config
         self._always = _encode_always(config, {})
+        self._forwarder = forwarder_of(config)
         self._cookie = "; ".join(value for name, value in config.headers if name.lower() == "cookie")
         self._lines: dict[str, bytes] = {}
         self._last: tuple[tuple[Mapping[str, str], str, str, str], bytes] | None = None
@@ -75,9 +77,9 @@ class Heads:
                 return b"%b%d\r\n\r\n" % (start, length)
         if self._config.header_middleware:  # what it gives is not kept: it may be a secret that is soon replaced
             always = _encode_always(self._config, _ask_middleware(self._config, headers))
-            line = b" %s HTTP/1.1\r\n" % _target_of(url) + always
+            line = self._line(url, always)
         else:
-            line = self._lines.get(url) or _keep(self._lines, url, b" %s HTTP/1.1\r\n" % _target_of(url) + self._always)
+            line = self._lines.get(url) or _keep(self._lines, url, self._line(url, self._always))
         key = tuple(headers.items())
         block = self._blocks.get(key) or _keep(self._blocks, key, _encode_asked(headers))
         sent = cookies or self._cookie
@@ -90,6 +92,13 @@ class Heads:
         if not self._config.header_middleware:
             self._last = (headers, method, url, cookies), start
         return b"%b%d\r\n\r\n" % (start, length)
+
+    def _line(self, url: str, always: bytes) -> bytes:
+        """Write all but the method; a proxy that hands requests on is told the whole URL. RFC 9112, 3.2.2."""
+        if self._forwarder is None:
+            return b" %b HTTP/1.1\r\n" % _target_of(url) + always
+        where = f"http://{_authority_of(self._config.url)}".encode() + _target_of(url)
+        return b" %b HTTP/1.1\r\n" % where + always + self._forwarder.authorization
 
 
 def host_of(url: str) -> str:
@@ -137,16 +146,19 @@ def _encode_always(config: UpstreamConfig, fresh: Mapping[str, tuple[str, str]])
     if misplaced := given & OURS:
         raise ValueError(f"the header {min(misplaced)} is written by the transport itself")
     given |= fresh.keys()
-    scheme, _, port = origin_of(config.url)
-    host = host_of(config.url).partition("%")[0]
-    authority = f"[{host}]" if ":" in host else host
-    authority += "" if port == _DEFAULT_PORTS.get(scheme) else f":{port}"
-    headers = [] if "host" in given else [("Host", authority)]
+    headers = [] if "host" in given else [("Host", _authority_of(config.url))]
     if (parts.username or parts.password) and "authorization" not in given:
         credentials = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
         headers.append(("Authorization", f"Basic {base64.b64encode(credentials.encode()).decode()}"))
     rest = [header for header in config.headers if header[0].lower() not in {"cookie", *fresh}]
     return _encode([*headers, *rest, *fresh.values(), ("Accept-Encoding", "identity")])
+
+
+def _authority_of(url: str) -> str:
+    scheme, _, port = origin_of(url)
+    host = host_of(url).partition("%")[0]
+    authority = f"[{host}]" if ":" in host else host
+    return authority + ("" if port == _DEFAULT_PORTS.get(scheme) else f":{port}")
 
 
 def _encode_asked(headers: Mapping[str, str]) -> bytes:
