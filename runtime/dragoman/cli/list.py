@@ -28,12 +28,25 @@ NAMED_BY: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplat
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `list`."""
-    parser.add_argument("kinds", nargs="*", type=_kind, metavar="|".join(KINDS), help="what to list (default: all)")
-    add_session_arguments(parser, "[KIND ...]")
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="NAME|KIND",
+        help=f"a server in the configuration file of a client of yours, in place of --config, and what to list: "
+        f"{', '.join(KINDS)} (default: all)",
+    )
+    add_session_arguments(parser, "[NAME] [KIND ...]")
 
 
 def run(args: argparse.Namespace) -> int:
     """List what the server offers."""
+    args.kinds = [word for word in args.words if word in KINDS]
+    named = [word for word in args.words if word not in KINDS]
+    if len(named) > 1 or (named and args.server is not None):
+        args.usage_error(
+            f"expected one name of a server beside {', '.join(KINDS)}, found {', '.join(map(repr, named))}"
+        )
+    args.server = named[0] if named else args.server
 
     async def look(client: Client, owner_of: OwnerOf) -> int:
         found = {kind: await _list(client, kind, bool(args.kinds)) for kind in args.kinds or KINDS}
@@ -85,9 +98,3 @@ def prompt_signature(prompt: dict[str, Any]) -> str:
     """Show a prompt with its arguments, which are all text: `greet(who, how?)`."""
     arguments = (f"{one['name']}{'' if one.get('required') else '?'}" for one in prompt.get("arguments") or ())
     return f"{prompt['name']}({', '.join(arguments)})"
-
-
-def _kind(text: str) -> str:
-    if text not in KINDS:
-        raise argparse.ArgumentTypeError(f"expected one of {', '.join(KINDS)}, found {text!r}")
-    return text

@@ -1,15 +1,53 @@
 """A server that is named by a configuration file: `--config FILE --server NAME`, for the commands that have one server.
 
-Lives here: setting the options of a command as the file has them. Must not: read the file (`dragoman.config`). Called
-by `cli.session` and `cli.proxy`, only where the option is given.
+Lives here: finding the file among those of clients, and setting the options of a command as it has them. Must not: read
+the file (`dragoman.config`). Called by `cli.session` and `cli.proxy`, only where the option is given.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
-from dragoman.config import CommandTarget, ConfigError, read_config
+from dragoman.cli.parsing import suggest
+from dragoman.cli.screen import shown
+from dragoman.config import CommandTarget, ConfigError, ServerConfig, read_config
+from dragoman.config.clients import CLIENTS, KnownClient, find_file, is_there
+
+
+def find_in_clients(args: argparse.Namespace) -> None:
+    """Set `--config` to the file of a client that has the server `--server`; which one it is, is said on stderr.
+
+    Two files that say something else of it are an error, and so is none.
+    """
+    found = list(_servers_of_clients())
+    having = [(client, path, server) for client, path, server in found if server.name == args.server]
+    if not having:
+        names = dict.fromkeys(server.name for _, _, server in found)
+        there = f"there are: {', '.join(names)}" if names else "no file of a client has any"
+        args.usage_error(shown(f"no client has a server {args.server!r}; {there}{suggest(args.server, names)}"))
+    client, path, server = having[0]
+    others = [f"{other.title} ({where})" for other, where, one in having if one != server]
+    if others:
+        said = f"{args.server!r} is not the same in all files: {client.title} ({path}), {', '.join(others)}"
+        args.usage_error(shown(f"{said}; say --config FILE"))
+    print(shown(f"dragoman: {args.server} is that of {client.title}, {path}"), file=sys.stderr)
+    args.config = str(path)
+
+
+def _servers_of_clients() -> Iterator[tuple[KnownClient, Path, ServerConfig]]:
+    """Give the servers in the files of the user's clients that can be read."""
+    for client in CLIENTS:
+        path = find_file(client, os.environ)
+        if is_there(path):
+            try:
+                configuration = read_config(path)
+            except ConfigError:  # `dragoman config check` says what is wrong with it
+                continue
+            yield from ((client, path, server) for server in configuration.servers)
 
 
 def take_from_config(args: argparse.Namespace, takes_several: bool = False) -> None:

@@ -84,7 +84,8 @@ def add_server_arguments(parser: argparse.ArgumentParser, asked: str, otherwise:
     parser.usage = f"%(prog)s [OPTION ...]{asked} (-- COMMAND [ARG ...] | --url URL | --config FILE [--server NAME])"
     group = parser.add_argument_group("a server of a configuration file")
     group.add_argument("--config", metavar="FILE", help="the file in which a client names its servers")
-    group.add_argument("--server", metavar="NAME", help=f"which server of the file (default: {otherwise})")
+    whose = f"which server of the file (default: {otherwise}); without --config, of the files of your clients"
+    group.add_argument("--server", metavar="NAME", help=whose)
     company = {"--url": add_upstream_arguments(parser), "COMMAND": add_child_arguments(parser)}
     defaults: dict[str, Any] = {"listen": None, "stderr": None, "no_rules": [], "more_rules": [], "configuration": None}
     parser.set_defaults(
@@ -94,6 +95,10 @@ def add_server_arguments(parser: argparse.ArgumentParser, asked: str, otherwise:
 
 def check_server_arguments(args: argparse.Namespace, takes_several: bool = False) -> None:
     """End with a usage error unless the options name one server, or, where that will do, several in one file."""
+    if args.server is not None and not (args.command or args.url or args.config):
+        from dragoman.cli.named import find_in_clients
+
+        find_in_clients(args)
     said = [check_company(args, needed, options) for needed, options in args.company.items()]
     nonsense = next(filter(None, (check_named(args), *said, check_upstream(args), check_child(args))), None)
     if nonsense is not None:
