@@ -217,6 +217,24 @@ def build(session: nox.Session) -> None:
 
 
 @nox.session
+def release(session: nox.Session) -> None:
+    """Build into `dist/` what is published: sdist, wheel, bundle; `-- vX.Y.Z` holds version and changelog to a tag."""
+    version = PROJECT["project"]["version"]
+    notes = notes_of(version)
+    if session.posargs and session.posargs != [f"v{version}"]:
+        session.error(f"the tag is {' '.join(session.posargs)}, and pyproject.toml has the version {version}")
+    if session.posargs and not notes:
+        session.error(f"CHANGELOG.md says nothing under `## [{version}]`")
+    session.install("build>=1.2", "twine>=6.1")
+    dist = Path("dist")
+    shutil.rmtree(dist, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", str(dist))
+    session.run("twine", "check", "--strict", *map(str, sorted(dist.iterdir())))
+    session.run("python", "-m", "bundle", str(dist))
+    (dist / "NOTES.md").write_text(notes, "utf-8")
+
+
+@nox.session
 def minimums(session: nox.Session) -> None:
     """Run the tests, but for those of the generator, with the oldest versions of the dependencies that we claim."""
     lowest = [re.sub(">=", "==", requirement) for requirement in PROJECT["project"]["dependencies"]]
@@ -224,6 +242,13 @@ def minimums(session: nox.Session) -> None:
     session.install(*lowest)
     generator = ("--ignore=tests/codegen", "--ignore=tests/laws/test_mutations.py")
     session.run("pytest", *TOGETHER, *APART, *generator, *session.posargs)
+
+
+def notes_of(version: str) -> str:
+    """Return what the changelog says of a version; empty if it is not there."""
+    sections = re.split(r"^## ", Path("CHANGELOG.md").read_text("utf-8"), flags=re.MULTILINE)
+    found = (section for section in sections if section.startswith(f"[{version}]"))
+    return next(found, "").partition("\n")[2].strip()
 
 
 def visit_released_servers(session: nox.Session, *arguments: str) -> None:
