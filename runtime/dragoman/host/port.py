@@ -100,7 +100,8 @@ class Port:
             del self.host, self.edge, self.transport
 
     def _mention_silence(self) -> None:
-        if self.alive and self.edge.state is UpstreamState.OPENING:
+        is_silent = self.alive and self.edge.state is UpstreamState.OPENING
+        if is_silent and not getattr(self.transport, "is_signing_in", False):
             waiting.warning(
                 "%s has not answered for %g s; it may still be starting, and is waited for",
                 self.host.server_name or "the server",
