@@ -192,9 +192,9 @@ def cancelled_key(frame: Frame) -> bytes | None:
     return key_of(read_params(frame).get("requestId"))
 
 
-def cancellation(key: bytes, reason: str) -> Frame:
-    """Say that nobody waits for the request with this id any more."""
-    return notification_frame(CANCELLED, {"requestId": decode(key), "reason": reason})
+def cancellation(key: bytes, reason: str | None) -> Frame:
+    """Say that nobody waits for the request with this id any more, and why, if that is known."""
+    return notification_frame(CANCELLED, {"requestId": decode(key)} | ({"reason": reason} if reason else {}))
 
 
 def read_reason(frame: Frame) -> str | None:

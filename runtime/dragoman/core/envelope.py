@@ -198,15 +198,16 @@ def result_frame(key: bytes, result: Any) -> Frame:
     return Frame(encode_result(key, result), "result", key, None)
 
 
-def request_frame(key: bytes, method: str, params: dict[str, Any]) -> Frame:
+def request_frame(key: bytes, method: str, params: dict[str, Any] | None) -> Frame:
     """Make a request."""
-    line = encode_line({"jsonrpc": "2.0", "id": decode(key), "method": method, "params": params})
-    return Frame(line, "request", key, method)
+    body = {"jsonrpc": "2.0", "id": decode(key), "method": method}
+    return Frame(encode_line(body if params is None else {**body, "params": params}), "request", key, method)
 
 
-def notification_frame(method: str, params: dict[str, Any]) -> Frame:
+def notification_frame(method: str, params: dict[str, Any] | None) -> Frame:
     """Make a notification."""
-    return Frame(encode_line({"jsonrpc": "2.0", "method": method, "params": params}), "notification", None, method)
+    body = {"jsonrpc": "2.0", "method": method}
+    return Frame(encode_line(body if params is None else {**body, "params": params}), "notification", None, method)
 
 
 def encode_error(key: bytes | None, code: int, message: str, data: Any = None) -> bytes:

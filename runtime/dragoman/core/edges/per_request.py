@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol
 from dragoman.core.bridge.annotations import Mirrored
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.names import META_SUBSCRIPTION_ID
+from dragoman.core.calls import cancellation
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -129,11 +130,7 @@ class PerRequestEdge:
         if self._lent.pop(lent.key, None) is None:
             return
         self._suspects.add(lent.key, Suspect(lent.asker.owner, lent.asker.hears_logs))
-        params: dict[str, Any] = {"requestId": lent.number}
-        if reason is not None:
-            params["reason"] = reason
-        body = {"jsonrpc": "2.0", "method": CANCELLED, "params": params}
-        self.upstream.send(Frame(encode_line(body), "notification", None, CANCELLED, body))
+        self.upstream.send(cancellation(lent.key, reason))
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """The server is gone: what it was asked may have run, so it is answered with an error and not sent again.

@@ -28,7 +28,7 @@ from dragoman.core.bridge.names import (
 from dragoman.core.calls import NAME_BYTES, cancelled_key, read_reason
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.commands import ClientEdge, Outbox, Side
-from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, read_params, rewrite
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, notification_frame, read_params, rewrite
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CANCELLED, LISTEN, PROGRESS
 from dragoman.core.places import has_place
@@ -305,8 +305,7 @@ class PerRequestFront:
 
     def tell(self, request: Request, method: str, params: dict[str, Any] | None) -> None:
         """Send a notification on the stream of a request."""
-        body = {"jsonrpc": "2.0", "method": method} | ({"params": params} if params is not None else {})
-        self.tell_frame(Frame(encode_line(body), "notification", None, method, body, request.key))
+        self.tell_frame(notification_frame(method, params)._replace(stream=request.key))
 
     def tell_frame(self, frame: Frame) -> None:
         """Send a notification that is written already."""

@@ -19,17 +19,19 @@ from dragoman.core.bridge.discovery import offer_served
 from dragoman.core.bridge.errors import Refresh, Say, answer_error
 from dragoman.core.bridge.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NEWER
 from dragoman.core.bridge.relay import unwrap, wrap
+from dragoman.core.calls import cancellation
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, key_of, notification_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, key_of
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.switch.to_handshake.works import bind, find_principal
 from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
+from dragoman.core.unchecked import find_object, with_meta
 from dragoman.core.wiring import Bridging
 from dragoman.errors import RemoteProtocolError
 
@@ -69,8 +71,7 @@ class ByBytes:
 
     def cancel(self, request: Request, reason: str) -> None:
         """Hand on that nobody waits any more."""
-        params = {"requestId": request.id} | ({"reason": reason} if reason else {})
-        self._upstream.send(notification_frame(CANCELLED, params))
+        self._upstream.send(cancellation(key_of(request.id) or b"null", reason))
 
     def finished(self, request: Request) -> None:
         """Nothing to do: nothing is kept for it."""
@@ -268,7 +269,6 @@ class _Asker:
 
 def _name_again(holder: dict[str, Any], request: Request) -> dict[str, Any]:
     """Give what names a subscription with the client's own id for it."""
-    meta = holder.get("_meta")
-    if not isinstance(meta, dict) or META_SUBSCRIPTION_ID not in meta:
+    if META_SUBSCRIPTION_ID not in find_object(holder, "_meta"):
         return holder
-    return {**holder, "_meta": {**meta, META_SUBSCRIPTION_ID: request.id}}
+    return with_meta(holder, META_SUBSCRIPTION_ID, request.id)

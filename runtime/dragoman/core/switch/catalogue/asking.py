@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.core.calls import TOO_MANY
-from dragoman.core.envelope import Frame, decoded, error_frame, key_of, notification_frame, rewrite
+from dragoman.core.calls import TOO_MANY, cancellation
+from dragoman.core.envelope import Frame, decoded, error_frame, key_of, rewrite
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import ELICITATION
 from dragoman.core.peek import with_id
@@ -130,8 +130,7 @@ class MemberQuestions:
         """Take back what a server asked that is gone."""
         for key in [key for key, question in self._questions.items() if question.member is member]:
             self._drop(key)
-            params = {"requestId": decode(key), "reason": f"{member.name} is gone"}
-            self._common.outside.tell_client(notification_frame("notifications/cancelled", params))
+            self._common.outside.tell_client(cancellation(key, f"{member.name} is gone"))
 
 
 def name_asker(server: str, method: str | None, params: dict[str, Any]) -> dict[str, Any]:

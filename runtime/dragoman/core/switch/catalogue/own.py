@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from dragoman.core.calls import cancellation
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.envelope import Frame, decoded, error_frame, notification_frame, request_frame
-from dragoman.core.exact_json import encode_line
-from dragoman.core.methods import CANCELLED
 from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member
 
@@ -62,8 +61,7 @@ class OwnRequests:
     def withdraw(self, key: bytes, reason: str) -> None:
         """Take back what is not answered yet."""
         member, _ = self._waiting.pop(key)
-        params = {"requestId": key[1:-1].decode(), "reason": reason}
-        self._common.outside.tell_member(member, notification_frame(CANCELLED, params))
+        self._common.outside.tell_member(member, cancellation(key, reason))
 
     def is_waiting(self, key: bytes | None) -> bool:
         """Whether this is the id of one of them."""
@@ -108,8 +106,7 @@ class Changes:
         if self._common.tell_streams is not None:
             self._common.tell_streams(method)
         elif self._common.initialized is not None:
-            body = {"jsonrpc": "2.0", "method": method}
-            self._common.outside.tell_client(Frame(encode_line(body), "notification", None, method, body))
+            self._common.outside.tell_client(notification_frame(method, None))
 
     def _expire(self, method: str) -> None:
         self._quiet.discard(method)

@@ -16,7 +16,6 @@ from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, error_frame, notification_frame, result_frame
-from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
 from dragoman.core.switch.per_request.hop import Hop
 
@@ -99,11 +98,7 @@ class ClientNotices:
                         answer = error_frame(key, refusal.code, refusal.message, refusal.data or None)
                     self._hop.front.take_answer(call, answer, own=True)
                 case TellClient(method, params):
-                    frame = notification_frame(method, params or {})
-                    if params is None:
-                        body = {"jsonrpc": "2.0", "method": method}
-                        frame = frame._replace(raw=encode_line(body), body=body)
-                    self._hop.front.take_server(frame)
+                    self._hop.front.take_server(notification_frame(method, params))
 
 
 class _Stream:

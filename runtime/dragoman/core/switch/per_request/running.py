@@ -19,7 +19,6 @@ from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Wake
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, notification_frame, request_frame
-from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CALL_TOOL, ELICITED, PROGRESS, ROOTS
 from dragoman.core.routines import Ask, Pause, Pose, Routine, Tell, Wait
 from dragoman.core.switch.per_request.hop import Hop
@@ -216,9 +215,7 @@ class RunningCall:
         if self._posed is None:
             self._posed = {}
         self._posed[key] = question.method, name
-        frame = request_frame(key, question.method, question.params or {})
-        if question.params is None:
-            frame = frame._replace(raw=encode_line({"jsonrpc": "2.0", "id": decode(key), "method": question.method}))
+        frame = request_frame(key, question.method, question.params)
         self._hop.pose(frame._replace(stream=self._call.key))
 
     def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:

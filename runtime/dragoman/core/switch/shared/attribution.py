@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from dragoman.core.switch.shared.loans import Loan, Loans
 from dragoman.core.switch.shared.sessions import ClientSession
+from dragoman.core.unchecked import find, find_list
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 REMEMBERED: Final = 4096
@@ -111,9 +112,7 @@ def related_task(params: dict[str, Any]) -> str | None:
 
 def elicitation_ids(error: dict[str, Any]) -> list[Any]:
     """Give the elicitations that an error asks for first (-32042, 2025-11-25/client/elicitation)."""
-    data = error.get("data")
-    wanted = data.get("elicitations") if isinstance(data, dict) else None
-    return [one.get("elicitationId") for one in wanted if isinstance(one, dict)] if isinstance(wanted, list) else []
+    return [find(one, "elicitationId") for one in find_list(error, "data", "elicitations") if isinstance(one, dict)]
 
 
 def _is_name(value: Any) -> bool:

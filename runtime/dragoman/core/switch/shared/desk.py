@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from dragoman.core.calls import Call
+from dragoman.core.calls import Call, cancellation
 from dragoman.core.commands import Reached
 from dragoman.core.consent import Method
 from dragoman.core.edges.greeting import IDENTITY
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, error_frame, notification_frame, request_frame
+from dragoman.core.envelope import Frame, error_frame, request_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.label import LABEL
 from dragoman.core.settings import TURN_S
@@ -29,6 +29,7 @@ from dragoman.core.switch.shared.server_requests import ServerRequests
 from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman.core.switch.shared.subscriptions import Levels, Subscriptions
 from dragoman.core.tally import Lines
+from dragoman.core.unchecked import find_object
 
 logger = logging.getLogger("dragoman.sharing")
 
@@ -216,16 +217,9 @@ class Desk:
         elif loan.cancelled_at is None:
             self.loans.cancel(loan, self.now)
             if self.settings.cancel_abandoned:
-                params = {"requestId": decode(loan.key), "reason": "the session has ended"}
-                self.tell_server(notification_frame("notifications/cancelled", params))
+                self.tell_server(cancellation(loan.key, "the session has ended"))
 
 
 def params_of(body: Any) -> dict[str, Any]:
     """Give the params of a frame, or none."""
-    return object_in(body, "params")
-
-
-def object_in(value: Any, name: str) -> dict[str, Any]:
-    """Give the object that an object has under this name, or an empty one where either is none."""
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
+    return find_object(body, "params")

@@ -19,11 +19,12 @@ from dragoman.core.exact_json import decode
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.switch.shared.allowed import find_fault
 from dragoman.core.switch.shared.attribution import NAME_BYTES
-from dragoman.core.switch.shared.desk import Desk, object_in, params_of
+from dragoman.core.switch.shared.desk import Desk, params_of
 from dragoman.core.switch.shared.loans import Hook, Loan
 from dragoman.core.switch.shared.server_requests import is_too_long, token_of
 from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman.core.switch.shared.subscriptions import LEVELS, URI_BYTES
+from dragoman.core.unchecked import find_object
 
 
 class FromClients:
@@ -186,13 +187,13 @@ class FromClients:
 
     def _keep_task(self, loan: Loan, answer: Frame) -> Frame:
         answer = decoded(answer)
-        task = object_in(object_in(answer.body, "result"), "task")
+        task = find_object(find_object(answer.body, "result"), "task")
         self._desk.attribution.add_task(task.get("taskId"), loan)
         return answer
 
     def _filter_tasks(self, loan: Loan, answer: Frame) -> Frame:
         answer = decoded(answer)
-        result, owner = object_in(answer.body, "result"), self._desk.attribution.task_owner
+        result, owner = find_object(answer.body, "result"), self._desk.attribution.task_owner
         tasks = result.get("tasks")
         if isinstance(tasks, list):
             named = [(task, task.get("taskId")) for task in tasks if isinstance(task, dict)]

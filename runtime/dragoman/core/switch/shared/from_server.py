@@ -20,9 +20,10 @@ from dragoman.core.peek import with_id
 from dragoman.core.streams import ANNOUNCED
 from dragoman.core.switch.shared.allowed import find_fault
 from dragoman.core.switch.shared.attribution import elicitation_ids
-from dragoman.core.switch.shared.desk import Desk, object_in, params_of
+from dragoman.core.switch.shared.desk import Desk, params_of
 from dragoman.core.switch.shared.loans import Loan
 from dragoman.core.switch.shared.sessions import ClientSession
+from dragoman.core.unchecked import find_object
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.sharing")
@@ -102,7 +103,7 @@ class FromServer:
             if loan.hook is not None:
                 frame = loan.hook(loan, frame)
             if frame.kind == "error" and b"elicitationId" in frame.raw:
-                for name in elicitation_ids(object_in(decoded(frame).body, "error")):
+                for name in elicitation_ids(find_object(decoded(frame).body, "error")):
                     self._desk.attribution.add_elicitation(name, session)
             return Frame(with_id(frame, key), frame.kind, key, None)
         except ValueError as error:

@@ -14,6 +14,7 @@ from dragoman.core.envelope import Frame, error_frame, key_of, result_frame
 from dragoman.core.methods import ROOTS
 from dragoman.core.switch.shared.attribution import NAME_BYTES, Attribution
 from dragoman.core.switch.shared.sessions import ClientSession
+from dragoman.core.unchecked import find
 
 
 class ServerRequests:
@@ -112,5 +113,4 @@ def _explain_ambiguity(reasons: int) -> str:
 
 def token_of(params: dict[str, Any]) -> Any:
     """Give the progress token that a request carries, whatever it is; None without one."""
-    meta = params.get("_meta")
-    return meta.get("progressToken") if isinstance(meta, dict) else None
+    return find(params, "_meta", "progressToken")

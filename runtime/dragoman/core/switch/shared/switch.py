@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dragoman.core.bridge.verdict import Verdict
-from dragoman.core.calls import Call
+from dragoman.core.calls import Call, cancellation
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Outbox, Outcome
 from dragoman.core.declared import read_declared
@@ -35,8 +35,7 @@ from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, notification_frame, request_frame
-from dragoman.core.exact_json import decode
+from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, request_frame
 from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.core.switch.per_request.switch import PerRequest
 from dragoman.core.switch.shared.desk import Desk, SharingCounters, SharingSettings
@@ -274,8 +273,7 @@ class Shared:
             self._from_server.take(failure.answer(loan.key))
         desk.loans.suspects.forget_all()
         for key, session in desk.questions.withdraw_all().items():
-            params = {"requestId": decode(key), "reason": "the server that asked is gone"}
-            desk.tell(session, notification_frame("notifications/cancelled", params))
+            desk.tell(session, cancellation(key, "the server that asked is gone"))
         desk.let_in()
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:

@@ -26,10 +26,10 @@ from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.state import Binding, digest_params
 from dragoman.core.bridge.strategy import Strategy
+from dragoman.core.calls import cancellation
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, decoded, notification_frame, request_frame, twin_of
-from dragoman.core.exact_json import decode
+from dragoman.core.envelope import Frame, decoded, request_frame, twin_of
 from dragoman.core.settings import TURN_S
 from dragoman.core.suspects import Suspect, Suspects
 from dragoman.core.wiring import Bridging
@@ -366,8 +366,7 @@ class Works:
             return
         if work.wants_task:  # it may be one by the time that the server reads this
             self._keep_hook(work.key, self._cancel_created)
-        params = {"requestId": decode(work.key)} | ({"reason": reason} if reason else {})
-        self._upstream.send(notification_frame("notifications/cancelled", params))
+        self._upstream.send(cancellation(work.key, reason))
 
     def _cancel_created(self, answer: Frame) -> None:
         with contextlib.suppress(ValueError, KeyError, TypeError):
