@@ -104,6 +104,16 @@ def test_a_server_that_is_slow_all_the_time_is_cut_short() -> None:
     assert took_s < 1
 
 
+def test_a_list_whose_pages_go_on_for_too_long_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.check.lists.LIST_S", 0.3)
+    peer = Slow(0.1)
+    peer.rule = "pages-end"
+    report, took_s = check_memory(peer)
+    [found] = [one.found for one in report.findings if one.rule == "pages-end"]
+    assert found == "its pages take longer than 0.3 s"
+    assert took_s < 10
+
+
 def answered(report: CheckReport) -> list[str]:
     return [one.about for one in report.findings if one.rule == "answered"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -53,14 +54,30 @@ def test_listing_before_a_call_ends(sizes: tuple[int, int]) -> None:
             asked.append(take)
 
     went_on: list[int] = []
-    ListedTools(Works()).list(lambda: went_on.append(len(asked)))  # type: ignore[arg-type]
+    ListedTools(Works(), lambda after_s, then: None).list(lambda: went_on.append(len(asked)))  # type: ignore[arg-type]
     while not went_on:
         body = {"jsonrpc": "2.0", "id": 1, "result": endless(len(asked), "x" * size)}
         asked[-1](read_line(encode_line(body)))
     assert went_on == [most]
     asked.clear()
-    headers = ToolHeaders(sends=True, hears=True)
+    headers = ToolHeaders(sends=True, hears=True, remind=lambda after_s, then: None)
     headers.list(lambda params, take: asked.append(take), lambda: went_on.append(len(asked)))
     while len(went_on) < 2:
         asked[-1](endless(len(asked), "x" * size))
     assert went_on == [most, most]
+
+
+def test_listing_before_a_call_ends_when_its_time_is_over() -> None:
+    asked: list[Any] = []
+    due: list[Any] = []
+    went_on: list[str] = []
+    headers = ToolHeaders(sends=True, hears=True, remind=lambda after_s, then: due.append(then))
+    for call in ("first", "second"):
+        headers.list(lambda params, take: asked.append(take), partial(went_on.append, call))
+    asked[0](endless(0, ""))
+    assert (len(asked), len(due), went_on) == (2, 1, [])
+    due[0]()
+    assert went_on == ["first", "second"]
+    asked[1](endless(1, ""))
+    assert (len(asked), len(went_on)) == (2, 2)
+    assert not headers.needs_list("tools/call", {"name": "x"})

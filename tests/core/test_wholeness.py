@@ -103,6 +103,8 @@ def test_what_is_large_is_not_parsed() -> None:
         (LARGE, True),
         (LARGE[:-1], False),
         (LARGE[:-4] + b'{"}}', True),
+        (LARGE + LARGE, False),
+        (LARGE + b'","' + LARGE, False),
         (b'{"a":[' + b'"{",' * GLANCED_BYTES + b'""]}', False),  # it is whole, and a closer look will tell
         (b'{"a":"' + b"x" * GLANCED_BYTES, False),
         (b'{"a":"}"', False),

@@ -158,6 +158,13 @@ def test_where_the_cache_cannot_be_written_this_process_alone_remembers(tmp_path
     assert KnownServer(known.path).recall() is None
 
 
+def test_a_name_that_is_a_directory_leaves_nothing_behind(tmp_path: Path) -> None:
+    known = KnownServer(tmp_path / "one")
+    known.path.mkdir()
+    known.note(has_handshake=True)
+    assert list(tmp_path.iterdir()) == [known.path]
+
+
 def test_no_more_servers_are_remembered_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.host.known._MOST", 3)
     for number in range(5):

@@ -109,7 +109,7 @@ def an_answer(*values: object, between: str = "") -> bytes:
     return between.join(json.dumps({"jsonrpc": "2.0", "id": 1, "result": value}) for value in values).encode() + b"\n"
 
 
-@pytest.mark.parametrize("between", ["", " ", "\t", "5", '"}"'])
+@pytest.mark.parametrize("between", ["", " ", "\t", "5", "[{}]", '"}"', '","', '"]"', ' "{" , '])
 @pytest.mark.parametrize("size", [1, 5_000, 500_000])
 def test_two_texts_on_one_line_are_no_frame_where_texts_are_checked(between: str, size: int) -> None:
     line = an_answer({"a": "x" * size}, {}, between=between)

@@ -9,17 +9,20 @@ Source: https://json-schema.org/draft/2020-12, Core and Validation.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from dragoman.core.bridge.forms import IS_OF
 from dragoman.core.exact_json import escape
 
 TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
 _DEEPEST: Final = 64
 _MOST: Final = 20
 """How many defects are looked for."""
+
+_STEPS: Final = 100_000
+"""How many places of a schema a value is held against."""
 
 
 class SchemaDefect(NamedTuple):
@@ -151,20 +154,29 @@ def _find(ref: str, root: Any) -> Any:
 
 def find_misfits(value: Any, schema: Any) -> list[SchemaDefect]:
     """Give the first places where a value does not fit a schema, as far as that can be told here."""
-    return [*islice(_hold(value, schema, "", schema, 0), _MOST)]
+    return [*islice(_hold(value, schema, "", _Root(schema), 0), _MOST)]
 
 
-def _hold(value: Any, schema: Any, at: str, root: Any, depth: int) -> Iterator[SchemaDefect]:
+class _Root:
+    """A whole schema, and how much of it is still looked at: references may double the work at each step."""
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+        self.left = _STEPS
+
+
+def _hold(value: Any, schema: Any, at: str, root: _Root, depth: int) -> Iterator[SchemaDefect]:
+    root.left -= 1
     if schema is False:
         yield SchemaDefect(at, "nothing", named(value))
-    if not isinstance(schema, dict) or depth > _DEEPEST:
+    if not isinstance(schema, dict) or depth > _DEEPEST or root.left < 0:
         return
     ref = schema.get("$ref")
     if isinstance(ref, str) and ref.startswith("#"):
-        yield from _hold(value, _find(ref, root), at, root, depth + 1)
+        yield from _hold(value, _find(ref, root.schema), at, root, depth + 1)
     kinds = schema.get("type")
     wanted = kinds if isinstance(kinds, list) else [kinds] if isinstance(kinds, str) else []
-    if wanted and not any(_IS.get(kind, _anything)(value) for kind in wanted):
+    if wanted and not any(IS_OF.get(kind, _anything)(value) for kind in wanted):
         yield SchemaDefect(at, " or ".join(map(str, wanted)), named(value))
         return
     if "const" in schema and schema["const"] != value:
@@ -186,7 +198,7 @@ def _hold(value: Any, schema: Any, at: str, root: Any, depth: int) -> Iterator[S
 
 
 def _hold_members(
-    value: Mapping[str, Any], schema: Mapping[str, Any], at: str, root: Any, depth: int
+    value: Mapping[str, Any], schema: Mapping[str, Any], at: str, root: _Root, depth: int
 ) -> Iterator[SchemaDefect]:
     properties = schema.get("properties")
     properties = properties if isinstance(properties, dict) else {}
@@ -202,22 +214,6 @@ def _hold_members(
 
 def _anything(value: Any) -> bool:
     return True
-
-
-_IS: Final[Mapping[str, Callable[[Any], bool]]] = MappingProxyType(
-    {
-        "array": lambda value: isinstance(value, list),
-        "boolean": lambda value: isinstance(value, bool),
-        "integer": lambda value: (
-            not isinstance(value, bool)
-            and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
-        ),
-        "null": lambda value: value is None,
-        "number": lambda value: not isinstance(value, bool) and isinstance(value, int | float),
-        "object": lambda value: isinstance(value, dict),
-        "string": lambda value: isinstance(value, str),
-    }
-)
 
 
 def named(value: Any) -> str:

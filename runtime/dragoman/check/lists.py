@@ -5,6 +5,7 @@ Lives here: walking pages. Must not: judge what is listed (`offered`).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from dragoman.core.exact_json import encode
 from dragoman.core.paging import Paging
 
 PAGES_MOST: Final = 200
+LIST_S: Final = 30.0
 _PAGE_ITEMS: Final = 1 << 32
 NO_CURSOR: Final = "dragoman-check:no-such-cursor"
 
@@ -121,16 +123,18 @@ class _PageWalk:
 
     async def go_on(self, cursor: str | None) -> None:
         """Read the pages after the first."""
-        while cursor is not None:
+        clock = asyncio.get_running_loop()
+        until_s = clock.time() + LIST_S
+        while cursor is not None and clock.time() < until_s:
             self._page += 1
             about = self._name(self._page)
             cursor = self.take_page(await self._talk.ask(self._method, {"cursor": cursor}, about=about))
         if self._paging.is_repeated:
             about, at = f"the answer to {self._name(self._page)}", "/result/nextCursor"
             self._talk.findings.note("cursor-new", about, "a new cursor", self._paging.cut, pointer=at)
-        elif self._paging.cut:
-            about = f"the request {self._method}"
-            self._talk.findings.note("pages-end", about, "a list that ends", self._paging.cut)
+        elif self._paging.cut or cursor is not None:
+            about, cut = f"the request {self._method}", self._paging.cut or f"its pages take longer than {LIST_S:g} s"
+            self._talk.findings.note("pages-end", about, "a list that ends", cut)
 
     def _name(self, page: int) -> str:
         return f"{self._method}, page {page}" if page > 1 else self._method

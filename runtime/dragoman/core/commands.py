@@ -215,6 +215,11 @@ class Wake:
     after_s: float | None
 
 
+def reminding(outbox: Outbox, front: Reached) -> Callable[[float, Callable[[], None]], None]:
+    """Return what calls something after so many seconds, if the client's session is still there."""
+    return lambda after_s, then: outbox.add(Wake(Alarm(front, then), after_s))
+
+
 @dataclass(frozen=True, slots=True)
 class Remind:
     """Call `FrontEdge.tick` after so many seconds."""

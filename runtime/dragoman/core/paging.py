@@ -1,12 +1,12 @@
 """Reading a list page by page: which page comes next, and when there have been enough.
 
 Lives here: the bounds of everything that collects pages, in a router, a bridge, a client or a check. A server may go on
-for ever, with pages of megabytes and always another cursor.
+for ever, with pages of megabytes and always another cursor. And a list that calls wait for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dragoman.core.exact_json import encode
@@ -14,6 +14,18 @@ from dragoman.core.exact_json import encode
 MOST_PAGES: Final = 1_000
 MOST_BYTES: Final = 32 * 1024 * 1024
 """How much one list may have: ten thousand tools with descriptions of 3 kB each."""
+
+LISTED_S: Final = 10.0
+"""How long calls wait for a list, all of its pages together."""
+
+TakePage = Callable[[Mapping[str, Any], int | None], None]
+"""Takes a page, and how long it was if that is known."""
+
+AskPage = Callable[[dict[str, Any], TakePage], None]
+"""Asks for a page with these params."""
+
+Remind = Callable[[float, Callable[[], None]], None]
+"""Calls something after so many seconds."""
 
 
 class Paging:
@@ -56,3 +68,44 @@ class Paging:
             self.cut = f"it has more than {MOST_BYTES // 1024 // 1024} MiB"
         self._cursors.add(cursor)
         return None if self.cut else cursor
+
+
+class Listing:
+    """A list of a server that calls wait for: what is known of it is noted by whoever asks for its pages.
+
+    Args:
+        remind: Reads the clock.
+
+    Attributes:
+        is_done: Whether it has been read, or cannot be.
+    """
+
+    __slots__ = ("_remind", "_then", "is_done")
+
+    def __init__(self, remind: Remind) -> None:
+        self.is_done = False
+        self._remind = remind
+        self._then: list[Callable[[], None]] = []
+
+    def read(self, ask: AskPage, then: Callable[[], None]) -> None:
+        """Read all pages, and go on; if they do not come in time, without those that are missing."""
+        self._then.append(then)
+        if len(self._then) > 1:
+            return
+        paging, waiting = Paging(), self._then
+
+        def take(page: Mapping[str, Any], size_bytes: int | None = None) -> None:
+            cursor = paging.follow(page, size_bytes)
+            if cursor is None:
+                end()
+            elif waiting is self._then:
+                ask({"cursor": cursor}, take)
+
+        def end() -> None:
+            if waiting is self._then:
+                self.is_done, self._then = True, []
+                for go_on in waiting:
+                    go_on()
+
+        self._remind(LISTED_S, end)
+        ask({}, take)

@@ -10,13 +10,15 @@ look at it, is searched for strings, which are taken out; of the rest only brack
 nothing are taken out until there are none. What is whole leaves the outermost pair and nothing else. This looks at
 nothing but the structure: other defects, such as bytes that are not UTF-8, are for whoever decodes the message.
 
-Where a transport has seen the end of a message, all of this is only a second look: then it is enough that as many
-brackets are closed as are opened, strings included, and the search is for those where that is not so.
+Where a transport has seen the end of a message, this is a second look. After a closing bracket within an object comes a
+comma or another closing bracket: where nothing else follows one, strings included, it is no two texts, and it is enough
+that as many brackets are closed as are opened. The search is for those where that is not so.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -40,7 +42,9 @@ PIECE_BYTES: Final = 256 * 1024
 _LEVELS: Final = 256
 _TEXTS: Final = 100
 _READ_BYTES: Final = 1024 * 1024
-_NOT_STRUCTURE: Final = bytes(code for code in range(256) if code not in b"[]{},")
+_APART: Final = re.compile(rb"\}[^,\]}](?!\Z)")
+"""What follows the end of a text that is not the last one, and of an object within a text only if it is in a string."""
+
 _NOT_BRACKETS: Final = bytes(code for code in range(256) if code not in b"[]{}")
 
 
@@ -120,9 +124,10 @@ def seems_whole(message: bytes) -> bool:
     """Whether nothing speaks against it that a message is whole of which the transport says so."""
     if len(message) <= GLANCED_BYTES:
         return parses(message)
-    if not message.rstrip().endswith(b"}"):
+    bare = outline(message)
+    if not message.rstrip().endswith(b"}") or _APART.search(bare) is not None:
         return False
-    brackets = outline(message).translate(None, _NOT_BRACKETS)
+    brackets = bare.translate(None, _NOT_BRACKETS)
     return brackets.count(b"{") == brackets.count(b"}") and brackets.count(b"[") == brackets.count(b"]")
 
 
@@ -137,16 +142,8 @@ def is_whole(message: bytes) -> bool:
 
 
 def is_one_text(line: bytes) -> bool:
-    """Whether a line that begins and ends as an object is one JSON text, and not two.
-
-    After a closing bracket within an object comes a comma or another closing bracket. A long line in which that is so
-    is not parsed: what else may be wrong with it is for whoever decodes it.
-    """
-    if len(line) > GLANCED_BYTES:
-        structure = line.translate(None, _NOT_STRUCTURE)
-        if b"}{" not in structure and b"}[" not in structure:
-            return True
-    return is_whole(line)
+    """Whether a line that begins and ends as an object is one JSON text; what else is wrong is for its decoder."""
+    return (len(line) > GLANCED_BYTES and _APART.search(outline(line)) is None) or is_whole(line)
 
 
 def read_last_line(line: bytes | Overlong) -> Frame | Malformed | None:

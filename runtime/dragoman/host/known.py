@@ -65,7 +65,10 @@ class KnownServer:
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             spare.write_text(_WORDS[has_handshake])
-            spare.replace(self.path)
+            try:
+                spare.replace(self.path)
+            finally:
+                spare.unlink(missing_ok=True)
             _forget_oldest(self.path.parent)
 
 

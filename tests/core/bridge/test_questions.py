@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.questions import describe, embed, embed_answer, is_question, unembed, unembed_answer
+from dragoman.core.bridge.questions import Question, describe, embed, embed_answer, is_question, unembed, unembed_answer
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 A, B, C, D = HANDSHAKE_REVISIONS
@@ -79,7 +79,7 @@ def test_a_result_becomes_an_answer_and_a_result_again(method: str, result: Any,
     assert answer == (result, ())
     call = {"name": "add", "inputResponses": {"k": answer.result}, "_meta": META}
     dragoman_spec.validate({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}, E)
-    assert unembed_answer(method, answer.result, revision) == (result, ())
+    assert unembed_answer(Question(method, {}), answer.result, revision) == (result, ())
 
 
 META = {"io.modelcontextprotocol/protocolVersion": E, "io.modelcontextprotocol/clientCapabilities": {}}
@@ -129,8 +129,9 @@ def test_a_request_that_is_malformed_is_not_embedded(method: str, params: Any) -
 
 
 def test_an_answer_that_an_older_server_cannot_read_is_changed_with_a_loss() -> None:
+    sampling = Question("sampling/createMessage", SAMPLE)
     blocks = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    reply = unembed_answer("sampling/createMessage", {"role": "assistant", "model": "m", "content": blocks}, C)
+    reply = unembed_answer(sampling, {"role": "assistant", "model": "m", "content": blocks}, C)
     assert reply.result["content"] == {"type": "text", "text": "a\nb"}
     assert reply.losses
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from dataclasses import replace
 from typing import Any
 
@@ -128,3 +130,23 @@ async def test_a_server_that_closes_idle_connections_early_is_not_met_while_it_d
         await until(lambda: not wire._idle._kept)  # dropped by us, long before a minute has passed
         await wire.close()
     assert lines == [1, 2]
+
+
+@on_both_loops
+async def test_a_connection_that_closed_a_moment_ago_is_not_used() -> None:
+    """Its end is here, and the loop has not read it."""
+    lines: list[Line] = []
+
+    async def handle(line: Line) -> None:
+        lines.append(line)
+        while await line.request():
+            await line.say(OK)
+
+    async with raw_server(handle) as url:
+        wire = ConnectionPool(UpstreamConfig(url))
+        await ask(wire)
+        with socket.socket(fileno=os.dup(lines[0].writer.get_extra_info("socket").fileno())) as end:
+            end.shutdown(socket.SHUT_RDWR)
+        assert await ask(wire) == (200, b"ok")
+        await wire.close()
+    assert len(lines) == 2

@@ -124,7 +124,7 @@ class OpenQuestions:
         if not isinstance(answer, dict):
             raise refuse(Reason.MALFORMED, where)
         try:
-            return unembed_answer(self._open[key].question.method, answer, self.caller.revision)
+            return unembed_answer(self._open[key].question, answer, self.caller.revision)
         except TranslationError:
             raise refuse(Reason.MALFORMED, where) from None
 

@@ -14,6 +14,7 @@ model sees, else as an error.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,6 +29,8 @@ from dragoman.core.rounds import Rounds
 from dragoman.core.routines import Ask, Done, Pause, Pose, Routine, Tell
 from dragoman.errors import ProtocolError, TranslationError, Untranslatable
 from dragoman_spec import Loss, facts
+
+logger = logging.getLogger("dragoman.bridge")
 
 DEFAULT_POLL_S: Final = 1.0
 SHORTEST_POLL_S: Final = 0.1
@@ -200,6 +203,9 @@ def _read_answer(question: Question, body: Mapping[str, Any], client: Asked) -> 
     try:
         return embed_answer(method, body["result"], client.revision)
     except TranslationError as failure:
+        if method == ELICITATION:  # as if its user had closed the form: the server says what becomes of the call
+            logger.warning("the client's answer to %s is taken for none: %s", method, failure)
+            return Reply({"action": "cancel"})
         raise UnanswerableError(f"The client's answer to {method} cannot be passed on: {failure}") from None
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import dragoman_spec
+from dragoman.core.bridge.forms import find_misfit
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER, OLDER_FACTS
 from dragoman.core.methods import ELICITATION, ROOTS
 from dragoman.core.unchecked import find_object
@@ -80,6 +81,7 @@ def embed_answer(method: str, result: Mapping[str, Any], revision: str) -> Reply
     frame = {"jsonrpc": "2.0", "id": 0, "result": _without_plumbing(result)}
     translation = translate(frame, source=revision, target=OLDER, method=method)
     assert translation.frame is not None
+    _validate(translation.frame, method)
     answer, crossing = _cross(_result_of(method), translation.frame["result"], OLDER, NEWER)
     return Reply(answer, (*translation.losses, *crossing))
 
@@ -107,28 +109,39 @@ def embed(method: str, params: Mapping[str, Any] | None, revision: str) -> Quest
     return Question(method, embedded.get("params"), losses)
 
 
-def unembed_answer(method: str, answer: Mapping[str, Any], revision: str) -> Reply:
+def unembed_answer(question: Question, answer: Mapping[str, Any], revision: str) -> Reply:
     """Make an answer in `inputResponses` the result that a server with a handshake waits for.
 
     Args:
-        method: That was asked.
+        question: As the client got it.
         answer: Of the client.
         revision: Of the server.
 
     Raises:
-        TranslationError: The answer is not one of that method.
+        TranslationError: The answer is not one to that question.
     """
+    method = question.method
     _check_answer(method, answer, "")
     result, crossing = _cross(_result_of(method), answer, NEWER, OLDER)
     frame = {"jsonrpc": "2.0", "id": 0, "result": result}
+    _validate(frame, method)
+    translation = translate(frame, source=OLDER, target=revision, method=method)
+    assert translation.frame is not None
+    told = translation.frame["result"]
+    if told.get("action") == "accept" and question.params is not None:
+        misfit = find_misfit(told.get("content") or {}, question.params.get("requestedSchema"))
+        if misfit is not None:
+            raise TranslationError(f"/content/{misfit}", "what the form asks for", "something else", method=method)
+    return Reply(told, (*crossing, *translation.losses))
+
+
+def _validate(frame: dict[str, Any], method: str) -> None:
+    """Refuse a result that is not one of the newest revision with a handshake: its reader would have to guess."""
     try:
         # The first one loads pydantic, which takes a tenth of a second; a person or a model has just taken longer.
         dragoman_spec.validate(frame, OLDER, method, allow_null=True)
-    except ValidationFailed as error:  # the server would have to make something of it
+    except ValidationFailed as error:
         raise TranslationError(error.pointer, error.expected, error.found, method=method) from None
-    translation = translate(frame, source=OLDER, target=revision, method=method)
-    assert translation.frame is not None
-    return Reply(translation.frame["result"], (*crossing, *translation.losses))
 
 
 def describe(embedded: Mapping[str, Any]) -> str:

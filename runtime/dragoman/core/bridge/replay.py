@@ -22,7 +22,7 @@ from dragoman.core.bridge.questions import Question, Reply, embed, unembed_answe
 from dragoman.core.bridge.seal import LONGEST_TOKEN
 from dragoman.core.bridge.state import Binding, Keeper, Reason, State, digest_params, refuse
 from dragoman.core.declared import find_missing, read_declared
-from dragoman.errors import RemoteProtocolError
+from dragoman.errors import RemoteProtocolError, TranslationError
 
 KIND: Final = "replay"
 """The kind of state that stands for recorded answers."""
@@ -57,8 +57,8 @@ class Replay:
             the client to be asked by `compose`.
 
         Raises:
-            RemoteProtocolError: The server asks something else than before (-32602), or what this client did not
-                declare (-32021). The call is to be cancelled.
+            RemoteProtocolError: The server asks something else than before, or what was recorded does not answer it
+                (-32602), or it asks what this client did not declare (-32021). The call is to be cancelled.
             TranslationError: The question is not one of the server's revision.
         """
         question = embed(method, params, self.revision)
@@ -67,7 +67,10 @@ class Replay:
             self._used += 1
             if digest != _digest(question):
                 raise refuse(Reason.OTHER_QUESTION)
-            return unembed_answer(method, answer, self.revision)
+            try:
+                return unembed_answer(question, answer, self.revision)
+            except TranslationError:
+                raise refuse(Reason.MALFORMED, {"pointer": f"/params/inputResponses/{_KEY}-{self._used}"}) from None
         missing = find_missing(method, question.params or {}, read_declared(self.capabilities))
         if missing is not None:
             reason = f"the server asks {method}, and the client did not declare the capability {missing}"

@@ -28,6 +28,7 @@ from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, key_of
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
+from dragoman.core.paging import Remind
 from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.switch.to_handshake.works import bind, find_principal
 from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
@@ -39,12 +40,12 @@ logger = logging.getLogger("dragoman.bridge")
 
 
 def make_relay(
-    front: FrontEdge, requests: PerRequestFront, upstream: UpstreamEdge, bridging: Bridging
+    front: FrontEdge, requests: PerRequestFront, upstream: UpstreamEdge, bridging: Bridging, remind: Remind
 ) -> ByBytes | ByIds:
     """Give what hands on between these clients and this server."""
     if bridging.shares_channel and not upstream.takes_headers:
         return ByBytes(front, requests, upstream)
-    return ByIds(requests, PerRequestEdge(upstream), bridging)
+    return ByIds(requests, PerRequestEdge(upstream), bridging, remind)
 
 
 class ByBytes:
@@ -122,6 +123,7 @@ class ByIds:
         requests: Their requests.
         edge: The server's.
         bridging: Who the clients are, and what binds a state to them.
+        remind: Reads the clock.
 
     Attributes:
         tools: Which arguments of the server's tools go in headers.
@@ -129,8 +131,9 @@ class ByIds:
 
     __slots__ = ("_bridging", "_edge", "_lent", "_requests", "tools")
 
-    def __init__(self, requests: PerRequestFront, edge: PerRequestEdge, bridging: Bridging) -> None:
-        self.tools = ToolHeaders(sends=edge.upstream.takes_headers, hears=not bridging.shares_channel)
+    def __init__(self, requests: PerRequestFront, edge: PerRequestEdge, bridging: Bridging, remind: Remind) -> None:
+        sends, hears = edge.upstream.takes_headers, not bridging.shares_channel
+        self.tools = ToolHeaders(sends=sends, hears=hears, remind=remind)
         self._bridging = bridging
         self._requests = requests
         self._edge = edge

@@ -16,7 +16,7 @@ from dragoman.core.bridge.headers import check_arguments
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
 from dragoman.core.methods import CALL_TOOL, TOOLS_CHANGED
-from dragoman.core.paging import Paging
+from dragoman.core.paging import Listing, Remind
 from dragoman.core.unchecked import find, find_list
 
 logger = logging.getLogger("dragoman.session")
@@ -36,20 +36,20 @@ class ToolHeaders:
     Args:
         sends: Whether the server is of the per-request era and reached with headers.
         hears: Whether its clients are, and come with headers.
+        remind: Reads the clock.
     """
 
-    __slots__ = ("_hears", "_is_listed", "_mirrored", "_sends", "_then")
+    __slots__ = ("_hears", "_listing", "_mirrored", "_sends")
 
-    def __init__(self, *, sends: bool, hears: bool) -> None:
+    def __init__(self, *, sends: bool, hears: bool, remind: Remind) -> None:
         self._sends = sends
         self._hears = hears
         self._mirrored: dict[str, tuple[Mirrored, ...]] = {}
-        self._is_listed = False
-        self._then: list[Callable[[], None]] = []
+        self._listing = Listing(remind)
 
     def needs_list(self, method: str, params: Mapping[str, Any]) -> bool:
         """Whether a request cannot be judged or sent before the tools are listed."""
-        if method != CALL_TOOL or self._is_listed or not (self._sends or self._hears):
+        if method != CALL_TOOL or self._listing.is_done or not (self._sends or self._hears):
             return False
         return str(params.get("name")) not in self._mirrored
 
@@ -83,26 +83,11 @@ class ToolHeaders:
         """Take note of a notification: what is known of tools that have changed is outdated."""
         if method == TOOLS_CHANGED:
             self._mirrored.clear()
-            self._is_listed = False
+            self._listing.is_done = False
 
     def list(self, ask: AskPage, then: Callable[[], None]) -> None:
         """List the tools, and go on; also where they cannot be listed: then the server says what it lacks."""
-        self._then.append(then)
-        if len(self._then) > 1:
-            return
-        paging = Paging()
-
-        def take(result: Mapping[str, Any] | None) -> None:
-            cursor = paging.follow(self.note(result or {}))
-            if cursor is not None:
-                ask({"cursor": cursor}, take)
-                return
-            self._is_listed = True
-            waiting, self._then = self._then, []
-            for go_on in waiting:
-                go_on()
-
-        ask({}, take)
+        self._listing.read(lambda params, take: ask(params, lambda page: take(self.note(page or {}), None)), then)
 
 
 def offer_valid(result: Mapping[str, Any], *, strips: bool) -> Mapping[str, Any]:

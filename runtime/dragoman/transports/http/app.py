@@ -11,9 +11,10 @@ runs it as its main application does so by the lifespan protocol.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dragoman.core.label import LABEL
 from dragoman.transports.base import Transport
@@ -21,6 +22,7 @@ from dragoman.transports.http.budget import Budget, Hold
 from dragoman.transports.http.config import Admission, FrontConfig
 from dragoman.transports.http.exchange import (
     HOLD,
+    REPLY,
     Disconnected,
     HttpExchange,
     Receive,
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
     from dragoman.status import StatusBoard
 
 logger = logging.getLogger("dragoman.http")
+
+_CLIENT_LEFT: Final = 499
+"""What nobody reads any more."""
 
 
 class HttpFront:
@@ -171,6 +176,9 @@ class HttpFront:
             await exchange.refuse(refused)
         except Disconnected:
             logger.debug("a client left before it was answered")
+            if REPLY not in exchange.scope.get("extensions", ()):  # middleware around us may insist on an answer
+                with contextlib.suppress(OSError):
+                    await exchange.reply(_CLIENT_LEFT)
         finally:
             exchange.hold.release()
 

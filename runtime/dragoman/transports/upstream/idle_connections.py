@@ -4,8 +4,8 @@ Sessions of one configured server share them. A connection goes to another sessi
 configured headers; a session that asks middleware for headers, or has cookies, keeps to connections of its own.
 
 A POST that meets a closing connection cannot be repeated, because nobody knows whether it was carried out. So a
-connection that has been idle for a while is looked at before it is used, and once a server has closed an idle
-connection, those to it are kept for less than that time.
+connection is looked at before it is used, which takes a microsecond, and once a server has closed an idle connection,
+those to it are kept for less than that time.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class IdleConnections:
         while kept:
             connection = kept.pop()
             age_s = asyncio.get_running_loop().time() - connection.idle_since
-            if connection.open and age_s < self._keep_s(key) and (age_s < _LEAST_S or _is_quiet(connection)):
+            if connection.open and age_s < self._keep_s(key) and _is_quiet(connection):
                 return connection
             connection.drop()
         return None

@@ -17,7 +17,7 @@ from dragoman.core.bridge.discovery import read_initialize
 from dragoman.core.bridge.inputs import Asked
 from dragoman.core.bridge.metadata import Metadata, spell, stamp_spelled
 from dragoman.core.bridge.questions import embed_answer
-from dragoman.core.commands import Outbox
+from dragoman.core.commands import Outbox, reminding
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.edges.per_request import Asker, Lent, PerRequestEdge
@@ -76,7 +76,7 @@ class Hop:
         self.under_way: dict[bytes, Cancel] = {}
         self.posed: dict[bytes, TakeReply] = {}
         self._questions = 0
-        self.tools = ToolHeaders(sends=edge.upstream.takes_headers, hears=False)
+        self.tools = ToolHeaders(sends=edge.upstream.takes_headers, hears=False, remind=reminding(outbox, front))
         self.client = Asked(greeting.revision, greeting.capabilities)
         self.report("initialize", losses)
 

@@ -13,7 +13,7 @@ from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.names import NEWER, OLDER
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR
-from dragoman.core.commands import Alarm, Outbox, Outcome, Side, Wake
+from dragoman.core.commands import Alarm, Outbox, Outcome, Side, Wake, reminding
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
@@ -220,6 +220,7 @@ class DeclaredSession:
             revision,
             initialized,
             self._declared,
+            reminding(self._outbox, self._front),
         )
         logger.info("the server speaks %s, the client %s", revision, NEWER)
         upstream.announce(INITIALIZED_FRAME)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dragoman.core.envelope import Frame, decoded
 from dragoman.core.methods import LIST_TOOLS
-from dragoman.core.paging import Paging
+from dragoman.core.paging import Listing, Remind, TakePage
 from dragoman.core.switch.to_handshake.works import Works
 from dragoman.core.unchecked import find, find_list, find_object
 
@@ -24,16 +24,15 @@ class ListedTools:
 
     Args:
         works: The way to ask it.
+        remind: Reads the clock.
     """
 
-    __slots__ = ("_is_listed", "_paging", "_then", "_tools", "_works")
+    __slots__ = ("_listing", "_tools", "_works")
 
-    def __init__(self, works: Works) -> None:
+    def __init__(self, works: Works, remind: Remind) -> None:
         self._works = works
         self._tools: dict[str, Mapping[str, Any]] = {}
-        self._is_listed = False
-        self._paging = Paging()
-        self._then: list[Callable[[], None]] = []
+        self._listing = Listing(remind)
 
     def find(self, name: object) -> Mapping[str, Any] | None:
         """Give a tool as the server listed it; None where it did not."""
@@ -41,7 +40,7 @@ class ListedTools:
 
     def is_known(self, name: object) -> bool:
         """Whether everything is known of a tool that the server has said."""
-        return self._is_listed or self.find(name) is not None
+        return self._listing.is_done or self.find(name) is not None
 
     def note(self, answer: Frame) -> Mapping[str, Any]:
         """Take note of a page that the server has sent, whoever asked for it; give it."""
@@ -66,24 +65,12 @@ class ListedTools:
     def forget(self) -> None:
         """Take note that the tools have changed."""
         self._tools.clear()
-        self._is_listed = False
+        self._listing.is_done = False
 
     def list(self, then: Callable[[], None]) -> None:
         """List the tools, and go on; where they cannot be listed, go on as well."""
-        self._then.append(then)
-        if len(self._then) == 1:
-            self._paging = Paging()
-            self._ask(None)
 
-    def _ask(self, cursor: str | None) -> None:
-        self._works.ask(LIST_TOOLS, {} if cursor is None else {"cursor": cursor}, self._take)
+        def ask(params: dict[str, Any], take: TakePage) -> None:
+            self._works.ask(LIST_TOOLS, params, lambda answer: take(self.note(answer), len(answer.raw)))
 
-    def _take(self, answer: Frame) -> None:
-        cursor = self._paging.follow(self.note(answer), len(answer.raw))
-        if cursor is not None:
-            self._ask(cursor)
-            return
-        self._is_listed = True
-        then, self._then = self._then, []
-        for go_on in then:
-            go_on()
+        self._listing.read(ask, then)

@@ -28,6 +28,7 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, Refusal, classify, error_frame, result_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.methods import CALL_TOOL, CANCELLED, LIST_TOOLS, LISTEN
+from dragoman.core.paging import Remind
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
 from dragoman.core.switch.to_handshake.asking import Asking
@@ -64,6 +65,7 @@ class OpenSession:
         revision: That the server has agreed to.
         initialized: The result of its `initialize`, in the form of the newest revision with a handshake.
         declared: What it was told of its client.
+        remind: Reads the clock.
     """
 
     __slots__ = (
@@ -98,6 +100,7 @@ class OpenSession:
         revision: str,
         initialized: Mapping[str, Any],
         declared: Mapping[str, Any],
+        remind: Remind,
     ) -> None:
         self._bridging = bridging
         self._exchange = exchange
@@ -122,7 +125,7 @@ class OpenSession:
             may_keep(bridging.questions),
         )
         self._leaving = leaving = Leaving(works, bridging.steady_s)
-        self._listed = listed = ListedTools(works)
+        self._listed = listed = ListedTools(works, remind)
         self._answers = answers = Answers(path, info, downward, strips=has_headers)
         checks_headers = has_headers and "tools" in capabilities
         self._headers = ArgumentHeaders(listed, checks_headers)

@@ -22,7 +22,7 @@ from dragoman.core.bridge.names import DISCOVER, NEWER, OLDER, TASK_METHODS
 from dragoman.core.bridge.state import digest_params
 from dragoman.core.bridge.strategy import promotes
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS
-from dragoman.core.commands import Alarm, Close, Outbox, Outcome, Wake
+from dragoman.core.commands import Alarm, Close, Outbox, Outcome, Wake, reminding
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
@@ -224,7 +224,9 @@ class ToHandshake:
 
     def discovered(self, session: DeclaredSession) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
-        relay = make_relay(self._front, self.requests, session.upstream, self._bridging)
+        relay = make_relay(
+            self._front, self.requests, session.upstream, self._bridging, reminding(self._outbox, self._front)
+        )
         self.requests.hand_to(relay)
         for request in [*session.take_waiting(), *self._take_waiting()]:
             relay.carry(request)
