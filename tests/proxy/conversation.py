@@ -304,7 +304,8 @@ async def _wind_up(proxy: Proxy, peer: Peer, server: Peer, run: asyncio.Task[Fin
     assert not unheard, f"nobody expected {unheard}"
     if not run.done():
         proxy.stop("the test is over")
-        await asyncio.wait_for(run, PATIENCE_S)
+        await asyncio.wait({run}, timeout=PATIENCE_S)  # and not for what a cancelled one may still wait for
+        assert run.done(), "the proxy does not end"
 
 
 def _shown(expected: Any) -> str:

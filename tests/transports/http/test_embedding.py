@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from dragoman.transports.http.app import HttpFront
 from tests.support.ports import free_port
-from tests.support.waiting import PATIENCE_S, wait_until
+from tests.support.waiting import PATIENCE_S, run, wait_until
 from tests.transports.http.stage import call, initialize
 
 pytest.importorskip("starlette")
@@ -94,3 +95,38 @@ uvicorn.run(app, port={port}, log_level="error", timeout_graceful_shutdown=1)
     with running("-c", program):
         wait_for(f"http://127.0.0.1:{port}/inner/")
         use(f"http://127.0.0.1:{port}/inner/tools/mcp")
+
+
+@pytest.mark.parametrize("comes", [[], [{"type": "http.request", "body": b"{", "more_body": True}]])
+def test_who_leaves_before_the_answer_is_answered_all_the_same(comes: list[dict[str, Any]]) -> None:
+    """What a framework puts around an application, such as `BaseHTTPMiddleware` of Starlette, fails without one."""
+    sent: list[Any] = []
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "scheme": "http",
+        "server": ("127.0.0.1", 80),
+        "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json"), (b"accept", b"*/*")],
+    }
+    coming = [*comes, {"type": "http.disconnect"}]
+
+    async def receive() -> Any:
+        return coming.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def main() -> None:
+        await HttpFront(lambda transport, caller: Unused())(scope, receive, send)
+
+    run(main())
+    assert [message.get("status") for message in sent] == [499, None]
+
+
+class Unused:
+    async def run(self) -> None: ...
+
+    def stop(self, reason: str) -> None: ...
+
+    def drain(self, reason: str) -> None: ...
