@@ -215,11 +215,6 @@ class StreamableFront:
         """
         if call.stream is not None and call.connection is not None:
             await self._send_stream(exchange, transport, call.stream, call.connection, is_new=True)
-        elif takes_json and call.answers and len(body := call.body()) < LARGE_BYTES:
-            if call.headers and not call.is_batch:
-                await exchange.reply(429, body, JSON, *encode_headers(call.headers))
-            else:
-                await exchange.reply(200, body, JSON)
         else:
             await self._reply_whole(exchange, transport, call, takes_json)
 
@@ -267,20 +262,19 @@ class StreamableFront:
         takes_json: bool,
         *headers: tuple[bytes, bytes],
     ) -> None:
+        body = call.body()
         if not call.answers and call.keys:
             raise RequestRefused(404, "the session is over, without a word about this request")
-        if not call.answers:
-            # Cancelled, so nobody waits. Not a 404: the client "MUST start a new session" then.
-            if call.takes_stream:
-                await exchange.start_stream(*headers)
-                await exchange.send_part(b"", more=False)
-            else:
-                await exchange.reply(202, b"", *headers)
-        elif not takes_json:
+        if not call.answers and not call.takes_stream:
+            await exchange.reply(202, b"", *headers)
+        elif not call.answers or not takes_json:
+            # Cancelled without an answer, so nobody waits. Not a 404: the client "MUST start a new session" then.
             await exchange.start_stream(*headers)
-            await exchange.send_part(encode_message(call.body()), more=False)
-        elif len(body := call.body()) < LARGE_BYTES:
-            await exchange.reply(200, body, JSON, *headers)
+            await exchange.send_part(encode_message(body) if call.answers else b"", more=False)
+        elif len(body) < LARGE_BYTES:
+            is_refused = call.headers and not call.is_batch
+            more = encode_headers(call.headers) if is_refused else ()
+            await exchange.reply(429 if is_refused else 200, body, JSON, *headers, *more)
         else:
             transport.charge(len(body))
             try:

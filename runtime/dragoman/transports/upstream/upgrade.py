@@ -1,7 +1,7 @@
 """Opening a WebSocket: a GET over HTTP, and its answer 101.
 
-Lives here: the request, and the check of the answer. Must not: connect (`connector`), parse HTTP (`connection`), or
-know frames (`websocket_connection`). Called by `websocket`.
+Lives here: the request, and the check of the answer, as `websockets` has them. Must not: connect (`connector`), parse
+HTTP (`connection`), or know frames (`websocket_connection`). Called by `websocket`.
 
 Source: RFC 6455, 4.1.
 """
@@ -9,8 +9,14 @@ Source: RFC 6455, 4.1.
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
-from websockets.utils import accept_key, generate_key
+from websockets.client import ClientProtocol
+from websockets.datastructures import Headers
+from websockets.exceptions import InvalidHandshake
+from websockets.http11 import Request, Response
+from websockets.typing import Subprotocol
+from websockets.uri import WebSocketURI
 
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
@@ -19,6 +25,11 @@ from dragoman.transports.upstream.connection import SWITCHING_PROTOCOLS, HttpCon
 from dragoman.transports.upstream.connector import Dialler, trust
 from dragoman.transports.upstream.heads import Heads
 from dragoman.transports.upstream.websocket_connection import WebSocketConnection
+
+_ANYWHERE: Final = WebSocketURI(False, "localhost", 80, "/", "")
+"""Where the library believes to connect to: request line, Host and whatever the URL says are written by `Heads`."""
+
+_WORDS: Final = 200
 
 
 async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebSocketConnection, str]:
@@ -49,13 +60,13 @@ async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebS
 
 async def _ask(connection: HttpConnection, config: UpstreamConfig, subprotocol: str) -> tuple[WebSocketConnection, str]:
     _expect_open(connection, config)
-    key = generate_key()
-    answer = connection.begin(_write_head(config, key, subprotocol), None, _nothing, None)
+    opening = ClientProtocol(_ANYWHERE, subprotocols=[Subprotocol(subprotocol)])
+    answer = connection.begin(_write_head(config, opening.connect()), None, _nothing, None)
     await answer.until_head()
-    if reason := _find_refusal(answer, key):
+    if reason := _find_refusal(answer, opening):
         raise TransportError(config.peer, reason)
     _expect_open(connection, config)
-    return connection.hand_over(WebSocketConnection(config.peer, config.limit_bytes)), _header(answer, "Protocol")
+    return connection.hand_over(WebSocketConnection(config.peer, config.limit_bytes)), opening.subprotocol or ""
 
 
 def _expect_open(connection: HttpConnection, config: UpstreamConfig) -> None:
@@ -63,33 +74,26 @@ def _expect_open(connection: HttpConnection, config: UpstreamConfig) -> None:
         raise TransportError(config.peer, "it closed the connection as soon as it was open")
 
 
-def _write_head(config: UpstreamConfig, key: str, subprotocol: str) -> bytes:
-    asked = {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": key,
-        "Sec-WebSocket-Protocol": subprotocol,
-    }
+def _write_head(config: UpstreamConfig, request: Request) -> bytes:
+    asked = {name: value for name, value in request.headers.raw_items() if name != "Host"}
     try:
         return Heads(config).write("GET", config.url, asked, None)
     except ValueError as error:
         raise TransportError(config.peer, f"nothing can be sent to it: {error}") from error
 
 
-def _find_refusal(answer: HttpResponse, key: str) -> str:
+def _find_refusal(answer: HttpResponse, opening: ClientProtocol) -> str:
     """Say why an answer is not a yes; nothing if it is."""
     if 300 <= answer.status < 400 and answer.header("Location"):
         # Our headers would be sent there; they are for the configured origin alone.
         return f"it redirects, which is not followed: say --url {_name_target(answer.header('Location'))}"
     if answer.status != SWITCHING_PROTOCOLS:
         return f"no WebSocket: it answered {answer.status}"
-    if answer.header("Upgrade").lower() != "websocket" or "upgrade" not in _tokens(answer.header("Connection")):
-        return "no WebSocket: it switches to another protocol"
-    if _header(answer, "Accept") != accept_key(key):
-        return "no WebSocket: its answer is not to our request"
-    if _header(answer, "Extensions"):
-        return "no WebSocket: it uses extensions that were not offered"
+    listed = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.headers.items()]
+    try:
+        opening.process_response(Response(answer.status, "", Headers(listed)))
+    except InvalidHandshake as error:
+        return f"no WebSocket: its answer opens none: {str(error)[:_WORDS]}"
     return ""
 
 
@@ -98,14 +102,6 @@ def _name_target(location: str) -> str:
         return describe_url(location)
     except ValueError:
         return "with the URL where it leads"
-
-
-def _header(answer: HttpResponse, name: str) -> str:
-    return answer.header(f"Sec-WebSocket-{name}")
-
-
-def _tokens(value: str) -> set[str]:
-    return {token.strip().lower() for token in value.split(",")}
 
 
 def _nothing() -> None:
