@@ -241,9 +241,8 @@ def main() -> int:
         parts = {"server": judge_servers, "client": judge_clients, "auth": judge_sign_ins}
         for part in args.parts or ("server", "client"):
             for revision, columns in parts[part](suite, log, traces):
-                if part == "auth":
-                    losses += find_faults(revision, columns)
-                losses += show(f"{part} of {revision}", columns, functools.partial(explain, revision))
+                found = list(show(f"{part} of {revision}", columns, functools.partial(explain, revision)))
+                losses += find_faults(revision, columns) if part == "auth" else found
         invalid = list(traces.judge())
         if losses:
             with contextlib.suppress(FileNotFoundError):
