@@ -5,15 +5,21 @@ No state ends in a traceback, makes a valid frame invalid, or refuses one that n
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from codegen.errors import UnknownSchemaForm
-from tests.support.drafts import ARCHIVE, as_next_release, as_next_state, states
+from tests.support.drafts import ARCHIVE, as_next_release, as_next_state, states, write_package
 from tests.support.judge import ROOT
 from tests.support.profile import THOROUGH, rounds
-from tests.support.releases import Made
+from tests.support.releases import NEXT, Made, random_frames
 
 pytestmark = pytest.mark.skipif(not ARCHIVE.is_file(), reason=f"the drafts are not at {ARCHIVE}")
 SEEDS = rounds(1, 10)
@@ -50,6 +56,44 @@ def test_state_as_the_release_after_the_one_before(number: int) -> None:
 def test_state_as_the_release_after_the_state_before(number: int) -> None:
     if number and not CONTRADICTIONS & {state.commit for state in STATES[number - 1 : number + 1]}:
         check(as_next_state(STATES[number - 1], STATES[number]))
+
+
+READ = """
+import importlib, json, sys
+import dragoman_spec as spec
+
+(revision,) = spec.REVISIONS
+package = f"dragoman_spec.v{revision.replace('-', '_')}"
+for name in ("models", "methods", "client"):
+    importlib.import_module(f"{package}.{name}")
+wrong = []
+for definition, value in json.load(sys.stdin):
+    adapter = spec.adapter(revision, definition)
+    found = adapter.dump_python(adapter.validate_python(value))
+    if found != value:
+        wrong.append([definition, value, found])
+print(json.dumps([revision, wrong]))
+"""
+
+
+@pytest.mark.parametrize("number", NUMBERS if THOROUGH else NUMBERS[::4])
+def test_models_of_a_state_read_its_frames_and_write_them_as_they_were(number: int, tmp_path: Path) -> None:
+    if STATES[number].commit in CONTRADICTIONS:
+        pytest.skip("no value is valid in it")
+    side = write_package(STATES[number], tmp_path)
+    frames = [
+        (method.request if "method" in frame else method.results[0], frame if "method" in frame else frame["result"])
+        for name, method in side.spec.methods.items()
+        for frame in random_frames(side, name, random.Random(name))
+    ]
+    assert len(frames) > len(side.spec.methods)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "generated")}
+    command = [sys.executable, "-c", READ]
+    done = subprocess.run(
+        command, input=json.dumps(frames), env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [NEXT, []]
 
 
 def test_a_state_that_contradicts_itself_is_named() -> None:

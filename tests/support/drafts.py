@@ -23,6 +23,9 @@ from codegen.load import spec_of, union_names
 from codegen.naming import name_definitions
 from codegen.normalise import read_normalised
 from codegen.overlay import overlay_path
+from codegen.pins import Pin, sha256_hex, write_pins
+from codegen.pull import derive_era
+from codegen.regen import compare_output, render, write_output
 from dragoman_spec import REVISIONS
 from tests.support.judge import ROOT, UPSTREAM
 from tests.support.releases import NEXT, Made, Schema, Side, made_of
@@ -100,6 +103,23 @@ def as_next_release(state: State, overlay: str = "") -> Made:
 def as_next_state(before: State, state: State, overlay: str = "") -> Made:
     """A state as the release after the state before it."""
     return _made(state.predecessor, {BEFORE: before, NEXT: state}, (BEFORE, NEXT), overlay)
+
+
+def write_package(state: State, root: Path) -> Side:
+    """Write the generated package of a tree that has this state alone, below what overlays of earlier releases say."""
+    file, text = root / overlay_path(NEXT), json.dumps(state.schema)
+    file.parent.mkdir(parents=True)
+    for revision in (revision for revision in REVISIONS if revision <= state.predecessor):
+        shutil.copy(ROOT / overlay_path(revision), root / overlay_path(revision))
+    file.write_text(state.fixes, encoding="utf-8")
+    (root / "schema" / NEXT).mkdir(parents=True)
+    (root / "schema" / NEXT / "schema.json").write_text(text, encoding="utf-8")
+    era = derive_era(frozenset(state.schema["$defs"]))
+    pin = Pin(NEXT, era, "schema/draft", state.commit, "", sha256_hex(text.encode()))
+    (root / "schema" / "pins.toml").write_text(write_pins({NEXT: pin}), encoding="utf-8")
+    output = render(root)
+    write_output(root, output, compare_output(root, output))
+    return _side(root, NEXT)
 
 
 def _made(latest: str, states: Mapping[str, State], step: tuple[str, str], overlay: str) -> Made:
