@@ -132,19 +132,8 @@ def is_model(name: str, schema: Normalised) -> bool:
 
 
 def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, beside: Beside) -> str:
-    document: dict[str, Any] = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$defs": {
-            name: _described(name, node, schema, schemas, beside.words) for name, node in schema.definitions.items()
-        },
-    }
-    for name in _unfit(schema):
-        raise NotAName(schema.revision, schema.pointer(name), name)
-    for name in _hidden(schema):
-        document = json.loads(json.dumps(document).replace(f'"{PREFIX}{name}"', f'"{PREFIX}{_hide(name)}"'))
-        document["$defs"][_hide(name)] = document["$defs"].pop(name)
     text = generate(
-        json.dumps(document),
+        json.dumps(_document(schema, schemas, beside.words)),
         input_file_type=InputFileType.JsonSchema,
         output_model_type=DataModelType.PydanticV2BaseModel,
         target_python_version=PythonVersion.PY_311,
@@ -174,6 +163,24 @@ def _render(schema: Normalised, schemas: Sequence[Normalised], digest: str, besi
     text = re.sub(r"^\w+\.model_rebuild\(\)\n?", "", text, flags=re.MULTILINE)
     text = _with_neighbours(_with_exact_names(write_constants(text), schema), schema, beside)
     return f'{text}\n\n\ndescribe(__name__, "{schema.revision}", WORDS)\n'
+
+
+def _document(schema: Normalised, schemas: Sequence[Normalised], words: Words) -> Schema:
+    """A revision's schema as the generator takes it.
+
+    Raises:
+        NotAName: A definition cannot be called in Python what it is called.
+    """
+    document: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$defs": {name: _described(name, node, schema, schemas, words) for name, node in schema.definitions.items()},
+    }
+    for name in _unfit(schema):
+        raise NotAName(schema.revision, schema.pointer(name), name)
+    for name in _hidden(schema):
+        document = json.loads(json.dumps(document).replace(f'"{PREFIX}{name}"', f'"{PREFIX}{_hide(name)}"'))
+        document["$defs"][_hide(name)] = document["$defs"].pop(name)
+    return document
 
 
 def _described(name: str, node: Schema, schema: Normalised, schemas: Sequence[Normalised], words: Words) -> Schema:

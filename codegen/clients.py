@@ -6,13 +6,12 @@ is done (`dragoman.client`, whose methods have these names). Called by `regen`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import jinja2
-
 from codegen.facts import Source
+from codegen.layout import environment
 from codegen.names import module_name
 from codegen.normalise import Normalised
 from codegen.protocol import MethodEntry
@@ -83,46 +82,47 @@ def render_clients(sources: Sequence[Source], notice: str) -> dict[str, str]:
     Returns:
         Unformatted Python by path below `generated/`.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, keep_trailing_newline=True
-    )
+    templates = environment(TEMPLATES)
     output: dict[str, str] = {}
     entries: list[dict[str, Any]] = []
     asked: dict[str, MethodEntry] = {}
     for source in sources:
-        schema, methods = source.schema, {entry.name: entry for entry in source.methods}
-        has_handshake = source.era == HANDSHAKE
+        methods = {entry.name: entry for entry in source.methods}
         asked |= {method: methods[method] for _, method in HANDLERS if method in methods}
-        module = module_name(source.revision)
-        output[f"dragoman_spec/{module}/client.py"] = environment.get_template("client.py.jinja").render(
-            notice=notice,
-            revision=source.revision,
-            module=module,
-            lists=LISTS,
-            calls=CALLS,
-            subscriptions=SUBSCRIPTIONS,
-            long=LONG,
-            items={method: _item(schema, methods[method]) for method, _, _ in LISTS if method in methods},
-            results={name: entry.result for name, entry in methods.items() if entry.result is not None},
-            progress=methods["notifications/progress"].params,
-            has_handshake=has_handshake,
-            runs_tasks="tasks/get" in methods or not has_handshake,
-            tells_roots="notifications/roots/list_changed" in methods,
-            levels="LoggingLevel" in schema.definitions,
+        facts: dict[str, Any] = {"revision": source.revision, "module": module_name(source.revision)}
+        facts["has_handshake"] = source.era == HANDSHAKE
+        template = templates.get_template("client.py.jinja")
+        output[f"dragoman_spec/{facts['module']}/client.py"] = template.render(
+            notice=notice, **facts, **_client(source, methods)
         )
         # Without a handshake, a client is asked the same, under the same names, but not by requests.
         handlers = [
             (name, None if method in WITHOUT_PARAMS else asked[method].params, asked[method].result)
             for name, method in HANDLERS
-            if method in (methods if has_handshake else asked)
+            if method in (methods if facts["has_handshake"] else asked)
         ]
-        entry = {"literal": source.revision, "module": module, "handlers": handlers, "has_handshake": has_handshake}
-        entries.append(entry)
+        entries.append({"literal": source.revision, "handlers": handlers, **facts})
     modules = [entry["module"] for entry in entries]
     entries += [{**newest, "literal": "any"} for newest in entries[-1:]]
-    template = environment.get_template("clients.py.jinja")
+    template = templates.get_template("clients.py.jinja")
     output["dragoman_spec/clients.py"] = template.render(notice=notice, modules=modules, entries=entries)
     return output
+
+
+def _client(source: Source, methods: Mapping[str, MethodEntry]) -> dict[str, Any]:
+    """What the client of a revision can do, and with which models."""
+    return {
+        "lists": LISTS,
+        "calls": CALLS,
+        "subscriptions": SUBSCRIPTIONS,
+        "long": LONG,
+        "items": {method: _item(source.schema, methods[method]) for method, _, _ in LISTS if method in methods},
+        "results": {name: entry.result for name, entry in methods.items() if entry.result is not None},
+        "progress": methods["notifications/progress"].params,
+        "runs_tasks": "tasks/get" in methods or source.era != HANDSHAKE,
+        "tells_roots": "notifications/roots/list_changed" in methods,
+        "levels": "LoggingLevel" in source.schema.definitions,
+    }
 
 
 def _item(schema: Normalised, entry: MethodEntry) -> str:

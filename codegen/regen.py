@@ -184,9 +184,9 @@ def render_tree(tree: Tree, *, accept_defaults: bool) -> dict[str, str]:
     rules = [rule for revision in tree.pins for rule in read_overlay(tree.root, revision).rules]
     fills = {source.revision: filled_in(source.schema, source.said) for source in tree.sources}
     beside = Beside(tree.words, fills, find_counterparts(schemas, plans))
-    package = render_models(schemas, digests, beside) | render_registry(tree.sources, digests, tree.words)
+    package = render_models(schemas, digests, beside) | render_registry(tree.sources, digests, rules, tree.words)
     package |= copy_support() | render_clients(tree.sources, NOTICE)
-    package |= render_steps(plans, rules, digests) | render_nulls(specs, digests) | render_changes(specs, digests)
+    package |= render_steps(plans, digests) | render_nulls(specs, digests) | render_changes(specs, digests)
     output = {f"{GENERATED}/{path}": text for path, text in package.items()}
     return format_python(output) | render_docs(plans) | overlays
 

@@ -1,11 +1,11 @@
-"""Plans in, `steps.py` of each revision out, with the modules that every step calls.
+"""Plans in, `steps.py` of each revision out.
 
 What is to be done is in `plan`, the statements of a function in `bodies`, the layout in the templates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from codegen.alike import equal_nodes
 from codegen.bodies import body_of
@@ -13,37 +13,22 @@ from codegen.checks import Checks
 from codegen.layout import environment
 from codegen.names import module_name
 from codegen.nodes import Key
-from codegen.overlay import Rule
 from codegen.plan import StepPlan
 from codegen.registry import NOTICE, TEMPLATES
 from codegen.spelling import Speller, Way
 
 
-def render_steps(plans: list[StepPlan], rules: list[Rule], digests: Mapping[str, str]) -> dict[str, str]:
-    """Render the steps and the modules they stand on.
+def render_steps(plans: Sequence[StepPlan], digests: Mapping[str, str]) -> dict[str, str]:
+    """Render the steps.
 
     Args:
         plans: One a step, oldest first.
-        rules: The named repair rules of all overlays.
         digests: sha256 of each canonical schema, by revision.
 
     Returns:
         Unformatted Python by path below `generated/`.
     """
-    templates = environment(TEMPLATES)
-    revisions = sorted(digests)
-    steps = [(plan.older.revision, module_name(plan.newer.revision)) for plan in plans]
-    facts = {
-        "notice": NOTICE,
-        "rules": rules,
-        "steps": steps,
-        "revisions": revisions,
-        "modules": [module_name(r) for r in revisions],
-    }
-    output = {"dragoman_spec/py.typed": ""}
-    for name in ("__init__.py", "rules.py"):
-        output[f"dragoman_spec/{name}"] = templates.get_template(f"{name}.jinja").render(**facts)
-    template = templates.get_template("steps.py.jinja")
+    template, output = environment(TEMPLATES).get_template("steps.py.jinja"), dict[str, str]()
     for plan in plans:
         ways = [_spell(plan, "up"), _spell(plan, "down")]
         output[f"dragoman_spec/{module_name(plan.newer.revision)}/steps.py"] = template.render(

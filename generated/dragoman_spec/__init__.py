@@ -70,12 +70,12 @@ __all__ = [
 ]
 
 _LAZY = {
-    "LossyConversion": "conversions",
     "Model": "_base",
     "adapter": "_validation",
-    "convert": "conversions",
     "validate": "_validation",
     "violations": "_validation",
+    "LossyConversion": "conversions",
+    "convert": "conversions",
 }
 
 

@@ -9,13 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dragoman_spec.revisions import REVISIONS, load
-
 from ._base import Model
 from ._locate import choose
 from ._validation import _problems, adapter
 from .errors import MethodNeeded, TranslationError, Untranslatable
 from .losses import Loss
+from .revisions import REVISIONS, load
 from .translation import Translator, translator
 
 

@@ -16,12 +16,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from dragoman_spec.revisions import load
-
 from ._base import Model
 from ._json import NOT_JSON, not_json
 from ._locate import Problem, choose, choose_each, describe, nearest, read_errors
 from .errors import MethodNeeded, ValidationFailed
+from .revisions import load
 
 SHOWN_METHODS = 3
 

@@ -14,11 +14,12 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from dragoman_spec.revisions import REVISIONS, era
-from dragoman_spec.rules import ALIASES, NULLS, STRICT_METHODS, check_rules
+from dragoman_spec._tables import ALIASES, NULLS, STRICT_METHODS
 
 from .errors import TranslationError, Untranslatable, blamed
 from .losses import At, Loss, Losses, LossGroup, Note, Swallowed, group, is_cosmetic, settle, spell
+from .revisions import REVISIONS, era
+from .rules import check_rules
 from .step import Convert, Direction, Refusal, Step, error_functions
 
 Kind: TypeAlias = Literal["request", "notification", "result", "error"]

@@ -34,7 +34,7 @@ def node(planned: StepPlan, direction: str = "down") -> ObjectNode:
 
 
 def spelled(planned: StepPlan) -> str:
-    texts = render_steps([planned], [], {OLDER: "0", NEWER: "1"})
+    texts = render_steps([planned], {OLDER: "0", NEWER: "1"})
     return texts[f"dragoman_spec/v{NEWER.replace('-', '_')}/steps.py"]
 
 

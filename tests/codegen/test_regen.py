@@ -226,3 +226,11 @@ def test_a_tree_with_one_revision_is_rendered(revision: str, tmp_path: Path) -> 
     assert not any(path.endswith("steps.py") for path in found)
     methods = f"generated/dragoman_spec/{module_name(revision)}/methods.py"
     assert found[methods] == (ROOT / methods).read_text("utf-8")
+
+
+def test_templates_only_lay_out() -> None:
+    """What is decided is decided in Python; a template is a page."""
+    templates = list((ROOT / "codegen" / "templates").rglob("*.jinja*"))
+    long = {path.name: count for path in templates if (count := len(path.read_text("utf-8").splitlines())) > 60}
+    assert len(templates) > 10
+    assert long == {}

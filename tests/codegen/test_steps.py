@@ -42,7 +42,7 @@ def converted(older: Schema, newer: Schema, value: Any, overlay: str = "") -> An
     """What the way up makes of the value of a field `a`."""
     step = plan({"It": object_of(a=older), **BLOCKS}, {"It": object_of(a=newer), **BLOCKS}, overlay)
     module: dict[str, Any] = {}
-    text = render_steps([step], [], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
+    text = render_steps([step], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
     exec(text, module)
     return module["STEP"].up["strict"].definitions["It"]({"a": value}, None, Losses())
 
@@ -112,7 +112,7 @@ def test_a_method_list_that_is_gone_is_asked_about_alone() -> None:
 
 
 def test_no_steps_render_the_modules_that_steps_stand_on() -> None:
-    assert [path for path in render_steps([], [], {}) if path.endswith("steps.py")] == []
+    assert [path for path in render_steps([], {}) if path.endswith("steps.py")] == []
 
 
 def spelled(action: Action) -> str:
@@ -192,21 +192,21 @@ def test_work_can_leave_a_value_out(work: Work, expected: bool) -> None:
 def test_nodes_that_differ_in_their_label_alone_are_one_function() -> None:
     shape, less = object_of(a=STRING, b=STRING), object_of(a=STRING)
     older, newer = dict.fromkeys("ABCDEF", shape), dict.fromkeys("ABCDEF", less)
-    text = render_steps([plan(older, newer)], [], dict.fromkeys((OLDER, NEWER), "1" * 64))
+    text = render_steps([plan(older, newer)], dict.fromkeys((OLDER, NEWER), "1" * 64))
     (up,) = re.findall(r'def up_\w+\(x.*\n    """(.*)"""', text["dragoman_spec/v2002_02_02/steps.py"])
     assert up == "A, B, C, D and 2 more."
 
 
 def test_items_without_what_is_looked_for_pass_without_a_call() -> None:
     step = plan({"It": object_of(a=array_of(object_of(b=STRING)))}, {"It": object_of(a=array_of(object_of()))})
-    text = render_steps([step], [], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
+    text = render_steps([step], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
     assert "if type(v) is dict and 'b' not in v:" in text
 
 
 def test_items_are_handed_on_where_many_keys_would_have_to_be_looked_for() -> None:
     many = {f"b{number}": STRING for number in range(MOST_KEYS_ASKED + 1)}
     step = plan({"It": object_of(a=array_of(object_of(**many)))}, {"It": object_of(a=array_of(object_of()))})
-    text = render_steps([step], [], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
+    text = render_steps([step], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
     assert "do.each(x, at, out, up_" in text
 
 
@@ -215,7 +215,7 @@ def test_an_object_that_has_to_be_there_is_made_without_a_call_where_it_is_alway
     older, newer = object_of(c=STRING), object_of("b", c=STRING, b=made)
     assert converted(older, newer, {"c": "q"}) == {"a": {"c": "q", "b": {"k": "x", "deep": {"n": "z"}}}}
     assert converted(older, newer, {"b": {"k": "x"}}) == {"a": {"b": {"k": "x", "deep": {"n": "z"}}}}
-    text = render_steps([plan({"It": older}, {"It": newer})], [], dict.fromkeys((OLDER, NEWER), "1" * 64))
+    text = render_steps([plan({"It": older}, {"It": newer})], dict.fromkeys((OLDER, NEWER), "1" * 64))
     assert "w = {'deep': {'n': 'z'}, 'k': 'x'}" in text["dragoman_spec/v2002_02_02/steps.py"]
 
 
@@ -247,7 +247,7 @@ def test_what_mends_a_field_is_called_only_where_it_would_have_to_go(value: Any,
     assert converted(object_of(), newer, given, SPELL) == {"a": left}
     assert given == {"properties": value}
     step = plan({"It": object_of(a=object_of())}, {"It": object_of(a=newer)}, SPELL)
-    text = render_steps([step], [], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
+    text = render_steps([step], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
     assert "objects_for_booleans(x" not in text
     assert re.search(r"if 'properties' in y and not .*\n +# spell-booleans\n +y = schemas.objects_for_booleans", text)
 
@@ -258,7 +258,7 @@ def test_what_mends_a_field_is_called_only_where_it_would_have_to_go(value: Any,
 )
 def test_what_is_lost_of_capabilities_is_lost_even_if_empty(name: str, call: str) -> None:
     step = plan({name: object_of(a=object_of(), b=object_of())}, {name: object_of(b=object_of())})
-    text = render_steps([step], [], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
+    text = render_steps([step], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
     assert f"do.{call}(y, 'a', at, out)" in text
 
 
@@ -266,7 +266,6 @@ def test_functions_have_names_of_their_own() -> None:
     shapes = {"ToolMinimal": object_of(a=STRING), "Tool": object_of("b", b=STRING), "IsTool": object_of(c=STRING)}
     text = render_steps(
         [plan({name: object_of(x=STRING) for name in shapes}, shapes, decision("up", "required", "Tool.b", "refuse"))],
-        [],
         dict.fromkeys((OLDER, NEWER), "1" * 64),
     )["dragoman_spec/v2002_02_02/steps.py"]
     names = re.findall(r"^def (\w+)\(", text, re.MULTILINE)

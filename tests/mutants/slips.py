@@ -10,7 +10,7 @@ from tests.mutants.table import GOLDEN, LAWS, RELEASES, SPEC, Mutant, in_support
 
 STEPS = "codegen/templates/dragoman_spec/steps.py.jinja"
 MODEL = "codegen/templates/dragoman_spec/models/pydantic_v2/BaseModel.jinja2"
-PAGE = "codegen/templates/docs/step.md.jinja"
+PAGE = "codegen/templates/docs/way.md.jinja"
 WRITTEN = "tests/codegen/test_written.py"
 """What the generated tree looks like, whatever it does."""
 

@@ -131,7 +131,7 @@ def in_place(broken: Break) -> Iterator[None]:
 @contextlib.contextmanager
 def _module(name: str, plan: StepPlan) -> Iterator[None]:
     good = sys.modules.get(name)
-    text = render_steps([plan], [], dict.fromkeys(REVISIONS, ""))[f"{name.replace('.', '/')}.py"]
+    text = render_steps([plan], dict.fromkeys(REVISIONS, ""))[f"{name.replace('.', '/')}.py"]
     module = types.ModuleType(name)
     exec(compile(text, name, "exec"), module.__dict__)
     sys.modules[name] = module

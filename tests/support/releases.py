@@ -197,7 +197,7 @@ def made_of(older: Side, newer: Side, overlay: str = "") -> Made:
         overlay = add_entries(overlay, plan, complete=True)
         plan = plan_step(older.spec, newer.spec, parse_overlay(revision, overlay))
     module = types.ModuleType("step_of_a_release")
-    text = render_steps([plan], [], dict.fromkeys((older.spec.revision, revision), "0" * 64))
+    text = render_steps([plan], dict.fromkeys((older.spec.revision, revision), "0" * 64))
     exec(compile(text[f"dragoman_spec/{module_name(revision)}/steps.py"], "steps.py", "exec"), module.__dict__)
     return Made(older, newer, plan, module.STEP, tuple(asked), overlay)
 

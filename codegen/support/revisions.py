@@ -1,4 +1,3 @@
-# {{ notice }}
 """The revisions at hand, and the way to their packages. Imports no pydantic.
 
 Source: schema/pins.toml; which era a revision belongs to is recorded there when it is pulled.
@@ -9,27 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from dragoman_spec.errors import UnsupportedRevision
-from dragoman_spec.method import Method
+from dragoman_spec._tables import ERAS
+
+from .errors import UnsupportedRevision
+from .method import Method
 
 if TYPE_CHECKING:
-    from dragoman_spec.protocol import Facts
+    from dragoman_spec.protocol import Era, Facts
 
-Era = Literal["handshake", "per_request"]
-
-_ERAS: Mapping[str, Era] = MappingProxyType({
-{%- for revision, era in eras.items() %}
-    "{{ revision }}": "{{ era }}",
-{%- endfor %}
-})
-
-REVISIONS: tuple[str, ...] = tuple(_ERAS)
+REVISIONS: tuple[str, ...] = tuple(ERAS)
 """Every revision, oldest first."""
 
-HANDSHAKE_REVISIONS: tuple[str, ...] = tuple(revision for revision, era in _ERAS.items() if era == "handshake")
+HANDSHAKE_REVISIONS: tuple[str, ...] = tuple(revision for revision, era in ERAS.items() if era == "handshake")
 """The revisions that open a session with `initialize`, oldest first."""
 
 LATEST: str = REVISIONS[-1]
@@ -42,9 +35,9 @@ def era(revision: str) -> Era:
     Raises:
         UnsupportedRevision: There is no such revision here.
     """
-    if revision not in _ERAS:
+    if revision not in ERAS:
         raise UnsupportedRevision(revision, REVISIONS)
-    return _ERAS[revision]
+    return ERAS[revision]
 
 
 def facts(revision: str) -> Facts:

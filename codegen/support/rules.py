@@ -1,7 +1,7 @@
-# {{ notice }}
 """The named repair rules: switches for defects of real peers, with what each does. Imports no pydantic.
 
-Source: the `[[rule]]` tables of codegen/overlays. Most are functions of steps; those that are not say here what they stand for.
+Source: the `[[rule]]` tables of codegen/overlays. Most are functions of steps; what the others stand for is in
+`_tables`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
+
+from dragoman_spec import _tables
 
 
 class Rule(NamedTuple):
@@ -25,32 +27,11 @@ class Rule(NamedTuple):
     default: bool
 
 
-RULES: Mapping[str, Rule] = MappingProxyType({
-{% for rule in rules %}
-    {{ rule.name|py }}: Rule({{ rule.name|py }}, {{ rule.summary|py }}, {{ rule.default|py }}),
-{% endfor %}
-})
+RULES: Mapping[str, Rule] = MappingProxyType({name: Rule(name, *said) for name, said in _tables.RULES.items()})
 """Every rule, by name."""
 
 DEFAULT_RULES: frozenset[str] = frozenset(rule.name for rule in RULES.values() if rule.default)
 """The rules that are on unless switched off."""
-
-ALIASES: Mapping[str, Mapping[str, str]] = MappingProxyType({
-{% for rule in rules if rule.aliases %}
-    {{ rule.name|py }}: MappingProxyType({{ rule.aliases|py }}),
-{% endfor %}
-})
-"""By rule: method names that peers send, and the ones they mean."""
-
-STRICT_METHODS: Mapping[str, frozenset[str]] = MappingProxyType({
-{% for rule in rules if rule.strict_methods %}
-    {{ rule.name|py }}: frozenset({{ rule.strict_methods|list|py }}),
-{% endfor %}
-})
-"""By rule: methods whose frames are converted strictly in the minimal profile too."""
-
-NULLS = {{ rules|selectattr("nulls")|map(attribute="name")|first|default(None)|py }}
-"""The rule that takes `null` out of optional fields before anything else is done."""
 
 
 def check_rules(rules: Collection[str] | None) -> frozenset[str]:
