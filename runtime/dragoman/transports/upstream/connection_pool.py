@@ -261,7 +261,7 @@ class ConnectionPool:
         return connection
 
     def _free(self, connection: HttpConnection, reusable: bool) -> None:
-        if reusable and not self._closed:
+        if reusable and not self._closed and not (self._heads and self._heads.is_forwarded):
             self._connections.discard(connection)
             self._idle.keep(self._key, connection)
         else:

@@ -45,6 +45,9 @@ class Heads:
     Args:
         config: The server, and what to send along.
 
+    Attributes:
+        is_forwarded: Whether a proxy is handed the requests. Some close a connection after one, and do not say so.
+
     Raises:
         ValueError: The URL names no host that there can be, or a header cannot be sent; the text holds no value.
     """
@@ -53,6 +56,7 @@ class Heads:
         self._config = config
         self._always = _encode_always(config, {})
         self._forwarder = forwarder_of(config)
+        self.is_forwarded = self._forwarder is not None
         self._cookie = "; ".join(value for name, value in config.headers if name.lower() == "cookie")
         self._lines: dict[str, bytes] = {}
         self._last: tuple[tuple[Mapping[str, str], str, str, str], bytes] | None = None
