@@ -94,6 +94,39 @@ async def test_no_session_takes_all_places(has_handshake: bool) -> None:
         await house.close()
 
 
+@on_loop
+async def test_no_session_holds_others_back_by_what_waits_of_it() -> None:
+    slow: list[Any] = []
+    goes_on = asyncio.Event()
+
+    async def serve(said: Request, reply: Reply) -> None:
+        if await shake_hands(said, reply):
+            return
+        if said.rpc != "tools/call":
+            await reply.status("202 Accepted")
+            return
+        if said.frame["params"]["name"] == "slow":
+            slow.append(said)
+            await goes_on.wait()
+        await reply.result(said, {"content": []})
+
+    async with server(serve) as url:
+        config = UpstreamConfig(url, open_requests=4)
+        house = House(Scope.SHARED, lambda: open_upstream(config))
+        greedy, modest = [await house.open() for _ in range(2)]
+        large = {"text": "x" * 400_000}
+        for key in range(8):
+            greedy.say(request(key, "tools/call", name="slow", arguments=large))
+        await until(lambda: len(slow) == 2)
+        modest.say(request(1, "tools/call", name="quick"))
+        assert (await hear(modest))["id"] == 1
+        refused = [await hear(greedy) for _ in range(4)]
+        assert all(an_error(frame["id"], -32000, "wait for the server")(frame) for frame in refused)
+        goes_on.set()
+        assert {(await hear(greedy))["id"] for _ in range(4)} | {frame["id"] for frame in refused} == set(range(8))
+        await house.close()
+
+
 class Late:
     """Never answers the call of `ann`, and asks on its GET stream once the call of `ben` is with it."""
 

@@ -7,7 +7,8 @@ notifications one after the other, and responses immediately, because the server
 be written are counted, and the receiver is asked to hold back if they are too many. A request that was written no
 longer counts, however long its answer takes. One whose server waits for its client's answer does not count among those
 under way: people take minutes to answer, and plain calls must not wait for them.
-Of several principals none gets another place while it has as many as are left, so that there is one for the next.
+Of several principals none gets another place while it has as many as are left, so that there is one for the next. Nor
+may the requests of one wait for places with as many bytes as are left until everybody is held back: they are refused.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ logger = logging.getLogger("dragoman.upstream")
 
 HIGH_WATER_BYTES: Final = 1024 * 1024
 LOW_WATER_BYTES: Final = 256 * 1024
+_FULL: Final = "too many requests of this client wait for the server already"
 _AFTER_CANCEL_S: Final = 5.0
 """How long the answer to a cancelled request is still read."""
 
@@ -83,6 +85,7 @@ class Lanes:
         on_full: Called when more waits than should.
         on_room: Called when there is room again.
         on_unsent: Called with what was still to be sent when another `initialize` goes.
+        on_refused: Called with the id of a request for which there is no room, and why.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Lanes:
         on_full: Callable[[], None],
         on_room: Callable[[], None],
         on_unsent: Callable[[list[Frame]], None],
+        on_refused: Callable[[bytes, str], None],
     ) -> None:
         self.phase = SessionPhase.OPENING
         self._carry = carry
@@ -102,6 +106,7 @@ class Lanes:
         self._on_full = on_full
         self._on_room = on_room
         self._on_unsent = on_unsent
+        self._on_refused = on_refused
         self._full = False
         self._bytes = 0
         self._held: deque[Delivery] = deque()
@@ -171,9 +176,12 @@ class Lanes:
 
     def _admit(self, job: Delivery) -> None:
         frame = job.frame
-        if frame.kind == "request":
+        if frame.kind == "request" and self._has_room(job):
             self._requests.append(job)
             self._start_requests()
+        elif frame.kind == "request":
+            job.sent()
+            asyncio.get_running_loop().call_soon(self._on_refused, frame.key or b"null", _FULL)
         elif frame.kind == "notification":
             if frame.method == CANCELLED and self._cancel(job):
                 return
@@ -183,6 +191,14 @@ class Lanes:
                 self._spawn(self._send_notices())
         else:
             self._launch(job)
+
+    def _has_room(self, job: Delivery) -> bool:
+        """Whether a request may wait: the bytes of all that wait hold everybody back, those of one sender must not."""
+        sender, left = job.frame.sender, HIGH_WATER_BYTES - self._bytes
+        if not sender or left > HIGH_WATER_BYTES // 2:
+            return True
+        waiting = sum(len(one.frame.raw) for one in self._requests if one.frame.sender == sender)
+        return not waiting or waiting < left
 
     def _start_requests(self) -> None:
         while (job := self._find_next()) is not None:

@@ -135,6 +135,11 @@ class Link:
         if not self._over:
             self._receiver.failed(error_frame(key, code, reason, data))
 
+    def refuse(self, key: bytes, reason: str) -> None:
+        """Answer a request that the server has never got, as if it had refused it."""
+        if not self._over:
+            self._receiver.received([error_frame(key, UNREACHED, reason)])
+
     def lose_session(
         self, frame: Frame | None, renewed: bool, told: str = "", code: int = UNREACHED, data: Any = None
     ) -> None:

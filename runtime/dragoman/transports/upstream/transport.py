@@ -81,7 +81,8 @@ class HttpTransport:
             raise TransportClosed(self._config.peer, f"TLS cannot be set up: {error.strerror or error}") from error
         self._link = Link(receiver, self._config.peer, self._config.restore_ids)
         full, room = receiver.pause_writing, receiver.resume_writing
-        self._lanes = Lanes(self._carry, self._begin, self._config.open_requests, full, room, self._link.give_back)
+        back, refuse = self._link.give_back, self._link.refuse
+        self._lanes = Lanes(self._carry, self._begin, self._config.open_requests, full, room, back, refuse)
         make = Legacy if self._config.kind is Kind.SSE else Streamable
         self._client = make(self._config, self._wire, self._link, self._allowance)
         self._per_request = PerRequestPosts(self._config, self._wire, self._link, self._allowance)
