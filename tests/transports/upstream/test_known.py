@@ -10,7 +10,7 @@ import pytest
 from dragoman.host.known import KnownServer
 from tests.support.waiting import hang
 from tests.transports.upstream.stage import Reply, Request, client, on_loop, server, shake_hands
-from tests.transports.upstream.test_per_request import Stateless, answer
+from tests.transports.upstream.test_per_request import META, NEWER, Stateless, answer
 
 Say = Callable[[Request, Reply], Awaitable[None]]
 
@@ -125,3 +125,29 @@ async def test_without_a_memory_a_client_with_a_handshake_opens_a_session_first(
     async with server(both) as url, client(url):
         pass
     assert both.seen[0].rpc == "initialize"
+
+
+@on_loop
+async def test_a_client_without_a_handshake_asks_again_for_a_slow_gateway_may_have_been_silent(
+    known: KnownServer,
+) -> None:
+    known.note(has_handshake=True)
+    both = BothEras(answer)
+    meta = {META + "protocolVersion": NEWER, META + "clientCapabilities": {}}
+    async with server(both) as url, client(url, opened=False, known=known) as peer:
+        assert "result" in await peer.ask("tools/list", _meta=meta)
+    assert [request.rpc for request in both.seen] == ["server/discover", "tools/list"]
+    assert known.recall() is False
+
+
+@pytest.mark.parametrize(("opened", "longer"), [(True, "SILENCE_S"), (False, "UP_SILENCE_S")])
+@on_loop
+async def test_a_silent_server_is_offered_a_session_sooner_for_a_client_with_a_handshake(
+    known: KnownServer, opened: bool, longer: str
+) -> None:
+    older = Older(say_nothing)
+    meta = {} if opened else {"_meta": {META + "protocolVersion": NEWER, META + "clientCapabilities": {}}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"dragoman.core.edges.upstream.{longer}", 1e6)
+        async with server(older) as url, client(url, opened=opened, known=known) as peer:
+            assert "result" in await peer.ask("tools/list", **meta)

@@ -68,6 +68,7 @@ class UpstreamEdge(Restarting):
         "_owner",
         "_probes",
         "_settings",
+        "_silence_s",
         "_verdict",
         "offer",
         "outgoing",
@@ -95,6 +96,7 @@ class UpstreamEdge(Restarting):
         self._loss = ("", Outcome.SERVER_CLOSED)
         self.takes_headers = False
         self._probes = 0
+        self._silence_s = SILENCE_S
         self._verdict: Verdict | None = None
         self._keeps_nothing = False  # whether it has no handshake
         self._begin_to_watch()
@@ -147,9 +149,11 @@ class UpstreamEdge(Restarting):
                 self.pin()
             return None
         memory = self._settings.known
-        known = None if memory is None else memory.recall()
-        is_worth_it = not needs_session or known is False or (memory is not None and memory.is_up)
-        asks_first = setting == AUTO and known is not True and is_worth_it
+        known, is_up = (None, False) if memory is None else (memory.recall(), memory.is_up)
+        # A gateway that starts a process for each request may be slower than we wait: its own clients ask it again.
+        is_worth_it = (is_up and known is None) or not needs_session
+        asks_first = setting == AUTO and (known is False or (is_worth_it and (known is None or is_up)))
+        self._silence_s = UP_SILENCE_S if is_up and needs_session else SILENCE_S
         if needs_session and (asks_first or self.state is _OPENING):
             # The answer may come late, when something else has the client's id.
             key = encode(f"{OFFER_ID}1")
@@ -288,9 +292,8 @@ class UpstreamEdge(Restarting):
             known.note(has_handshake)
 
     def begin_silence(self) -> None:
-        """Say when nothing has come for `SILENCE_S`."""
-        known = self._settings.known
-        self._outbox.add(Wake(self, UP_SILENCE_S if known is not None and known.is_up else SILENCE_S))
+        """Say when nothing has come for a while."""
+        self._outbox.add(Wake(self, self._silence_s))
 
     def send_offer(self, frame: Frame | None = None) -> bool:
         """Send `initialize`: the first offer again, or another one. Whether there is any."""
