@@ -127,4 +127,5 @@ def _complaints(seen: Mapping[str, Any]) -> Iterator[str]:
         if about["worse"]
     ]
     if lines:
-        yield "\n".join(["Worse through the proxy (the first difference of each):", "", *lines, ""])
+        advice = "[what to do about `supergateway`](trouble.md#it-works-and-something-is-missing)"
+        yield "\n".join([f"Worse through the proxy (the first difference of each; {advice}):", "", *lines, ""])
