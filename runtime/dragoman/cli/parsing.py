@@ -86,10 +86,9 @@ class CommandParser(argparse.ArgumentParser):
         while at < len(words) and (action := ours.get(words[at].partition("=")[0])) is not None:
             at += 1 if "=" in words[at] or action.nargs == 0 else 2
         takes_command = any(action.dest == "command" for action in self._actions)
-        has_ours = any(word.partition("=")[0] in ours for word in words[at:])
-        if takes_command and not has_ours and any(map(_is_program, words[at : at + 1])):
-            words = [*words[:at], "--", *words[at:]]
-        return words
+        if any(word.partition("=")[0] in ours for word in words[at:]) or not any(map(_is_program, words[at : at + 1])):
+            return words
+        return [*words[:at], "--", *words[at:]] if takes_command else words
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print; that nobody reads it, or that it cannot be written, is for `dragoman.cli` to deal with."""

@@ -100,8 +100,11 @@ class Port:
             del self.host, self.edge, self.transport
 
     def _mention_silence(self) -> None:
-        is_silent = self.alive and self.edge.state is UpstreamState.OPENING
-        if is_silent and not getattr(self.transport, "is_signing_in", False):
+        if (
+            self.alive
+            and self.edge.state is UpstreamState.OPENING
+            and not getattr(self.transport, "is_signing_in", False)
+        ):
             waiting.warning(
                 "%s has not answered for %g s; it may still be starting, and is waited for",
                 self.host.server_name or "the server",

@@ -151,8 +151,9 @@ class UpstreamEdge(Restarting):
         memory = self._settings.known
         known, is_up = (None, False) if memory is None else (memory.recall(), memory.is_up)
         # A gateway that starts a process for each request may be slower than we wait: its own clients ask it again.
-        is_worth_it = (is_up and known is None) or not needs_session
-        asks_first = setting == AUTO and (known is False or (is_worth_it and (known is None or is_up)))
+        asks_first = setting == AUTO and (
+            known is False or (is_up and not needs_session) or (known is None and (is_up or not needs_session))
+        )
         self._silence_s = UP_SILENCE_S if is_up and needs_session else SILENCE_S
         if needs_session and (asks_first or self.state is _OPENING):
             # The answer may come late, when something else has the client's id.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, Final
 
 from dragoman.core.bridge import replay, urls
@@ -49,8 +48,6 @@ TOGETHER_S: Final = 0.02
 """How long it is waited for another question, so that those of one moment are put to the client in one result."""
 
 _MOST_EARLY: Final = 4
-
-_NUMBER: Final = attrgetter("number")
 
 _UNCLEAR: Final = "it is not clear which call this is about, so nobody can be asked"
 _NO_CALL: Final = "no call is open that this could be about, so nobody can be asked"
@@ -182,7 +179,10 @@ class Asking:
             works = [work for work in works if work.way in ways] if self._works.may_guess(works) else []
         free = [work for work in works if work.request is not None and not work.questions]
         newest = max(free or works, key=lambda work: (work.request is not None, work.number), default=None)
-        return next((work for work in sorted(free, key=_NUMBER) if newest and work.subject == newest.subject), newest)
+        return next(
+            (work for work in sorted(free, key=lambda one: one.number) if newest and work.subject == newest.subject),
+            newest,
+        )
 
     def _find_roots(self, works: Sequence[Work]) -> Sequence[Any] | None:
         """Give the roots of those whose calls these are; None if they are not known, or these are several people's."""
