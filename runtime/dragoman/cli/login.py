@@ -14,7 +14,7 @@ from dragoman.cli.checks import certificates
 from dragoman.cli.oauth import add_sign_in_arguments, read_sign_in
 from dragoman.cli.options import add_log_level
 from dragoman.cli.screen import shown
-from dragoman.cli.upstream import url
+from dragoman.cli.upstream import proxy_url, url
 from dragoman_spec import LATEST
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", type=url, metavar="URL", help="the server, exactly as a proxy is told it")
     parser.add_argument("--no-browser", action="store_true", help="open no page here; show what to open elsewhere")
     parser.add_argument("--ca-file", type=certificates, metavar="FILE", help="who signs its certificate, as PEM")
+    parser.add_argument("--proxy", type=proxy_url, metavar="URL", help="the HTTP proxy on the way, or none")
     parser.add_argument("--insecure", action="store_true", help="do not check its certificate at all")
     add_log_level(parser)
     add_sign_in_arguments(parser)
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if sign_in is None:
         args.usage_error("expected an http or https URL without credentials in it")
         return _EXIT_FAILED
-    config = UpstreamConfig(args.url, ca_file=args.ca_file, verify=not args.insecure)
+    config = UpstreamConfig(args.url, ca_file=args.ca_file, proxy=args.proxy, verify=not args.insecure)
     try:
         done = asyncio.run(_sign_in(sign_in, config))
     except TransportError as error:

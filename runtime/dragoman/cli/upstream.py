@@ -66,7 +66,7 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Act
     )
     group.add_argument(
         "--proxy",
-        type=_proxy,
+        type=proxy_url,
         metavar="URL",
         help="the HTTP proxy on the way to the server, or none (default: what HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and "
         "NO_PROXY say; never for this machine)",
@@ -138,7 +138,12 @@ def _header(text: str) -> tuple[str, str]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _proxy(text: str) -> str:
+def proxy_url(text: str) -> str:
+    """Read the URL of a proxy on the way, or `none`, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: It is neither.
+    """
     from dragoman.transports.upstream.proxies import DIRECT, parse_proxy
 
     try:
