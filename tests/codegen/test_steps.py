@@ -63,6 +63,13 @@ DROP_SOUND = decision("up", "arm-removed", "It.a[]", "drop-item", arm='"Sound"')
         (UNION, LESS, "", {"type": "text"}, {"a": {"type": "text"}}),
         (UNION, LESS, "", "x", {"a": "x"}),
         (
+            {"type": "object", "additionalProperties": object_of(b=STRING)},
+            {"type": "object", "additionalProperties": object_of()},
+            "",
+            {"x": None, "y": {"b": "z"}},
+            {"a": {"x": None, "y": {}}},
+        ),
+        (
             array_of(any_of(ref("Text"), ref("Sound"))),
             array_of(ref("Text")),
             DROP_SOUND,
@@ -86,6 +93,15 @@ do = "json-as-text"
 with = { field = "data", into = "list" }
 reason = "Because."
 """
+
+
+@pytest.mark.parametrize(("value", "expected"), [({}, {"a": {}}), ({"b": "x"}, {})])
+def test_an_object_that_the_step_empties_goes_and_one_that_was_empty_stays(value: Any, expected: Any) -> None:
+    step = plan({"It": object_of("a", a=object_of(b=STRING))}, {"It": object_of(a=object_of())})
+    module: dict[str, Any] = {}
+    text = render_steps([step], dict.fromkeys((OLDER, NEWER), "1" * 64))["dragoman_spec/v2002_02_02/steps.py"]
+    exec(text, module)
+    assert module["STEP"].up["strict"].definitions["It"]({"a": value}, None, Losses()) == expected
 
 
 def test_items_are_looked_at_where_a_hook_has_something_to_do() -> None:

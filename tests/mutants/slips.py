@@ -290,6 +290,7 @@ SLIPS: list[Mutant] = [
         ("a value in an object may be absent", "and all(key in value for key, field in fields.items() if field.required)", "and True"),
         ("a list of one or more is any list", '(type_.min_items or None, "at least {} items"), ', ""),
         ("a longer string fits", "source.max_length is not None and source.max_length <= target.max_length", "source.max_length is not None"),
+        tests=("tests/codegen/test_diff.py",),
     ),
     *in_file(
         STEPS,
