@@ -19,6 +19,7 @@ from typing import Any
 
 from dragoman.core.commands import Side
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame, rewrite
+from dragoman.core.unchecked import find_object
 
 
 class Direction(Enum):
@@ -91,8 +92,7 @@ class Message:
             ValueError: What was sent is not JSON.
         """
         self._frame = decoded(self._frame)
-        found = self._frame.body.get("params")
-        return found if isinstance(found, dict) else {}
+        return find_object(self._frame.body, "params")
 
     def with_params(self, params: dict[str, Any]) -> Message:
         """Give the same message with other params.

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dragoman.core.methods import LISTEN
+from dragoman.core.unchecked import find
 
 TOOL: Final = "tool"
 PROMPT: Final = "prompt"
@@ -57,7 +58,7 @@ def names_in(method: str, params: Mapping[str, Any]) -> list[tuple[str, str]]:
         kind, member = _REFERRED[ref["type"]]
         return [(kind, str(ref.get(member)))]
     if method == LISTEN:
-        uris = _filter_of(params).get(_HEARD[1])
+        uris = find(params, _HEARD[0], _HEARD[1])
         return [(RESOURCE, str(uri)) for uri in uris] if isinstance(uris, list) else []
     return []
 
@@ -78,8 +79,3 @@ def rename_in(method: str, params: dict[str, Any], rename: Callable[[str, str], 
         kind, member = _REFERRED[ref["type"]]
         return {**params, "ref": {**ref, member: rename(kind, str(ref.get(member)))}}
     return params
-
-
-def _filter_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = params.get(_HEARD[0])
-    return found if isinstance(found, dict) else {}

@@ -21,6 +21,7 @@ from dragoman.core.exact_json import decode, may_hold_long_integer
 from dragoman.core.outline import outline
 from dragoman.core.peek import peek
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
+from dragoman.core.unchecked import find
 from dragoman.core.weight import is_heavier
 from dragoman.transports.http.exchange import RequestRefused
 
@@ -122,7 +123,7 @@ def _read_single(frame: Frame, told: Frame) -> Posted:
     if key is None:
         if method != "notifications/cancelled":
             return Posted(told)
-        cancelled = _cancelled(frame)
+        cancelled = key_of(find(frame.body, "params", "requestId"))
         return Posted(_with_body(told, frame), cancelled=() if cancelled is None else (cancelled,))
     if b"progressToken" in frame.raw:
         told = _with_body(told, frame)
@@ -206,11 +207,6 @@ def _on_one_line(body: bytes, bare: bytes) -> bytes:
     if b"\n" in bare or b"\r" in bare:  # only ever white space in JSON, and that outside of strings
         line = line.replace(b"\n", b" ").replace(b"\r", b" ")
     return line + b"\n"
-
-
-def _cancelled(frame: Frame) -> bytes | None:
-    params = frame.body.get("params")
-    return key_of(params.get("requestId")) if isinstance(params, dict) else None
 
 
 def _is_in_the_middle(name: str, value: dict[str, Any]) -> bool:

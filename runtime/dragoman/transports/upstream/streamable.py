@@ -23,6 +23,7 @@ from typing import Any, Final
 from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import PING
+from dragoman.core.unchecked import find
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import HttpResponse
@@ -246,6 +247,5 @@ def _read_revision(frame: Frame) -> str | None:
         body: Any = decode(frame.raw) if frame.body is None else frame.body
     except ValueError:
         return None
-    result = body.get("result")
-    revision = result.get("protocolVersion") if isinstance(result, dict) else None
+    revision = find(body, "result", "protocolVersion")
     return revision if isinstance(revision, str) and _SESSION_ID.match(revision) else None
