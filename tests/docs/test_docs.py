@@ -117,3 +117,11 @@ def matches(expected: str, found: str) -> bool:
 
 def test_a_wrong_example_is_noticed() -> None:
     assert (matches("a\n...\nb\n", "a\nx\ny\nb\n"), matches("a\n", "b\n")) == (True, False)
+
+
+def test_every_decision_has_a_number_of_its_own() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    numbers = [int(page.name.split("-")[0]) for page in pages]
+    assert len(set(numbers)) == len(numbers)
+    titles = [page.read_text("utf-8").split("\n", 1)[0] for page in pages]
+    assert [title for number, title in zip(numbers, titles, strict=True) if not title.startswith(f"# {number}. ")] == []

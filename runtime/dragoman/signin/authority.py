@@ -12,7 +12,7 @@ from dragoman.signin.settings import DEFAULT, SignInSettings
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dragoman.signin.keeper import Keeper
+    from dragoman.signin.keeper import TokenKeeper
     from dragoman.signin.people import People
     from dragoman.transports.upstream.challenge import Challenge
     from dragoman.transports.upstream.config import UpstreamConfig
@@ -34,17 +34,17 @@ class SignIn:
         self.settings = settings
         self.path = find_folder() / f"{_name(url, settings)}.json"
         self._people = people
-        self._keeper: Keeper | None = None
+        self._keeper: TokenKeeper | None = None
         self._users = 0
 
     @property
-    def keeper(self) -> Keeper:
+    def keeper(self) -> TokenKeeper:
         """Who does the work."""
         if self._keeper is None:
-            from dragoman.signin.keeper import Keeper
+            from dragoman.signin.keeper import TokenKeeper
             from dragoman.signin.people import AtDesktop
 
-            self._keeper = Keeper(self.url, self.settings, self.path, self._people or AtDesktop())
+            self._keeper = TokenKeeper(self.url, self.settings, self.path, self._people or AtDesktop())
         return self._keeper
 
     def authorization(self) -> str:

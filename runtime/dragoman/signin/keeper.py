@@ -40,7 +40,7 @@ _OVER: Final = _CLIENT_GONE | {"invalid_grant", "invalid_scope", "invalid_target
 """What is said of a refresh token that is of no use any more. Anything else may pass."""
 
 
-class Keeper:
+class TokenKeeper:
     """Keeps the tokens of one server.
 
     Args:
