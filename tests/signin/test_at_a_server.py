@@ -213,6 +213,18 @@ async def test_what_one_proxy_has_refreshed_another_uses(folder: Path) -> None:
 
 
 @on_loop
+async def test_what_another_has_refreshed_may_have_ended_too_and_nobody_is_asked(folder: Path) -> None:
+    async with house(folder) as home, home.client() as one, home.client() as other:
+        await one.ask("tools/list")
+        await other.ask("tools/list")
+        home.good.clear()
+        await one.ask("tools/list")
+        home.good.clear()
+        assert (await other.ask("tools/list"))["result"]["sent"] == "Bearer token-secret-3"
+        assert len(home.person.pages) == 1
+
+
+@on_loop
 async def test_when_a_person_says_no_those_who_waited_do_not_ask_again(folder: Path) -> None:
     async def deny(request: Request, reply: Reply) -> None:
         from urllib.parse import parse_qsl, urlsplit

@@ -114,9 +114,13 @@ def test_metadata_of_another_resource_is_refused(other: str) -> None:
         "https://",
         "https://user@auth.example/",
         "https://[",
+        "https://auth.example/\x1b]0;title\x07",
+        "https://auth.example/ x",
     ],
 )
-@pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint", "registration_endpoint"])
+@pytest.mark.parametrize(
+    "name", ["authorization_endpoint", "token_endpoint", "registration_endpoint", "device_authorization_endpoint"]
+)
 def test_endpoints_without_tls_are_refused(endpoint: str, name: str) -> None:
     web = Web({WELL_KNOWN: resource(), ISSUER + RFC_8414: metadata(**{name: endpoint})})
     assert "not an https URL" in refused_in(web)

@@ -108,6 +108,16 @@ def test_metadata_that_lies_is_refused(folder: Path, metadata: dict[str, Any], r
 
 
 @on_loop
+async def test_a_url_that_is_none_is_refused(folder: Path) -> None:
+    async def resource(request: Request, reply: Reply) -> None:
+        await reply.json({"authorization_servers": ["https://127.0.0.1:99999/"]})
+
+    async with house(folder) as home:
+        home.pages[RESOURCE] = resource
+        assert "what it is told of the sign-in is of no use" in await refused(home)
+
+
+@on_loop
 async def test_metadata_of_another_issuer_is_refused_as_long_as_the_revision_is_not_known(folder: Path) -> None:
     async with house(folder) as home:
         home.metadata = {"issuer": "https://honest.example"}

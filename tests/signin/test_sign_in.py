@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -254,9 +255,28 @@ def test_an_error_is_told_in_the_words_of_the_server() -> None:
     assert "gives no token (invalid_grant: too old[31m)" in refused(web)
 
 
-@pytest.mark.parametrize("lasts", [None, "3600", 3600, "soon", float("nan")])
-def test_how_long_a_token_lasts_may_be_anything(lasts: Any) -> None:
-    assert signed_in(whole(**{TOKEN: token(expires_in=lasts)})).tokens.access == "access-1"
+@pytest.mark.parametrize("lasts", ["3600", 3600, 0, 3e9])
+def test_the_end_of_a_token_is_kept(lasts: Any) -> None:
+    ends_at = signed_in(whole(**{TOKEN: token(expires_in=lasts)})).tokens.expires_at
+    assert ends_at is not None
+    assert ends_at == pytest.approx(time.time() + float(lasts), abs=60)
+
+
+@pytest.mark.parametrize("lasts", [None, "soon", -1, 1e300, 10**400, float("inf"), float("nan"), [], True])
+def test_a_life_that_cannot_be_right_is_not_known(lasts: Any) -> None:
+    tokens = signed_in(whole(**{TOKEN: token(expires_in=lasts)})).tokens
+    assert (tokens.access, tokens.expires_at) == ("access-1", None)
+
+
+def test_half_a_character_is_nothing() -> None:
+    said = token(refresh_token="\ud800", scope="\udfff")
+    tokens = signed_in(whole(**{TOKEN: said}), challenge={"scope": "read"}).tokens
+    assert (tokens.refresh, tokens.scope) == ("", "read")
+
+
+def test_a_client_shows_itself_only_by_what_it_has() -> None:
+    given = {"client_id": "client-1", "client_secret": "s", "token_endpoint_auth_method": "private_key_jwt"}
+    assert signed_in(whole(**{REGISTER: (201, given)})).client.method == "client_secret_basic"
 
 
 def test_tokens_are_renewed_and_what_is_not_said_again_stays() -> None:
@@ -399,6 +419,7 @@ def test_a_person_types_a_code_elsewhere() -> None:
             {"device_code": "d", "user_code": "x", "verification_uri": "https://a.example", "expires_in": 9},
             "nobody has typed the code in time",
         ),
+        ({"device_code": "d", "user_code": "x", "verification_uri": "http://a.example"}, "not an https URL"),
     ],
 )
 def test_a_code_that_nobody_gets_or_types(said: Any, reason: str) -> None:

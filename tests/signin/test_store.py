@@ -97,3 +97,9 @@ def test_a_failure_counts_for_those_who_waited_for_it() -> None:
     assert store.find_failure(written, at - 1) == "no"
     assert store.find_failure(written, at + 1) == ""
     assert store.find_failure(store.add(written, URL, signed_in()), 0) == ""
+
+
+def test_a_failure_of_a_clock_that_was_ahead_keeps_nobody_out() -> None:
+    written = store.add_failure({}, URL, "no")
+    written["failed"]["at"] += 1e6
+    assert store.find_failure(written, 0) == ""

@@ -81,8 +81,9 @@ def discover(occasion: Occasion) -> Routine[AuthorizationServer]:
         found = AuthorizationServer(issuer, settings.authorization_endpoint, settings.token_endpoint)
     else:
         found = yield from _find_server(occasion, issuer)
-    for endpoint in (found.authorization_endpoint, found.token_endpoint, found.registration_endpoint):
-        _check_endpoint(occasion, endpoint)
+    endpoints = found.authorization_endpoint, found.token_endpoint
+    for endpoint in (*endpoints, found.registration_endpoint, found.device_endpoint):
+        check_endpoint(occasion, endpoint)
     return replace(found, resource=resource, resource_scopes=words(published.get("scopes_supported")))
 
 
@@ -99,7 +100,7 @@ def _find_resource(occasion: Occasion) -> Routine[Mapping[str, Any]]:
     for url in dict.fromkeys([occasion.challenge.get("resource_metadata", ""), base + path, base]):
         if not url:
             continue
-        _check_endpoint(occasion, url)
+        check_endpoint(occasion, url)
         fetched: Fetched = yield Fetch("GET", url, _JSON)
         found = fetched.json if fetched.status == 200 else {}
         if words(found.get("authorization_servers")):
@@ -122,7 +123,7 @@ def _authority(url: str) -> tuple[str, int | None]:
 
 
 def _find_server(occasion: Occasion, issuer: str) -> Routine[AuthorizationServer]:
-    _check_endpoint(occasion, issuer)
+    check_endpoint(occasion, issuer)
     for url in _places(issuer):
         fetched: Fetched = yield Fetch("GET", url, _JSON)
         found = fetched.json if fetched.status == 200 else {}
@@ -171,8 +172,12 @@ def _read_server(occasion: Occasion, issuer: str, found: Mapping[str, Any]) -> A
     )
 
 
-def _check_endpoint(occasion: Occasion, url: str) -> None:
-    """2025-11-25, Communication Security: "All authorization server endpoints MUST be served over HTTPS"."""
+def check_endpoint(occasion: Occasion, url: str) -> None:
+    """2025-11-25, Communication Security: "All authorization server endpoints MUST be served over HTTPS".
+
+    Raises:
+        SignInFailed: This one is not.
+    """
     if url and not (
         is_safe(url) and (is_loopback(occasion.url) or not is_loopback(url)) and not urlsplit(url).username
     ):

@@ -65,6 +65,8 @@ class Driver:
         except TransportError as error:
             told = told[0], str(error)
             raise
+        except ValueError as error:  # such as a URL that is none
+            raise SignInFailed(self._config.peer, f"what it is told of the sign-in is of no use: {error}") from None
         finally:
             routine.close()
             if self._page is not None:

@@ -10,10 +10,10 @@ import hashlib
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
-from dragoman.signin.discovery import AuthorizationServer, shorten
+from dragoman.signin.discovery import AuthorizationServer, check_endpoint, shorten
 from dragoman.signin.registration import OAuthClient, read_secret
 from dragoman.signin.tokens import GrantRefused, Tokens, ask_token, read_tokens
 from dragoman.signin.wishes import (
@@ -25,6 +25,7 @@ from dragoman.signin.wishes import (
     Sleep,
     post_form,
     quoted,
+    seconds,
     text,
 )
 
@@ -165,10 +166,13 @@ def get_by_device(
     if fetched.status != 200 or not code or not page or not text(said.get("device_code")):
         why = quoted(said.get("error_description")) or quoted(said.get("error")) or f"status {fetched.status}"
         raise occasion.failure(f"its authorization server {shorten(server.issuer)} gives no device code ({why})")
-    yield ShowCode(page, quoted(code), text(said.get("verification_uri_complete")))
+    complete_url = text(said.get("verification_uri_complete"))
+    check_endpoint(occasion, page)
+    check_endpoint(occasion, complete_url)
+    yield ShowCode(page, quoted(code), complete_url)
     asked = {"grant_type": _DEVICE_CODE, "device_code": text(said["device_code"])}
-    interval_s = _read_seconds(said.get("interval"), _DEVICE_INTERVAL_S)
-    left_s = min(_read_seconds(said.get("expires_in"), _DEVICE_S), _DEVICE_S)
+    interval_s = seconds(said.get("interval")) or _DEVICE_INTERVAL_S
+    left_s = min(seconds(said.get("expires_in")) or _DEVICE_S, _DEVICE_S)
     while left_s > 0:
         interval_s = min(interval_s, _LONGEST_INTERVAL_S)
         yield Sleep(interval_s)
@@ -183,8 +187,3 @@ def get_by_device(
         else:
             return read_tokens(occasion, got, scopes)
     raise occasion.failure("nobody has typed the code in time")
-
-
-def _read_seconds(value: Any, otherwise: float) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-    return float(value) if is_number else otherwise

@@ -20,7 +20,7 @@ from dragoman.signin import store
 from dragoman.signin.challenges import read_bearer
 from dragoman.signin.driver import Driver
 from dragoman.signin.people import People
-from dragoman.signin.routine import SignedIn, renew, sign_in
+from dragoman.signin.routine import CLIENT_GONE, SignedIn, renew, sign_in
 from dragoman.signin.settings import SignInSettings
 from dragoman.signin.store import TokenFile, Written
 from dragoman.signin.tokens import GrantRefused
@@ -35,8 +35,7 @@ _ATTEMPTS: Final = 3
 """How often one request is sent with another token: once refreshed, once signed in, once for more scopes."""
 
 _UNAUTHORIZED: Final = 401
-_CLIENT_GONE: Final = frozenset({"invalid_client", "unauthorized_client"})
-_OVER: Final = _CLIENT_GONE | {"invalid_grant", "invalid_scope", "invalid_target", "unsupported_grant_type"}
+_OVER: Final = CLIENT_GONE | {"invalid_grant", "invalid_scope", "invalid_target", "unsupported_grant_type"}
 """What is said of a refresh token that is of no use any more. Anything else may pass."""
 
 
@@ -59,6 +58,7 @@ class TokenKeeper:
         self._task: asyncio.Task[None] | None = None
         self._asks = False  # whether that may ask a person
         self._changed = asyncio.Event()
+        self._refreshed = ""  # what a refresh has just given
         self._given = ""  # what a sign-in has just given
         self._refused = ""  # the same, once the server has refused it
 
@@ -167,15 +167,18 @@ class TokenKeeper:
         self, before: SignedIn | None, written: Written, challenge: Challenge, config: UpstreamConfig
     ) -> SignedIn:
         occasion = self._occasion(challenge, config.peer)
-        is_first = challenge.attempt == 0 and challenge.status == _UNAUTHORIZED
-        if before is not None and before.tokens.refresh and is_first:
+        # Not twice for one request; but what another process has got may have ended, too.
+        is_over = challenge.status == _UNAUTHORIZED and not (challenge.attempt and challenge.sent == self._refreshed)
+        if before is not None and before.tokens.refresh and is_over:
             try:
-                return await Driver(config, self._settings, self._people).run(renew(occasion, before))
+                renewed = await Driver(config, self._settings, self._people).run(renew(occasion, before))
+                self._refreshed = f"Bearer {renewed.tokens.access}"
+                return renewed
             except GrantRefused as error:
                 if error.error not in _OVER:
                     raise
                 logger.info("%s: the tokens cannot be refreshed: %s", config.peer, error.reason)
-                gone = ("tokens", "client") if error.error in _CLIENT_GONE else ("tokens",)
+                gone = ("tokens", "client") if error.error in CLIENT_GONE else ("tokens",)
                 written.update(store.drop(written, *gone))
         if not challenge.asks and self._settings.grant in ("authorization_code", "device_code"):
             raise SignInFailed(config.peer, "somebody has to sign in")

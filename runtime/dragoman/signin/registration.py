@@ -91,7 +91,9 @@ def _register(occasion: Occasion, server: AuthorizationServer, redirect_uri: str
             f"{': ' if why else ''}{why}): register a client there, and say --oauth-client-id; or send credentials "
             "of another kind with --header"
         )
-    method = text(said.get("token_endpoint_auth_method")) or _choose_method(occasion, server, secret)
+    method = text(said.get("token_endpoint_auth_method"))
+    if method not in ("none", *_SECRET_METHODS):
+        method = _choose_method(occasion, server, secret)
     return OAuthClient(client_id, secret, method, redirect_uri, is_registered=True)
 
 

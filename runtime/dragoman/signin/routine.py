@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from dragoman.signin.discovery import AuthorizationServer, discover, shorten
 from dragoman.signin.grants import get_as_client, get_by_assertion, get_by_code, get_by_device, refresh
@@ -11,7 +12,7 @@ from dragoman.signin.registration import OAuthClient, find_client
 from dragoman.signin.tokens import GrantRefused, Tokens
 from dragoman.signin.wishes import Listen, Occasion, Routine
 
-_FORGOTTEN = frozenset({"invalid_client", "unauthorized_client"})
+CLIENT_GONE: Final = frozenset({"invalid_client", "unauthorized_client"})
 """What an authorization server says of a client that it does not know any more."""
 
 
@@ -40,7 +41,7 @@ def sign_in(occasion: Occasion, kept: Mapping[str, OAuthClient]) -> Routine[Sign
     try:
         return (yield from _sign_in_as(occasion, server, before))
     except GrantRefused as error:
-        if before is None or not before.is_registered or error.error not in _FORGOTTEN:
+        if before is None or not before.is_registered or error.error not in CLIENT_GONE:
             raise
     return (yield from _sign_in_as(occasion, server, None))
 

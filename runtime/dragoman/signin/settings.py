@@ -22,10 +22,14 @@ def is_loopback(url: str) -> bool:
 
 
 def is_safe(url: str) -> bool:
-    """Whether what is sent to a URL is read by nobody else: it is one of TLS, or of this machine, and names a host."""
+    """Whether what is sent to a URL is read by nobody else: it is one of TLS, or of this machine, and names a host.
+
+    A URL that a terminal would obey, or take for two words, is not one.
+    """
     try:
         parts = urlsplit(url)
-        return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url)))
+        is_private = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url))
+        return is_private and bool(parts.hostname) and url.isprintable() and " " not in url
     except ValueError:
         return False
 

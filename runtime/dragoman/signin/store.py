@@ -123,9 +123,9 @@ def add_failure(written: Mapping[str, Any], url: str, reason: str) -> Written:
 
 
 def find_failure(written: Mapping[str, Any], since_s: float) -> str:
-    """Say why a sign-in failed that others have tried since; empty if none did."""
+    """Say why a sign-in failed that others have tried since; empty if none did, or the clock was wrong then."""
     failed = written.get("failed")
-    if isinstance(failed, dict) and isinstance(failed.get("at"), float) and failed["at"] >= since_s:
+    if isinstance(failed, dict) and isinstance(failed.get("at"), float) and since_s <= failed["at"] <= time.time():
         return str(failed.get("reason"))
     return ""
 

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from dragoman.errors import SignInFailed
 from dragoman.signin.discovery import AuthorizationServer, shorten
 from dragoman.signin.registration import OAuthClient, read_secret
-from dragoman.signin.wishes import Fetched, Occasion, Routine, post_form, quoted, text
+from dragoman.signin.wishes import Fetched, Occasion, Routine, post_form, quoted, seconds, text
 
 _VISIBLE: Final = re.compile(r"[\x21-\x7e]{1,65536}\Z")
 _ASSERTION_S: Final = 300
@@ -103,23 +103,17 @@ def read_tokens(
         SignInFailed: They are of no use.
     """
     access, refresh = text(said.get("access_token")), text(said.get("refresh_token"))
+    lasts_s = seconds(said.get("expires_in"))
     kind = text(said.get("token_type")) or "bearer"
     if kind.lower() != "bearer" or not _VISIBLE.match(access):
         raise occasion.failure(f"its authorization server gives a token of a kind that is not known ({quoted(kind)})")
     return Tokens(
         access=access,
         refresh=refresh or (before.refresh if before else ""),
-        expires_at=_read_expiry(said.get("expires_in")),
+        expires_at=None if lasts_s is None else time.time() + lasts_s,
         scope=text(said.get("scope")) or (before.scope if before else " ".join(requested)),
         requested=requested,
     )
-
-
-def _read_expiry(lasts_s: object) -> float | None:
-    try:
-        return None if lasts_s is None else time.time() + float(str(lasts_s))
-    except ValueError:
-        return None
 
 
 def _show_client(

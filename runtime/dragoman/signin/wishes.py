@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 from dragoman.errors import SignInFailed
 from dragoman.signin.settings import SignInSettings
 
 T = TypeVar("T")
+
+_LONGEST_S: Final = 1e10
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +129,19 @@ def post_form(url: str, parameters: Mapping[str, str], headers: Mapping[str, str
 
 def words(value: object) -> tuple[str, ...]:
     """Give the strings of a JSON array; nothing if it is anything else."""
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+    return tuple(filter(None, map(text, value))) if isinstance(value, list) else ()
 
 
 def text(value: object) -> str:
-    """Give a JSON string; empty if it is anything else."""
-    return value if isinstance(value, str) else ""
+    """Give a JSON string; empty if it is anything else, such as half of a character, which cannot be sent back."""
+    return value if isinstance(value, str) and not _HALF.search(value) else ""
+
+
+def seconds(value: object) -> float | None:
+    """Give how long something takes or lasts; None if that is not said, or cannot be right. Some say it in a string."""
+    with contextlib.suppress(ValueError):
+        return float(str(value)) if 0 <= float(str(value)) <= _LONGEST_S else None
+    return None
 
 
 def quoted(value: object) -> str:
