@@ -68,6 +68,25 @@ def test_a_call_that_waits_for_its_client_holds_nobody_up() -> None:
     )
 
 
+def test_one_that_leaves_all_calls_waiting_keeps_nobody_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody has a name, all places for calls that wait may be those of one client."""
+    monkeypatch.setattr(works, "TURN_S", 0.1)
+    peer = Client()
+    hold(
+        [
+            *parked(peer),
+            client(call(2, name="search")),
+            sent(2),
+            server(elicit(8, "And you?")),
+            expect_to_server(an_error(8, -32601, UNCLEAR)),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+            *comes_back(peer, 3),
+        ],
+        most_parked=1,
+    )
+
+
 def test_a_task_that_waits_for_its_client_holds_nobody_up() -> None:
     tasks = {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
     hold(

@@ -68,6 +68,24 @@ async def test_requests_count_by_connection_where_nobody_has_a_name() -> None:
             assert text_of(await caller.frame()) == "served"
 
 
+@on_loop
+async def test_a_connection_has_one_place_at_a_time_where_nobody_has_a_name() -> None:
+    """Whatever it sends at once: so one client needs as many connections as there are places to take them all."""
+    async with playing(FrontConfig(shares_requests=True)) as stage:
+        await opened(stage, {})
+        greedy, other = [Caller(stage, *await connect(stage.port)) for _ in range(2)]
+        for key in ("one", "two", "three"):
+            greedy.write(call(key, arguments={"whose": key}))
+        first = await stage.server.hear()
+        assert first["params"]["arguments"] == {"whose": "one"}
+        second = await other.begin("other", arguments={"whose": "other"})
+        assert second["params"]["arguments"] == {"whose": "other"}
+        stage.server.answer(second["id"], **content("beside it"))
+        assert text_of(await other.frame()) == "beside it"
+        stage.server.answer(first["id"], **content("done"))
+        assert (await stage.server.hear())["params"]["arguments"] == {"whose": "two"}
+
+
 @pytest.mark.parametrize("has_handshake", [True, False])
 @on_loop
 async def test_no_principal_takes_all_places_at_a_shared_server(has_handshake: bool) -> None:

@@ -151,8 +151,9 @@ class Asking:
         elif not works or len({work.sender for work in works}) > 1:
             self._refuse_unclear(key)  # not even when one is left: the server may answer a call and not wait for this
         else:
-            waits_for_client = any(work.waits_for_client for work in works)
-            patience_s = self._works.turn_s if waits_for_client else self._bridging.keeper().ttl_s
+            patience_s = (
+                self._works.turn_s if any(work.waits_for_client for work in works) else self._bridging.keeper().ttl_s
+            )
             self._decide(Undecided(key, method, params, set(works), self._bridging.steady_s() + patience_s))
 
     def _decide(self, question: Undecided) -> None:
@@ -176,7 +177,9 @@ class Asking:
         """
         if len(works) > 1:
             ways = {Strategy.TASK, Strategy.PARK} | ({None} if self._has_room(next(iter(works))) else set())
-            works = [work for work in works if work.way in ways] if self._works.may_guess(works) else []
+            able = [work for work in works if work.way in ways] if self._works.may_guess(works) else []
+            # Whoever is there and cannot be asked would wait for somebody who may never come back.
+            works = [] if len(able) < len(works) and all(work.waits_for_client for work in able) else able
         free = [work for work in works if work.request is not None and not work.questions]
         newest = max(free or works, key=lambda work: (work.request is not None, work.number), default=None)
         return next(
