@@ -103,7 +103,7 @@ def test_the_file_of_a_project_is_found(file: Path, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["curser"], "did you mean cursor?"),
-        (["cursor"], "expected the configuration of Cursor at"),
+        (["cursor"], "if Cursor has its configuration elsewhere, write that path instead"),
         (["windsurf", "--project", "."], "leave out --project"),
         (["{file}", "ecko"], "did you mean echo?"),
         (["{broken}"], "line 1: "),

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_spec import DEFAULT_RULES, RULES
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("schema/*.md")])
 LINK = re.compile(r"\[[^\]]*\]\((?!https?://|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
@@ -113,6 +115,12 @@ def matches(expected: str, found: str) -> bool:
     """Compare output; a line of three dots stands for any lines."""
     pattern = re.escape(expected).replace(re.escape("...\n"), r"(?:.*\n)*?")
     return re.fullmatch(pattern, found) is not None
+
+
+def test_the_first_page_lists_every_repair_rule_with_its_default() -> None:
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `([a-z-]+)` \| (on|off) \|", page, re.MULTILINE))
+    assert listed == {rule: "on" if rule in DEFAULT_RULES else "off" for rule in RULES}
 
 
 def test_a_wrong_example_is_noticed() -> None:

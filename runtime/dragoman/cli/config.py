@@ -145,7 +145,7 @@ async def _try(server: ServerConfig, timeout_s: float) -> dict[str, Any]:
             ) as client,
         ):
             info = client.server_info
-            named = "a server without a name" if info is None else f"{info.name} {info.version}"
+            named = "a server without a name" if info is None else f"{info.name} {info.version}".rstrip()
             counts = {kind: await _count(client, kind) for kind in KINDS}
             return {"server": named, "revision": client.server_revision, **counts}
     except (Error, TimeoutError) as error:

@@ -74,8 +74,10 @@ def _find(args: argparse.Namespace) -> Path:
         args.usage_error(error.args[0])
     path = Path(os.path.realpath(path))  # a link stays one
     if not is_there(path):
-        whose = "it" if client is None else client.title
-        args.usage_error(f"expected the configuration of {whose} at {path}, and nothing can be read there")
+        elsewhere = (
+            "" if client is None else f"; if {client.title} has its configuration elsewhere, write that path instead"
+        )
+        args.usage_error(f"there is no file {path} that can be read{elsewhere}")
     return path
 
 

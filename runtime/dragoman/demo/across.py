@@ -48,7 +48,7 @@ def _open(record: Record, directly: str, ink: Ink) -> Iterator[str]:
         yield f"The {older} needs a session that is opened with initialize; the {newer} has none."
     if directly:
         yield f"Without the proxy: {directly}."
-    yield 'Both talk to the proxy; … shortened; "jsonrpc" is not shown.'
+    yield 'Both talk to the proxy. "…" stands for what is cut, and "jsonrpc" is left out.'
 
 
 def _tell(record: Record, ink: Ink) -> Iterator[str]:
