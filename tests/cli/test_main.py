@@ -145,5 +145,5 @@ def test_a_command_ends_cleanly_where_stdout_is_closed(command: str) -> None:
 
 def test_options_of_a_command_without_dashes_before_it_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["proxy", "python3", "server.py", "--port", "3"])
-    assert "comes after `--`: dragoman proxy -- python3 server.py --port 3" in capsys.readouterr().err
+        main(["list", "python3", "server.py", "--port", "3"])
+    assert "comes after `--`: dragoman list -- python3 server.py --port 3" in capsys.readouterr().err

@@ -24,7 +24,7 @@ def read(text: str) -> Overlay:
         ("[[decision", r"\[the file\]: it is not TOML: "),
         (
             "[[decree]]\n",
-            r"\[decree\]: no such table; there are capability, cosmetic, decision, error, .*rule, .*words\.",
+            r"\[decree\]: no such table; there are authorization, capability, .*decision, error, .*rule, .*words\.",
         ),
         (KEEP.replace('"Because."', '""'), r"\[it\]: an entry needs a reason\."),
         ('[[rule]]\nname = "kind"\ndefault = true\n', r"\[kind\]: an entry needs a reason\."),

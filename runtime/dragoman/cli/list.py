@@ -31,9 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words",
         nargs="*",
-        metavar="NAME|KIND",
-        help=f"a server in the configuration file of a client of yours, in place of --config, and what to list: "
-        f"{', '.join(KINDS)} (default: all)",
+        metavar="|".join(("NAME", *KINDS)),
+        help="a server in the files of your clients, in place of --config; what to list (default: all)",
     )
     add_session_arguments(parser, "[NAME] [KIND ...]")
 

@@ -37,6 +37,9 @@ from dragoman.core.wiring import Bridging
 ANSWER_S: Final = 60.0
 """How long a client has to answer while calls of others wait for their turn."""
 
+_AFTER_S: Final = 1.25
+"""For how long it waits again while other calls are given up: a moment longer than these have to end by themselves."""
+
 _ASKING: Final = 1024
 """How many tools and prompts are remembered because they asked something; beyond that, each of them may ask."""
 
@@ -330,7 +333,7 @@ class Works:
         for one in holding:
             one.is_slow = True
         for work in late:
-            work.due_s = now_s + 1.0
+            work.due_s = now_s + _AFTER_S
             if not stale:
                 self._queue.remove(work)
                 self._send(work)
