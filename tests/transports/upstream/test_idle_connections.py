@@ -133,6 +133,35 @@ async def test_a_server_that_closes_idle_connections_early_is_not_met_while_it_d
 
 
 @on_both_loops
+async def test_a_server_that_closes_a_connection_as_it_is_taken_is_not_met_next_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who calls as often as the server closes would meet it again and again."""
+    monkeypatch.setattr(idle_connections, "_LEAST_S", 0.0)
+    closes = asyncio.Event()
+
+    async def handle(line: Line) -> None:
+        while await line.request():
+            await line.say(OK)
+            if line.number == 1:
+                await closes.wait()
+                return
+
+    async with raw_server(handle) as url:
+        wire = ConnectionPool(UpstreamConfig(url))
+        await ask(wire)
+        [[connection]] = wire._idle._kept.values()
+        connection.pause()  # what the loop has not read yet
+        closes.set()
+        await until(lambda: not idle_connections._is_quiet(connection))
+        assert not wire._idle._closes_after_s
+        assert await ask(wire) == (200, b"ok")
+        [learned_s] = wire._idle._closes_after_s.values()
+        assert 0 < learned_s < 60
+        await wire.close()
+
+
+@on_both_loops
 async def test_a_connection_that_closed_a_moment_ago_is_not_used() -> None:
     """Its end is here, and the loop has not read it."""
     lines: list[Line] = []

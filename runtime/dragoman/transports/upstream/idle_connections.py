@@ -62,10 +62,11 @@ class IdleConnections:
         """Give the connection that was used last; one that is closing is of no use."""
         kept = self._kept.get(key, [])
         while kept:
-            connection = kept.pop()
+            connection = kept[-1]
             age_s = asyncio.get_running_loop().time() - connection.idle_since
             if connection.open and age_s < self._keep_s(key) and _is_quiet(connection):
-                return connection
+                return kept.pop()
+            self._lose(key, connection)
             connection.drop()
         return None
 
@@ -95,16 +96,15 @@ class IdleConnections:
             return  # we closed it
         kept.remove(connection)
         age_s = asyncio.get_running_loop().time() - connection.idle_since
-        if age_s >= _LEAST_S:
+        if _LEAST_S <= age_s < self._keep_s(key):  # the server has closed it
             self._closes_after_s.pop(next(iter(self._closes_after_s)) if len(self._closes_after_s) >= _MOST else key, 0)
             self._closes_after_s[key] = min(age_s * _MARGIN, _KEEP_S)
 
     def _sweep_at(self, due: float) -> None:
-        if self._sweeper is not None:
-            if self._sweeper.when() <= due:
-                return
-            self._sweeper.cancel()
-        self._sweeper = asyncio.get_running_loop().call_at(due, self._sweep)
+        if self._sweeper is None or due < self._sweeper.when():
+            if self._sweeper is not None:
+                self._sweeper.cancel()
+            self._sweeper = asyncio.get_running_loop().call_at(due, self._sweep)
 
     def _sweep(self) -> None:
         """Drop what has been idle for too long. Each list is in the order of use, the longest idle first."""
