@@ -31,6 +31,17 @@ def test_names_get_a_prefix_only_where_they_clash(revision: str) -> None:
 
 
 @pytest.mark.parametrize("revision", CLIENTS)
+def test_each_server_is_started_once_whatever_the_client_can_do(revision: str) -> None:
+    async def main() -> None:
+        servers = two()
+        async with session(routing(servers), revision, {"sampling": {}}) as client:
+            await client.list()
+            assert [server.opened for server in servers.values()] == [1, 1]
+
+    run(main())
+
+
+@pytest.mark.parametrize("revision", CLIENTS)
 def test_a_call_reaches_its_server_under_the_name_that_it_has_there(revision: str) -> None:
     async def main() -> None:
         servers = two()

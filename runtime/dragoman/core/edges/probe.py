@@ -68,18 +68,23 @@ class Probe:
     Args:
         number: How many probes of this server there are, with this one.
         revision: That it is written in; None for the oldest of the era.
+        declared: The capabilities that it declares; a router opens the sessions of its servers with them.
     """
 
     __slots__ = ("_metadata", "key")
 
-    def __init__(self, number: int = 1, revision: str | None = None) -> None:
-        self._metadata = Metadata(revision or NEWER, {}, IDENTITY)
+    def __init__(self, number: int, revision: str | None, declared: Mapping[str, Any]) -> None:
+        self._metadata = Metadata(revision or NEWER, declared, IDENTITY)
         self.key = encode(f"{PROBE_ID}{number}")
 
     def write(self) -> Frame:
         """Write the request."""
-        params = stamp(None, self._metadata)
-        body = {"jsonrpc": "2.0", "id": decode(self.key), "method": DISCOVER, "params": params}
+        body = {
+            "jsonrpc": "2.0",
+            "id": decode(self.key),
+            "method": DISCOVER,
+            "params": stamp(None, self._metadata),
+        }
         return Frame(encode_line(body), "request", self.key, DISCOVER, body, None, tuple(make_headers(body)))
 
     def judge(self, event: object) -> Verdict | None:
@@ -89,9 +94,8 @@ class Probe:
             return Verdict(Era.NONE, f"its answer is not a response: {event.reason}") if is_answer else None
         if not isinstance(event, Frame) or event.kind not in ("result", "error"):
             return None
-        if event.key is not None and self.key not in (event.key, twin_of(event.key)):
-            return None
-        return self._read(event)
+        is_ours = event.key is None or self.key in (event.key, twin_of(event.key))
+        return self._read(event) if is_ours else None
 
     def _read(self, frame: Frame) -> Verdict:
         try:

@@ -57,6 +57,7 @@ class UpstreamEdge(Restarting):
 
     __slots__ = (
         "_answered",
+        "_declared",
         "_first",
         "_follower",
         "_initialized",
@@ -96,6 +97,7 @@ class UpstreamEdge(Restarting):
         self._loss = ("", Outcome.SERVER_CLOSED)
         self.takes_headers = False
         self._probes = 0
+        self._declared: Mapping[str, Any] = {}
         self._silence_s = SILENCE_S
         self._verdict: Verdict | None = None
         self._keeps_nothing = False  # whether it has no handshake
@@ -173,9 +175,14 @@ class UpstreamEdge(Restarting):
             self._begin(asks_first)
         return None
 
-    def pin(self) -> None:
-        """Begin without a handshake: the server is known to have none."""
+    def pin(self, declared: Mapping[str, Any] | None = None) -> None:
+        """Begin without a handshake: the server is known to have none.
+
+        Args:
+            declared: The capabilities to declare to it in `server/discover`: a router opens its servers with them.
+        """
         self.offer = self._first = None
+        self._declared = declared or {}
         self._begin(asks_first=True)
 
     def _begin(self, asks_first: bool) -> None:
@@ -281,7 +288,7 @@ class UpstreamEdge(Restarting):
         from dragoman.core.edges.probe import Probe
 
         self._probes += 1
-        return Probe(self._probes, revision)
+        return Probe(self._probes, revision, self._declared)
 
     def _write_ping(self, key: bytes) -> Frame:
         return self._write_probe().write() if self._keeps_nothing else super()._write_ping(key)

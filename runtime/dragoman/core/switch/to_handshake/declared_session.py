@@ -183,7 +183,7 @@ class DeclaredSession:
 
     def _open(self, request: Request) -> None:
         if self._wiring.settings.server_revision == SAME:
-            self.upstream.pin()
+            self.upstream.pin(request.metadata.capabilities)
             return
         greeting = write_greeting(request, self._path, self._declared)
         introduce = pass_on(greeting, self._wiring, self._front.exchange.counters)
