@@ -94,6 +94,10 @@ def test_the_file_of_a_client_is_found(file: Path, tmp_path: Path) -> None:
     assert "nothing to change" in again.stderr
 
 
+def test_only_the_client_is_required() -> None:
+    assert run("wrap").stderr.endswith("the following arguments are required: CLIENT\n")
+
+
 def test_the_file_of_a_project_is_found(file: Path, tmp_path: Path) -> None:
     file.rename(tmp_path / ".mcp.json")
     assert run("wrap", "claude-code", "--project", str(tmp_path), "--yes").returncode == 0
@@ -103,6 +107,7 @@ def test_the_file_of_a_project_is_found(file: Path, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["curser"], "did you mean cursor?"),
+        (["nofile.json"], "no file and no client 'nofile.json'"),
         (["cursor"], "if Cursor has its configuration elsewhere, write that path instead"),
         (["windsurf", "--project", "."], "leave out --project"),
         (["{file}", "ecko"], "did you mean echo?"),

@@ -29,7 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `wrap` and `unwrap`."""
     names = ", ".join(client.name for client in CLIENTS)
     parser.add_argument("client", metavar="CLIENT", help=f"whose configuration: {names}; or the path of a file")
-    parser.add_argument("servers", metavar="SERVER", nargs="*", help="only these servers (default: all of them)")
+    # Without a default, argparse of Python 3.11 says that it is required.
+    parser.add_argument(
+        "servers", metavar="SERVER", nargs="*", default=[], help="only these servers (default: all of them)"
+    )
     parser.add_argument(
         "--project", metavar="DIR", type=Path, help="the client's file for this project, not the user's"
     )
@@ -67,7 +70,9 @@ def _find(args: argparse.Namespace) -> Path:
     client = find_client(args.client)
     if client is None and os.sep not in args.client and not Path(args.client).is_file():
         names = [one.name for one in CLIENTS]
-        args.usage_error(f"no client {args.client!r}; there are: {', '.join(names)}{suggest(args.client, names)}")
+        args.usage_error(
+            f"no file and no client {args.client!r}; clients are: {', '.join(names)}{suggest(args.client, names)}"
+        )
     try:
         path = Path(args.client) if client is None else find_file(client, os.environ, args.project)
     except LookupError as error:
