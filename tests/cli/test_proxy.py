@@ -118,7 +118,7 @@ PAGE = b"Content-Type: text/html\r\nContent-Length: 9\r\nConnection: close\r\n\r
         (
             "http",
             b"HTTP/1.1 404 Not Found\r\n" + PAGE,
-            r"is not an MCP server: to POST it answered 404 Not Found: text/html \(a web page",
+            r"is not an MCP server: to POST and GET it answered 404 Not Found: text/html \(a web page",
         ),
         (
             "http",

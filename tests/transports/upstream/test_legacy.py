@@ -116,10 +116,7 @@ async def test_a_server_that_is_neither_is_told_apart_from_one_that_is_down() ->
 
     async with server(serve) as url, client(url, opened=False) as peer:
         message = (await peer.initialize())["error"]["message"]
-    assert message == (
-        f"{url} is not an MCP server: to POST it answered 404 Not Found: nothing here; "
-        "to GET it answered 404 Not Found: nothing here"
-    )
+    assert message == (f"{url} is not an MCP server: to POST and GET it answered 404 Not Found: nothing here")
 
 
 @on_loop

@@ -233,7 +233,10 @@ class HttpTransport:
         except TransportError as error:
             self._client = streamable
             await legacy.close()
-            self._link.end(f"{refused.peer} is not an MCP server: to POST {refused.reason}; to GET {error.reason}")
+            self._link.end(
+                f"{refused.peer} is not an MCP server: to POST "
+                f"{'and' if refused.reason == error.reason else refused.reason + '; to'} GET {error.reason}"
+            )
 
 
 def split_batch(frame: Frame) -> list[Frame]:
