@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from pathlib import Path
+
+import pytest
 
 from tests.signin.house import house
 from tests.support.waiting import pass_time, until
@@ -222,6 +226,26 @@ async def test_what_another_has_refreshed_may_have_ended_too_and_nobody_is_asked
         home.good.clear()
         assert (await other.ask("tools/list"))["result"]["sent"] == "Bearer token-secret-3"
         assert len(home.person.pages) == 1
+
+
+@on_loop
+async def test_tokens_that_cannot_be_kept_are_refreshed_all_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    async with house(folder) as home, home.client() as peer:
+        await peer.ask("tools/list")
+        monkeypatch.setattr(os, "fsync", full)
+        for number in (2, 3):
+            home.good.clear()
+            assert (await peer.ask("tools/list"))["result"]["sent"] == f"Bearer token-secret-{number}"
+        assert [said.get("refresh_token") for path, said in home.asked if path == "/token"] == [
+            None,
+            "refresh-secret-1",
+            "refresh-secret-2",
+        ]
 
 
 @on_loop

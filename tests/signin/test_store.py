@@ -73,6 +73,21 @@ def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path, monkeypatch: 
         file.write(store.add({}, URL, signed_in(access="new")))
     assert store.find_current(json.loads(file.path.read_text())) == signed_in()
     assert len(list(tmp_path.iterdir())) == 1
+    assert store.find_current(file.read()) == signed_in(access="new"), "what is in the file is older"
+    TokenFile(file.path).remove()
+    assert file.read() == {}, "unless somebody else has changed it since"
+
+
+def test_a_file_system_without_locks_keeps_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    async def take() -> str:
+        async with TokenFile(tmp_path / "f.json").turn():
+            return "taken"
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    assert waiting.run(take()) == "taken"
 
 
 def test_one_at_a_time_has_the_turn(tmp_path: Path) -> None:

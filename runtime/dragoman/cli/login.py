@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -107,15 +108,12 @@ class AtTerminal:
         """Read the address of the last page."""
         from dragoman.cli.terminal import read_line
 
-        try:
+        with contextlib.suppress(OSError):  # a file cannot be waited for
             while (line := await read_line()) is not None:
                 if "code=" in line or "error=" in line:
                     return line
                 _say("That is not it: expected an address with `code=` in it.")
-        except OSError:  # a file cannot be waited for
-            pass
-        never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        return await never
+        return await asyncio.Future[str]()
 
 
 def _say(text: str) -> None:

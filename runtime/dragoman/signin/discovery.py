@@ -81,8 +81,12 @@ def discover(occasion: Occasion) -> Routine[AuthorizationServer]:
         found = AuthorizationServer(issuer, settings.authorization_endpoint, settings.token_endpoint)
     else:
         found = yield from _find_server(occasion, issuer)
-    endpoints = found.authorization_endpoint, found.token_endpoint
-    for endpoint in (*endpoints, found.registration_endpoint, found.device_endpoint):
+    for endpoint in (
+        found.authorization_endpoint,
+        found.token_endpoint,
+        found.registration_endpoint,
+        found.device_endpoint,
+    ):
         check_endpoint(occasion, endpoint)
     return replace(found, resource=resource, resource_scopes=words(published.get("scopes_supported")))
 

@@ -169,12 +169,8 @@ class Driver:
 
     async def _ask(self, url: str, state: str) -> dict[str, str]:
         assert self._page is not None
-        try:
+        with contextlib.suppress(OSError):  # what has no address here may have one where the browser is
             await self._resolve(url)
-        except ValueError as error:
-            raise SignInFailed(self._config.peer, f"it leads to a URL to sign in that is none: {error}") from None
-        except OSError:
-            pass  # what has no address here may have one where the browser is
         await self._people.show(self._config.peer, url)
         came = asyncio.ensure_future(self._page.wait(state))
         pasted = asyncio.ensure_future(self._people.paste())

@@ -56,8 +56,7 @@ class AtDesktop:
 
     async def paste(self) -> str:
         """Nobody can type anything into a proxy."""
-        never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        return await never
+        return await asyncio.Future[str]()
 
 
 def find_browsers(environment: Mapping[str, str]) -> list[list[str]]:

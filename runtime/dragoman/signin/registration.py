@@ -69,13 +69,14 @@ def find_client(
 
 
 def _register(occasion: Occasion, server: AuthorizationServer, redirect_uri: str, scope: str) -> Routine[OAuthClient]:
+    needs_secret = server.methods and "none" not in server.methods
     device = "urn:ietf:params:oauth:grant-type:device_code"
     grants = ["authorization_code"] if redirect_uri else [device]
     asked: dict[str, object] = {
         "client_name": _NAME,
         "application_type": "native",
         "grant_types": [*grants, "refresh_token"],
-        "token_endpoint_auth_method": _choose_method(occasion, server, "" if _is_public(server) else "?"),
+        "token_endpoint_auth_method": _choose_method(occasion, server, "?" if needs_secret else ""),
     }
     if redirect_uri:
         asked |= {"redirect_uris": [redirect_uri], "response_types": ["code"]}
@@ -95,10 +96,6 @@ def _register(occasion: Occasion, server: AuthorizationServer, redirect_uri: str
     if method not in ("none", *_SECRET_METHODS):
         method = _choose_method(occasion, server, secret)
     return OAuthClient(client_id, secret, method, redirect_uri, is_registered=True)
-
-
-def _is_public(server: AuthorizationServer) -> bool:
-    return not server.methods or "none" in server.methods
 
 
 def _choose_method(occasion: Occasion, server: AuthorizationServer, secret: str) -> str:

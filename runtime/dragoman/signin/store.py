@@ -38,6 +38,7 @@ class TokenFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._unwritten: tuple[Written, Written] = {}, {}  # what could not be written, and what was there instead
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -59,19 +60,27 @@ class TokenFile:
             os.close(lock)
 
     def read(self) -> Written:
-        """Give what is written; nothing where there is no file, or something else in it."""
+        """Give what is written; nothing where there is no file, or something else in it.
+
+        What could not be written counts until somebody else writes: what is in the file is older.
+        """
+        found = self._load()
+        return self._unwritten[0] if found == self._unwritten[1] else found
+
+    def _load(self) -> Written:
         try:
             found = json.loads(self.path.read_bytes())
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
 
-    def write(self, written: Mapping[str, Any]) -> None:
+    def write(self, written: Written) -> None:
         """Write everything anew.
 
         Raises:
-            OSError: It cannot be written; what was there is there still.
+            OSError: It cannot be written; what was there is there still, and `read` gives the new.
         """
+        self._unwritten = written, self._load()
         spare = self.path.with_suffix(f".{os.getpid()}")
         try:
             with open(os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
@@ -79,6 +88,7 @@ class TokenFile:
                 file.flush()
                 os.fsync(file.fileno())
             spare.replace(self.path)
+            self._unwritten = {}, {}
         except BaseException:
             spare.unlink(missing_ok=True)
             raise
@@ -158,6 +168,6 @@ def _build(kind: type[_Part], value: object) -> _Part | None:
 def _take(lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+    except OSError as error:  # some file systems of networks have no locks
+        return not isinstance(error, BlockingIOError)
     return True

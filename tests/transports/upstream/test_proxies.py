@@ -58,6 +58,7 @@ def port_of(url: str) -> str:
         ("https://example.com/mcp", {"https_proxy": "p:1", "HTTPS_PROXY": "q:1"}, "the proxy p:1 (https_proxy)"),
         ("http://example.com/mcp", {"HTTPS_PROXY": "http://p:1"}, None),
         ("http://example.com/mcp", {"ALL_PROXY": "http://p"}, "the proxy p:80 (ALL_PROXY)"),
+        ("http://example.com/mcp", {"HTTP_PROXY": " http://p:1\n"}, "the proxy p:1 (HTTP_PROXY)"),
         ("http://example.com/mcp", {"HTTP_PROXY": ""}, None),
         ("http://example.com/mcp", {"HTTP_PROXY": "http://p:1", "NO_PROXY": "x, .Example.com"}, None),
         ("http://a.example.com/mcp", {"HTTP_PROXY": "http://p:1", "NO_PROXY": "*.example.com"}, None),
@@ -194,6 +195,16 @@ async def test_a_refusal_names_the_proxy_and_never_the_password(user: str, answe
     found = str(caught.value)
     assert f"the proxy {proxy.address} (as configured): {said}" in found
     assert "secret" not in found
+
+
+@on_both_loops
+async def test_what_goes_wrong_in_a_tunnel_names_the_proxy_too() -> None:
+    async with company_proxy(answer=b"HTTP/1.1 200 OK\r\n\r\n<html>blocked</html>") as proxy:
+        config = {"proxy": f"http://{proxy.address}"}
+        async with wire_to("https://mcp.example.com/mcp", **config) as wire:
+            with pytest.raises(TransportError) as caught:
+                await ask(wire)
+    assert f"/mcp: through the proxy {proxy.address} (as configured): no " in str(caught.value)
 
 
 @on_both_loops

@@ -70,7 +70,7 @@ class Dialler:
                 transport, answer = await _open(found, TunnelAnswer, tls, proxy.host)
                 try:
                     await open_tunnel(transport, answer, proxy, host, port)
-                    whom, at = origin_of(config.url)[1], ""
+                    whom, at = origin_of(config.url)[1], f"through {proxy}: "
                     return await _go_on(transport, make(), self._tls, host)
                 except BaseException:
                     transport.abort()

@@ -100,7 +100,7 @@ def parse_proxy(text: str, named_by: str) -> HttpProxy:
         ValueError: It is none, or one of a kind that is not spoken; the text does not repeat it.
     """
     with contextlib.suppress(ValueError):
-        parts = urlsplit(text if "://" in text else f"http://{text}")
+        parts = urlsplit(text.strip() if "://" in text else f"http://{text.strip()}")
         if parts.scheme in ("http", "https") and parts.hostname:
             user = ":".join(unquote(one or "") for one in (parts.username, parts.password))
             port = parts.port or (443 if parts.scheme == "https" else 80)
