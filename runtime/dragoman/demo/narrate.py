@@ -53,7 +53,7 @@ def _open(record: Record, directly: str, ink: Ink) -> Iterator[str]:
         yield f"Without it: {directly}."
     elif client == server:
         yield "They speak the same revision: once that is known, everything passes as the bytes that came."
-    yield '"→" says that it arrived as it was sent. "…" stands for what is cut, and "jsonrpc" is left out.'
+    yield '→ arrived as it was sent; … stands for what is cut; "jsonrpc" is left out.'
     if ink.colour:
         yield f"{ink.paint('Red', Tone.GONE)} did not arrive; {ink.paint('green', Tone.NEW)} was put in its place."
 

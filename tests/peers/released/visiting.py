@@ -154,7 +154,7 @@ def _report(command: list[str], log: Path, environment: Mapping[str, str]) -> Re
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=environment)
     except subprocess.TimeoutExpired:
         return {"open": {"raised": f"the client did not end within {LIMIT_S} s"}}
-    lines = done.stdout.splitlines()
+    lines = [line for line in done.stdout.split("\n") if line]  # JSON may have what else Python takes for ends of lines
     report: Report = (
         json.loads(lines[-1]) if lines else {"open": {"raised": f"the client crashed: {done.stderr[-800:]}"}}
     )
