@@ -54,6 +54,6 @@ if (report.open.result) {
     report[`get ${name}`] = await outcome(() => client.getPrompt({ name, arguments: args }));
   for (const uri of plan.reads ?? []) report[`read ${uri}`] = await outcome(() => client.readResource({ uri }));
 }
-console.log(JSON.stringify(report));
+await new Promise((written) => process.stdout.write(`${JSON.stringify(report)}\n`, written));
 await Promise.race([client.close().catch(() => {}), new Promise((resolve) => setTimeout(resolve, 5000))]);
 process.exit(0);
