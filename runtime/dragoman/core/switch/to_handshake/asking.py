@@ -1,11 +1,10 @@
 """What a server with a handshake asks in the middle of a call, and how its per-request client hears of it.
 
 Lives here: finding the call that a question is about, answering the client with the questions, and going on when it
-comes back. Must not: keep parked calls (`bridge.parked`), or carry ordinary answers. Called by `open_session`.
+comes back. Must not: keep parked calls (`bridge.parked`), or carry ordinary answers.
 
 A question that belongs to no call is refused. One that belongs to one of several is put to the likeliest if all are of
-one sender; else it waits until one sender is left (`undecided`), and from then on the senders take turns at this server
-(`works`). Questions that come together are put together.
+one sender; else it is refused, and from then on the senders take turns (`works`). Those that come together go together.
 """
 
 from __future__ import annotations
@@ -449,9 +448,8 @@ class Asking:
             return self._promoting.next_s  # as it is for most servers: few ask
         expiry = None if self.parking is None else self.parking.find_next_expiry()
         parts = self._leaving.next_s, self.undecided.next_s, expiry, self._promoting.next_s, self._works.next_s
-        return min(
-            (time for time in (*self._due.values(), *self._starting.values(), *parts) if time is not None), default=None
-        )
+        times = (*self._due.values(), *self._starting.values(), *parts)
+        return min((time_s for time_s in times if time_s is not None), default=None)
 
     def expire(self) -> None:
         """Do what is due: put questions to clients, and give up calls whose clients have not come back."""
