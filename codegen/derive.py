@@ -7,9 +7,11 @@ about particular methods or fields.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from codegen.actions import CHECK, declares
 from codegen.arms import Arms
@@ -283,7 +285,7 @@ class Derivation:
     def _restored(self, member: Field, site: Site) -> Json:
         """What the way back fills in for a field that is dropped, or `None`."""
         kind = self.source.resolve(member.type)
-        if member.required and isinstance(kind, Literal) and len(kind.values) == 1:
+        if member.required and _is_constant(kind):
             return kind.values[0]
         return self.synthesised.get(site.at)
 
@@ -300,7 +302,7 @@ class Derivation:
                 continue
             if self._names_revision(name, member):
                 parts.named_in += [] if name in parts.named_in else [name]
-            elif isinstance(kind, Literal) and len(kind.values) == 1:
+            elif _is_constant(kind) and (old is not None or not (source.says_open or source.lists_none)):
                 parts.fills[name] = self.filled[below.target_at] = kind.values[0]
             elif _asks_for_something(kind) and old is None:
                 parts.members[name] = Member(self.work(NOTHING, member.type, below), ensure=True)
@@ -308,7 +310,9 @@ class Derivation:
                 self._required(name, member.type, below, source, parts)
 
     def _required(self, name: str, wanted: Type, site: Site, source: Object, parts: Parts) -> None:
-        decision = self._rule("required", site, f"{name} becomes required")
+        kind = self.target.resolve(wanted)
+        always = f" and is always {json.dumps(kind.values[0])}" if _is_constant(kind) else ""
+        decision = self._rule("required", site, f"{name} becomes required{always}")
         if decision is None or decision.do == "refuse":
             parts.demands.append(name)
         elif decision.do == "default":
@@ -420,6 +424,11 @@ class Derivation:
         if decision is not None and self.profile not in decision.profiles:
             return None
         return decision
+
+
+def _is_constant(type_: Type) -> TypeGuard[Literal]:
+    """Whether there is one value alone."""
+    return isinstance(type_, Literal) and len(type_.values) == 1
 
 
 def _asks_for_something(type_: Type) -> bool:

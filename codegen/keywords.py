@@ -68,6 +68,19 @@ SAYS_NOTHING: tuple[tuple[str, object], ...] = (
 
 _NUMBERS = frozenset({"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"})
 
+_COUNTS = LIMITS - _NUMBERS
+
+
+def is_misused(keyword: str, value: object) -> bool:
+    """Whether a limit or a list of names is something else: read as it stands, it would mean anything."""
+    if keyword in LIMITS:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return not is_number or (keyword in _COUNTS and (not isinstance(value, int) or value < 0))
+    if keyword == "required":
+        return not isinstance(value, list) or not all(isinstance(name, str) for name in value)
+    return False
+
+
 TOLD_OF = {
     "array": frozenset({"items", "maxItems", "minItems"}),
     "integer": _NUMBERS,

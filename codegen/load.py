@@ -111,7 +111,9 @@ def _object(node: Schema) -> Object:
     fields = {name: Field(_type(child), name in required) for name, child in node.get("properties", {}).items()}
     closed = node.get("additionalProperties") is False
     extra = NEVER if closed else _type(node.get("additionalProperties", {}))
-    return Object(fields, extra, not closed and "additionalProperties" in node and bool(fields))
+    return Object(
+        fields, extra, not closed and "additionalProperties" in node and bool(fields), not closed and not fields
+    )
 
 
 def _methods(revision: str, definitions: dict[str, Type], unions: Mapping[str, str]) -> dict[str, Method]:
@@ -123,6 +125,8 @@ def _methods(revision: str, definitions: dict[str, Type], unions: Mapping[str, s
             name = arm.name if isinstance(arm, Ref) else _sole_notification(spec, arm)
             method = _method(spec, name, SENDERS[role], role)
             known = found.get(method.name)
+            if known is not None and known.kind != method.kind:
+                raise UnknownSchemaForm(revision, f"/$defs/{union}", f"{method.name}, a request and a notification")
             if known is not None:
                 both = known.senders | method.senders, known.roles | method.roles
                 method = replace(method, senders=both[0], roles=both[1])

@@ -68,6 +68,8 @@ class Object:
     extra: Type = Anything()
     says_open: bool = False
     """Whether the schema says itself that other keys may be there: what they mean is then known, only not listed."""
+    lists_none: bool = field(default=False, compare=False)
+    """Whether the schema says nothing but that it is an object: any key may be meant, and none is listed."""
 
     def __hash__(self) -> int:
         return hash((tuple(sorted(self.fields)), self.extra))

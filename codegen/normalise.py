@@ -174,10 +174,10 @@ def _tag_unions(
 
 
 def _common_tag(arms: list[Schema], definitions: Mapping[str, Schema]) -> str | None:
-    """The property that is a required constant in every arm, another one in each."""
+    """The property that is a required string in every arm, always another one in each; pydantic takes no other tag."""
     tables = [dict(constants(resolve(definitions, arm))) for arm in arms]
     for name in sorted(set.intersection(*(set(table) for table in tables))):
-        if len({json.dumps(table[name]) for table in tables}) == len(tables):
+        if len({table[name] for table in tables if isinstance(table[name], str)}) == len(tables):
             return name
     return None
 

@@ -70,7 +70,9 @@ def _plan(spec: Spec) -> dict[str, object]:
     for method in spec.methods.values():
         tables[method.kind][method.name] = walk.name(Ref(method.request), "")
         if method.results:
-            frame = Shape(members={"result": walk.name(Ref(method.results[0]), "")})
+            results = tuple(map(Ref, method.results))
+            one = results[0] if len(results) == 1 else Union(results)
+            frame = Shape(members={"result": walk.name(one, f"{method.name} result value")})
             tables["result"][method.name] = walk.add(f"{method.name} result", frame)
     names = _kept(walk.shapes)
     shapes = {name: walk.shapes[name].renamed(names) for name in sorted(set(names.values()))}

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -67,15 +68,15 @@ class Decision:
     at: tuple[str, ...]
     do: str
     reason: str
-    arm: str = ""
+    arm: tuple[str, ...] = ("",)
     arguments: Mapping[str, Any] = field(default_factory=dict)
     profiles: tuple[str, ...] = BOTH_PROFILES
     reviewed: bool = True
 
     def rules_on(self, change: Change, pattern: str) -> bool:
         """Whether the entry, by one of its `at` patterns, is about this change."""
-        same = (self.direction, self.change, self.arm) == (change.direction, change.kind, change.arm)
-        return same and matches(change.at, pattern)
+        same = (self.direction, self.change) == (change.direction, change.kind)
+        return same and change.arm in self.arm and matches(change.at, pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ class Overlay:
         if len(names) > 1:
             raise UnusedDecision(self.path, sorted(names)[1], f"rules on {change} as {sorted(names)[0]!r} does already")
         for decision, pattern in found:
-            self.used.add((decision.name, pattern))
+            self.used |= {(decision.name, pattern), (decision.name, f"arm {change.arm}")}
         return found[0][0] if found and found[0][0].do else None
 
     def find_cosmetic(self, direction: str, at: str, *, only_values: bool = False) -> Cosmetic | None:
@@ -227,11 +228,10 @@ class Overlay:
             UnusedDecision: With the entry's name and the pattern that matches nothing.
         """
         for decision in self.decisions:
-            for pattern in decision.at:
-                if (decision.name, pattern) not in self.used:
-                    raise UnusedDecision(
-                        self.path, decision.name, f"no {decision.change} change matches at {pattern!r}"
-                    )
+            for at, arm in product(decision.at, decision.arm):
+                of = f" of {arm!r}" if arm else ""
+                if not {(decision.name, at), (decision.name, f"arm {arm}")} <= self.used:
+                    raise UnusedDecision(self.path, decision.name, f"no {decision.change} change{of} matches at {at!r}")
         entries = [
             *((h.name, h.at or h.method) for h in self.hooks),
             *((r.what + r.old, at) for r in self.renames for at in r.at),
@@ -328,7 +328,11 @@ def _rule(path: str, row: Mapping[str, Any]) -> Rule:
 
 
 def _hooks(path: str, tables: Mapping[str, Any]) -> list[Hook]:
-    hooks = [_entry(path, Hook, row) for row in tables.get("hook", [])]
+    hooks: list[Hook] = [_entry(path, Hook, row) for row in tables.get("hook", [])]
+    for hook in hooks:
+        if not hook.at and not (hook.method and hook.kind):
+            needs = "a hook needs `at`, or `method` and `kind`; what is done about an error code is an [[error]]"
+            raise UnusedDecision(path, hook.name, needs)
     for rule in tables.get("rule", []):
         for row in rule.get("hook", []):
             named = {
@@ -345,8 +349,9 @@ def _entry(path: str, kind: type[Any], row: Mapping[str, Any]) -> Any:
     """Build an entry from its table; lists become tuples, `with` becomes `arguments`, and reasons are not optional."""
     values = {("arguments" if key == "with" else key): tuple(v) if isinstance(v, list) else v for key, v in row.items()}
     name = str(row.get("name", kind.__name__.lower()))
-    if kind in (Decision, Cosmetic, Rename, Move) and isinstance(values.get("at"), str):
-        values["at"] = (values["at"],)
+    for key in ("at", "arm") if kind in (Decision, Cosmetic, Rename, Move) else ():
+        if isinstance(values.get(key), str):
+            values[key] = (values[key],)
     if not row.get("reason") and row.get("do") != "":
         raise UnusedDecision(path, name, "an entry needs a reason")
     if kind is Rule:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
-from codegen.keywords import ANNOTATIONS, COMPARED, LIMITS, SAYS_NOTHING, TOLD_OF
+from codegen.keywords import ANNOTATIONS, COMPARED, LIMITS, SAYS_NOTHING, TOLD_OF, is_misused
 from codegen.names import escaped, unescaped
 from codegen.naming import PREFIX as PREFIX
 from codegen.naming import definition_of
@@ -86,6 +86,7 @@ class _Reader:
         unknown = sorted(node.keys() - COMPARED - ANNOTATIONS)
         if unknown:
             raise UnknownSchemaForm(self.revision, pointer, f"the keyword {', '.join(map(repr, unknown))}")
+        self._check_values(node, pointer)
         node = {key: value for key, value in node.items() if key in COMPARED}
         if "$ref" in node:
             return self._reference(self._only(node, pointer, "$ref")["$ref"], pointer)
@@ -99,6 +100,11 @@ class _Reader:
         if "const" in node or "enum" in node:
             return self._constants(node, pointer)
         return self._typed(node, pointer)
+
+    def _check_values(self, node: Schema, pointer: str) -> None:
+        for key, value in node.items():
+            if is_misused(key, value):
+                raise UnknownSchemaForm(self.revision, pointer, f"the keyword {key!r} with {value!r}")
 
     def _only(self, node: Schema, pointer: str, keyword: str) -> Schema:
         if node.keys() != {keyword}:
@@ -211,6 +217,7 @@ class _Reader:
             if "$ref" in part:
                 name = definition_of(part["$ref"])[0]
                 node, here = self.schema["$defs"][name], f"/$defs/{escaped(name)}"
+            self._check_values(node, here)
             inner: dict[str, str] = {}
             node = self._merge(node["allOf"], here, inner) if "allOf" in node else node
             ruled = ANNOTATIONS | {"type", "properties", "required", "additionalProperties"}

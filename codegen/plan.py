@@ -123,7 +123,7 @@ def _plan_direction(way: Derivation) -> DirectionPlan:
     methods = way.methods
     for name, method in way.source.methods.items():
         counterpart = way.target.methods.get(methods.get(name, name))
-        if counterpart is None:
+        if counterpart is None or counterpart.kind != method.kind:
             _refuse(way, method, frames)
         else:
             _convert(way, method, counterpart, frames)

@@ -7,6 +7,7 @@ their targets, and only then two renames. Whatever fails before leaves `schema/`
 
 import argparse
 import datetime
+import json
 import re
 import sys
 import tempfile
@@ -100,8 +101,10 @@ def pull(
     check_hash(old, source, data, accept_new_hash)
     schema = parse_schema(data, source)
     text = canonical_text(schema)
-    for field, line in documented_defaults(schema):
-        print(f"pull: says what its absence means: {field}: {line}", file=progress)
+    before = _fields_before(revision, pins, schema_dir)
+    for definition, field, line in documented_defaults(schema):
+        if (definition, field) not in before:
+            print(f"pull: {definition}.{field} is new and says what its absence means: {line}", file=progress)
     pin = Pin(
         revision=revision,
         era=era or (old.era if old else derive_era(definition_names(schema))),
@@ -113,6 +116,14 @@ def pull(
     )
     install(schema_dir, {f"{revision}/schema.json": text, PINS_NAME: write_pins({**pins, revision: pin})})
     return pin
+
+
+def _fields_before(revision: str, pins: Mapping[str, Pin], schema_dir: Path) -> set[tuple[str, str]]:
+    """The fields of the revision before, which no step into this one drops."""
+    older = max((name for name in pins if name < revision), default="")
+    file = schema_dir / older / "schema.json"
+    definitions = json.loads(file.read_text("utf-8"))["$defs"] if older and file.is_file() else {}
+    return {(name, field) for name, node in definitions.items() for field in node.get("properties", {})}
 
 
 def check_name(revision: str) -> None:

@@ -150,10 +150,10 @@ def _ask_for_words(tree: Tree, output: Mapping[str, str]) -> dict[str, str]:
         known |= {blank.place for blank in blanks}
         if blanks:
             words = sum(blank.place[0] == "words" for blank in blanks)
-            print(
-                f"regen: {path} has no words yet for {words} methods, definitions and fields, and no order for the "
-                f"fields of {len(blanks) - words} definitions; lines for them have been added"
-            )
+            said = {"words yet for {} methods, definitions and fields": words}
+            said["order for the fields of {} definitions"] = len(blanks) - words
+            lacks = " and no ".join(what.format(count) for what, count in said.items() if count)
+            print(f"regen: {path} has no {lacks}; lines for them have been added")
             file = tree.root / path
             text = output.get(path) or (file.read_text(encoding="utf-8") if file.is_file() else "")
             overlays[path] = add_blanks(text, blanks)

@@ -54,7 +54,8 @@ def add_entries(text: str, plan: StepPlan, *, complete: bool) -> str:
     text = text or _heading(plan)
     if complete:
         text = _without_blanks(text)
-    present = {(d.direction, d.change, pattern, d.arm) for d in plan.overlay.decisions if not d.do for pattern in d.at}
+    blank = [decision for decision in plan.overlay.decisions if not decision.do]
+    present = {(d.direction, d.change, pattern, arm) for d in blank for pattern in d.at for arm in d.arm}
     changes = [c for c in plan.undecided if complete or (c.direction, c.kind, c.at, c.arm) not in present]
     for question in ask_once(changes):
         for part in _same_default(question, plan) if complete else [question]:

@@ -25,8 +25,8 @@ LIMIT_S = 480
 heed_signals()
 
 hypothesis.settings.register_profile("the same every time", derandomize=True, database=None, deadline=None)
-if not THOROUGH:
-    hypothesis.settings.load_profile("the same every time")
+hypothesis.settings.register_profile("other seeds each time", deadline=None)
+hypothesis.settings.load_profile("other seeds each time" if THOROUGH else "the same every time")
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import errno
+import os
 import signal
 import socket
 import subprocess
@@ -15,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from bench.peers import started
+from tests.mutants.__main__ import LEFT
 from tests.peers import visits
 from tests.peers.ahead import ahead
+from tests.support import strictness
 from tests.support.lines import Lines
 from tests.support.waiting import IdleClockLoop, hang, pass_time, run, until, wait_until
 
@@ -176,3 +179,30 @@ def test_no_test_sleeps() -> None:
     files = [path for path in (ROOT / "tests").rglob("*.py") if not {path, *path.parents} & {*apart}]
     assert len(files) > 200
     assert [place for path in files for place in sleeps(path)] == []
+
+
+def test_what_a_decision_keeps_may_stay_in_the_place_that_it_names_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = '[[decision]]\ndirection = "down"\nchange = "field-removed"\nat = "{}"\ndo = "{}"\n'
+    (tmp_path / "2025-11-25.toml").write_text(row.format("Tool.execution", "keep") + row.format("Tool.icons", "drop"))
+    monkeypatch.setattr(strictness, "OVERLAYS", tmp_path)
+    monkeypatch.setattr(strictness, "decided_to_keep", strictness.decided_to_keep.__wrapped__)
+    tool = {"name": "t", "inputSchema": {"type": "object"}}
+    judge = strictness.strict_validator.__wrapped__("2025-11-25", "2025-06-18", "Tool")
+    found = [judge.is_valid({**tool, **more}) for more in ({"execution": {}}, {"icons": []}, {"other": 1})]
+    assert found == [True, False, True]
+
+
+def test_a_mutant_has_every_file_that_tests_read() -> None:
+    there = {path.name for path in ROOT.iterdir()}
+    assert not LEFT(str(ROOT), sorted(there)) & {".ci", ".github", ".gitattributes", ".dockerignore", "docs", "schema"}
+
+
+@pytest.mark.parametrize("profile", ["", "whole", "thorough"])
+def test_a_random_test_has_no_deadline_which_a_busy_machine_would_miss(profile: str) -> None:
+    code = "import tests.conftest, hypothesis; print(hypothesis.settings().deadline)"
+    environment = {**os.environ, "DRAGOMAN_PROFILE": profile}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "None\n"

@@ -233,7 +233,12 @@ class TransportError(Error):
     Args:
         peer: Who is at the other end, as a person would name it.
         reason: What went wrong, in words.
+
+    Attributes:
+        was_asked: Whether a person was asked to sign in, in vain: nobody is to be asked again for the same request.
     """
+
+    was_asked = False
 
     def __init__(self, peer: str, reason: str) -> None:
         super().__init__(peer, reason)

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Hashable
 from enum import Enum
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 from dragoman.core.commands import Finish, Side
 from dragoman.core.label import LABEL, SHARED
@@ -20,6 +21,7 @@ from dragoman.proxy import Proxy, ProxyConfig, host_settings_of, watched, watche
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:  # loaded with the first client that shares a server: most proxies have none
+    from dragoman.host.host import Opening
     from dragoman.host.shared import Guest, PoolConfig, SharedHost
 
 logger = logging.getLogger("dragoman.shared")
@@ -61,6 +63,7 @@ class UpstreamPool:
         self._upstreams: dict[Hashable, SharedHost] = {}
         self._closing: dict[asyncio.Task[None], SharedHost] = {}
         self._cautioned = False
+        self._stateless: WeakValueDictionary[str, Proxy] = WeakValueDictionary()  # by principal
 
     def caution(self) -> None:
         """Log, once, what to mind about the scope: when serving begins, else when the first session comes."""
@@ -91,22 +94,26 @@ class UpstreamPool:
                 their own, for as long as there are any: it keeps what lasts for all of them.
         """
         self.caution()
+        shares = self.scope is Scope.SHARED
+        who = "" if shares else str(principal or "")
         if is_per_request:
-            shares = self.scope is Scope.SHARED
-            return Proxy(config, front, self._open, principal=str(principal or ""), shares_server=shares)
+            proxy = self._stateless[who] = Proxy(config, front, self._open, principal=who, shares_server=shares)
+            return proxy
+        stateless = self._stateless.get(who)
+        opening = None if stateless is None else stateless.opening
         if self.scope is Scope.CLIENT or (self.scope is Scope.PRINCIPAL and principal is None):
-            return Proxy(config, front, self._open)
-        return SharedProxy(self, config, front, _EVERYBODY if self.scope is Scope.SHARED else principal)
+            return Proxy(config, front, self._open, opening=opening)
+        return SharedProxy(self, config, front, _EVERYBODY if self.scope is Scope.SHARED else principal, opening)
 
-    def find(self, key: Hashable, config: ProxyConfig) -> SharedHost:
-        """Give the shared server for these clients; open it if it is not there.
+    def find(self, key: Hashable, config: ProxyConfig, opening: Opening | None = None) -> SharedHost:
+        """Give the shared server for these clients; open it if it is not there, or have it taken over.
 
         Raises:
             TransportClosed: The server cannot be reached, or there are too many.
         """
         host = self._upstreams.get(key)
         if host is None:
-            host = self._upstreams[key] = self._start(key, config)
+            host = self._upstreams[key] = self._start(key, config, opening)
         return host
 
     async def close(self) -> None:
@@ -120,7 +127,7 @@ class UpstreamPool:
             host.hurry_server()
         await asyncio.gather(*self._closing)
 
-    def _start(self, key: Hashable, config: ProxyConfig) -> SharedHost:
+    def _start(self, key: Hashable, config: ProxyConfig, opening: Opening | None) -> SharedHost:
         from dragoman.core.switch.shared.switch import Shared
         from dragoman.host.shared import PoolConfig, SharedHost
 
@@ -139,7 +146,7 @@ class UpstreamPool:
         )
         token = LABEL.set(SHARED)  # what it says is not about the session that happens to come first
         try:
-            host.start()
+            host.start(opening)
         finally:
             LABEL.reset(token)
         return host
@@ -159,13 +166,17 @@ class SharedProxy:
         config: For this session.
         front: The transport to the client.
         key: Who shares it.
+        opening: As for `Proxy`.
     """
 
-    def __init__(self, pool: UpstreamPool, config: ProxyConfig, front: Transport, key: Hashable) -> None:
+    def __init__(
+        self, pool: UpstreamPool, config: ProxyConfig, front: Transport, key: Hashable, opening: Opening | None
+    ) -> None:
         self._pool = pool
         self._config = config
         self._transport = front
         self._key = key
+        self._opening = opening
         self._runner: Guest | Proxy | None = None
         self._stopped: str | None = None
 
@@ -174,7 +185,7 @@ class SharedProxy:
         from dragoman.host.shared import Guest
 
         try:
-            host = self._pool.find(self._key, self._config)
+            host = self._pool.find(self._key, self._config, self._opening)
         except TransportClosed as error:
             self._runner = Proxy(self._config, self._transport, _raise(error))
         else:

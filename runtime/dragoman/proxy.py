@@ -21,22 +21,24 @@ import dragoman_spec
 from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.commands import Finish, Side
 from dragoman.core.consent import Method
-from dragoman.core.edges.lifecycle import FrontState
+from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import RestartPolicy, ServerMemory, Settings
 from dragoman.core.switch.direct import Direct
 from dragoman.core.translate import Counters, OnLoss, Translator
 from dragoman.core.wiring import Bridging, Wiring
-from dragoman.host.host import Host
+from dragoman.host.host import Host, Opening
 from dragoman.host.settings import HostSettings
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
     from dragoman.core.bridge.state import Keeper
+    from dragoman.core.edges.greeting import Greeting
+    from dragoman.core.edges.upstream import UpstreamEdge
     from dragoman.middleware import HeaderMiddleware, Middleware, NoticeMiddleware
     from dragoman.status import StatusBoard
-    from dragoman.trace.trace import Trace
+    from dragoman.trace.trace import Watcher
 
 _OVER: Final = frozenset({FrontState.CLOSED, FrontState.FAILED})
 
@@ -109,7 +111,7 @@ class ProxyConfig:
     request_ceiling_s: float | None = None
     restarts: int = 0
     health_s: float | None = None
-    trace: Trace | None = None
+    trace: Watcher | None = None
     middleware: tuple[Middleware, ...] = field(default=(), hash=False)
     notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
     header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), hash=False, repr=False)
@@ -163,6 +165,7 @@ class Proxy:
         principal: Whose requests come over this transport, where each has a stream of its own; None where the
             transport is the connection of one client, or says it itself.
         shares_server: Whether these are the requests of several principals, each of which says whose it is.
+        opening: Of the proxy for the requests of this client that open no session: the server is taken over, if it can.
     """
 
     def __init__(
@@ -174,6 +177,7 @@ class Proxy:
         *,
         principal: str | None = None,
         shares_server: bool = False,
+        opening: Opening | None = None,
     ) -> None:
         wiring, settings = wiring_of(config, translate), host_settings_of(config)
         principal = getattr(front, "principal", None) if principal is None else principal
@@ -185,6 +189,21 @@ class Proxy:
         self._transport = watched(config, front, Side.CLIENT)
         self._switch = Direct(wiring)
         self._host = Host(self._switch, watched_connect(config, connect), settings)
+        if opening is not None:
+            self._switch.inherits = functools.partial(opening, self._host)
+
+    @property
+    def opening(self) -> Opening | None:
+        """What gives the server that is being opened to another host, if nobody else waits for it; None without any."""
+        is_opening = any(upstream.state is UpstreamState.OPENING for upstream in self._switch.servers)
+        return self._give_opening if is_opening else None
+
+    def _give_opening(self, heir: Host, greeting: Greeting) -> UpstreamEdge | None:
+        upstream = self._switch.give_opening(greeting)
+        if upstream is not None:
+            heir.take_over(upstream, self._host)
+        self._host.flush()
+        return upstream
 
     @property
     def counters(self) -> Counters:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _CONNECTING: Final = (UpstreamState.IDLE, UpstreamState.OPENING)
 _OPEN: Final = (UpstreamState.ACCEPTED, UpstreamState.READY)
-_REOPENING: Final = (UpstreamState.RENEWING, UpstreamState.RESTORING, UpstreamState.DROPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +169,8 @@ def _describe(name: str, edge: UpstreamEdge, clients: int) -> ServerStatus:
         word = "connecting"
     elif state in _OPEN:
         word = "ready"
-    elif state in _REOPENING:
-        word = "reopening"
+    elif state is UpstreamState.RECOVERING:
+        word = "restarting" if edge.recovery.is_paused else "reopening"
     else:
         word = state.value
-    return ServerStatus(name, word, revision, era, clients, edge.restarts, edge.trouble)
+    return ServerStatus(name, word, revision, era, clients, edge.recovery.restarts, edge.recovery.trouble)

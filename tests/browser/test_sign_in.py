@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.browser.test_browser import QUIET, REPORT_S
+from tests.browser.test_browser import HERE, QUIET, REPORT_S
+from tests.peers.authorization import placed
 from tests.signin.house import Person, house
+from tests.support.waiting import wait_until
 
 CHROMIUM = os.environ.get("DRAGOMAN_CHROMIUM", "")
+PACKAGES = os.environ.get("DRAGOMAN_BROWSER_NPM")
+NODE = shutil.which("node")
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs DRAGOMAN_CHROMIUM, as `nox -s browser` sets it")
 
@@ -32,6 +38,25 @@ class ChromiumUser(Person):
         finally:
             child.terminate()
             await child.wait()
+
+
+@pytest.mark.skipif(not PACKAGES or NODE is None, reason="needs node and packages of npm: `nox -s browser` brings them")
+def test_a_person_signs_in_at_a_server_that_others_wrote_and_reads_that_the_page_may_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = [str(NODE), str(HERE / "sign_in.mjs"), str(PACKAGES), CHROMIUM, str(tmp_path / "last")]
+    monkeypatch.setenv("BROWSER", shlex.join(person))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with placed(str(NODE), str(PACKAGES), tmp_path) as place, place.sitting() as sitting:
+        assert sitting.call("read").startswith("read by ")
+        text, picture = tmp_path / "last.txt", tmp_path / "last.png"
+        wait_until(text.exists)
+        assert text.read_text().split("\n\n")[:2] == [
+            "You are signed in",
+            f"{place.url} can be used now. You may close this page.",
+        ]
+        assert picture.stat().st_size > 1000
+        assert place.did() == ["register", "authorization_code"]
 
 
 def test_a_real_browser_comes_back_with_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

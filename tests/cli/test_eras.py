@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.eras import QUESTIONS, add_era_arguments, chosen_bridging, state_key_file
+from dragoman.cli.eras import chosen_bridging, state_key_file
+from dragoman.cli.options import add_options
 from dragoman.core.bridge.strategy import SETTINGS
+from dragoman.options import ERAS
 from dragoman.proxy import ProxyConfig
 
 KEY = b"0123456789abcdef" * 2
@@ -23,12 +25,13 @@ def write(folder: Path, text: str, mode: int = 0o600) -> str:
 
 
 def test_the_choices_are_those_of_the_bridge() -> None:
-    assert set(QUESTIONS) == set(SETTINGS)
+    (questions,) = [option for option in ERAS if option.name == "questions"]
+    assert set(questions.kind) == set(SETTINGS)
 
 
 def test_the_defaults_are_those_of_a_proxy() -> None:
     parser = argparse.ArgumentParser()
-    add_era_arguments(parser)
+    add_options(parser, ERAS)
     assert ProxyConfig(**chosen_bridging(parser.parse_args([]))) == ProxyConfig()
 
 

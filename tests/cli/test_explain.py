@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from dragoman.cli.explain import SCOPES, TRANSPORTS, add_arguments, run
+from dragoman.cli.explain import TRANSPORTS, add_arguments, run
+from dragoman.options import SCOPES
 
 
 def run_with(*argv: str) -> int:
@@ -58,3 +59,11 @@ def test_a_revision_has_no_transport_that_came_before_it(
 ) -> None:
     assert run_with("--client", "2026-07-28", "--server", "2026-07-28", f"--{side}-transport", transport) == 2
     assert f"2026-07-28 has no {transport}" in capsys.readouterr().err
+
+
+def test_scopes_are_those_of_the_proxy(capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ("--client", "2026-07-28", "--server", "2025-11-25", "--scope")
+    assert [run_with(*pair, scope) for scope in SCOPES] == [0, 0, 0]
+    with pytest.raises(SystemExit):
+        run_with(*pair, "request")
+    assert "'request'" in capsys.readouterr().err

@@ -68,7 +68,7 @@ def test_a_silent_server_is_a_timeout_in_every_revision(revision: str) -> None:
 def test_a_person_is_told_that_a_silent_server_is_waited_for() -> None:
     silent = "import sys, time; time.sleep(100)"
     done = run("list", "--timeout", "6", "--", sys.executable, "-c", silent)
-    assert "the server has not answered for 5 s; it may still be starting" in done.stderr
+    assert "the server has not answered for 5 s; still waiting, because it may be starting" in done.stderr
     assert done.returncode == 5
 
 

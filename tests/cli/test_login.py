@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -17,12 +18,67 @@ from dragoman.cli.oauth import read_sign_in
 from dragoman.signin.settings import DEFAULT, OPTIONS
 from tests.signin.house import house
 from tests.support import waiting
+from tests.transports.upstream.stage import Reply, Request
 
 FOLLOW = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1]).read()"
 
 
 def settings(*options: str) -> Any:
     return read_sign_in(make_parser("proxy").parse_args([*options, "--url", "https://s.example/mcp"]))
+
+
+async def run(environment: dict[str, str], *words: str) -> tuple[int | None, str, str]:
+    """Run a command; give how it ended, and what it said."""
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "dragoman", *words),
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    out, err = await child.communicate()
+    return child.returncode, out.decode(), err.decode()
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_tokens_are_given_back_with_logout(tmp_path: Path, takes: bool) -> None:
+    (tmp_path / "follow.py").write_text(FOLLOW)
+    browser = f"{sys.executable} {tmp_path / 'follow.py'}"
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "BROWSER": browser}
+    revoked: list[dict[str, str]] = []
+
+    async def revoke(request: Request, reply: Reply) -> None:
+        revoked.append(dict(parse_qsl(request.body.decode())))
+        await reply.json({}, status="200 OK" if takes else "503 Not Now")
+
+    async def main() -> None:
+        async with house(tmp_path) as home:
+            home.metadata["revocation_endpoint"] = f"{home.base}/revoke"
+            home.pages["/revoke"] = revoke
+            await run(environment, "login", home.url)
+            code, out, err = await run(environment, "logout", home.url)
+            assert (code, out.splitlines()[0]) == (0, f"Forgotten: {home.url}.")
+            assert [one["token"] for one in revoked] == ["refresh-secret-1", "token-secret-1"][: 2 if takes else 1]
+            assert out.endswith(f"Its tokens are revoked at {home.base}.\n") is takes
+            assert ("may still be good elsewhere" in err and "(status 503)" in err) is not takes
+            assert "secret" not in out + err
+
+    waiting.run(main())
+
+
+def test_a_sign_in_that_cannot_be_kept_has_failed(tmp_path: Path) -> None:
+    (tmp_path / "follow.py").write_text(FOLLOW)
+    (tmp_path / "dragoman").write_text("no directory")
+    browser = f"{sys.executable} {tmp_path / 'follow.py'}"
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "BROWSER": browser}
+
+    async def main() -> None:
+        async with house(tmp_path) as home:
+            code, out, err = await run(environment, "login", home.url)
+            assert (code, out.startswith("Signed in")) == (1, True)
+            assert err.count("the sign-in cannot be kept") == 1
+
+    waiting.run(main())
 
 
 def test_a_person_signs_in_sees_what_there_is_and_forgets_it(
@@ -38,15 +94,8 @@ def test_a_person_signs_in_sees_what_there_is_and_forgets_it(
 
     async def sign_in() -> tuple[str, str, str]:
         async with house(tmp_path) as home:
-            child = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "dragoman", "login", home.url, "--oauth-scope", "a b"),
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-            out, err = await child.communicate()
-            return home.url, out.decode(), err.decode()
+            _, out, err = await run(environment, "login", home.url, "--oauth-scope", "a b")
+            return home.url, out, err
 
     url, out, err = waiting.run(sign_in())
     assert out == f"Signed in to {url} at {url.removesuffix('/mcp')}, for a b.\n"
@@ -90,7 +139,7 @@ def test_options_become_settings() -> None:
 
 
 def test_every_setting_can_be_written() -> None:
-    fields = {option.field for option in OPTIONS} | {"names_resource"}
+    fields = {option.setting for option in OPTIONS}
     assert fields == set(DEFAULT.__dataclass_fields__)
 
 

@@ -48,6 +48,17 @@ def test_list_finds_a_server_in_the_file_of_a_client(home: Path, capfd: pytest.C
     assert f"dragoman: here is that of Cursor, {home / CURSOR}" in said.err
 
 
+def test_list_finds_a_server_that_claude_code_has_for_the_current_folder(
+    home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {"mcpServers": {"here": {"command": "nothing-of-this-name"}}}
+    local = {"projects": {home.as_posix(): {"mcpServers": {"here": echo("--few")}}}}
+    (home / ".claude.json").write_text(json.dumps({**said, **local}))
+    monkeypatch.chdir(home)
+    assert main(["list", "here", "tools"]) == 0
+    assert "echo(" in capfd.readouterr().out
+
+
 def test_other_commands_find_it_by_an_option(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write(home, GEMINI, here=echo(), there={"command": "nothing-of-this-name"})
     write(home, CURSOR, here=echo())

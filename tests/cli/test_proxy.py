@@ -63,7 +63,7 @@ print('{ANSWER}"error":{{"code":-32603,"message":"no licence"}}}}', flush=True);
         (program(SAYS_NO), r"initialize was refused: no licence \(-32603\)"),
         (
             ["--init-timeout", "0.3", *program("import time; time.sleep(99)")],
-            r"initialisation timed out after 0\.3 s waiting for the server's answer to initialize; --init-timeout says",
+            r"initialisation timed out after 0\.3 s waiting for the server's answer to initialize; --init-timeout sets",
         ),
         (["--", "nosuch-server"], "nosuch-server: command not found$"),
         (

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.cli.options import url
+
 SERVER = str(Path(__file__).parent.parent / "client" / "echo_server.py")
 LONGEST_S = 60
 
 
-def run(*arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, home: Path | None = None, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **({} if home is None else {"HOME": str(home), "XDG_CONFIG_HOME": ""})}
     command = [sys.executable, "-m", "dragoman", *arguments]
     return subprocess.run(
@@ -25,6 +27,7 @@ def run(*arguments: str, home: Path | None = None) -> subprocess.CompletedProces
         check=False,
         text=True,
         env=environment,
+        cwd=folder,
     )
 
 
@@ -44,7 +47,17 @@ def test_a_server_answers_behind_the_proxy_that_was_put_before_it(file: Path) ->
     assert entry["args"][-5:] == ["proxy", "--", sys.executable, SERVER, "--revision", "2024-11-05"][-5:]
     listed = run("list", "--config", str(file), "--server", "echo", "--revision", "2026-07-28")
     assert listed.returncode == 0, listed.stderr
+    assert "Traceback" not in listed.stderr
     assert "echo" in listed.stdout
+
+
+def test_it_is_taken_out_without_a_backup_that_can_be_read(file: Path) -> None:
+    before = json.loads(file.read_text("utf-8"))["mcpServers"]["echo"]
+    assert run("wrap", str(file), "echo", "--yes").returncode == 0
+    file.with_name("mcp.json.before-dragoman").write_bytes(b"\xff\xfe{")
+    done = run("unwrap", str(file), "echo", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(file.read_text("utf-8"))["mcpServers"]["echo"] == before
 
 
 def test_it_is_taken_out_to_the_last_byte_with_its_backup(file: Path) -> None:
@@ -101,6 +114,80 @@ def test_only_the_client_is_required() -> None:
 def test_the_file_of_a_project_is_found(file: Path, tmp_path: Path) -> None:
     file.rename(tmp_path / ".mcp.json")
     assert run("wrap", "claude-code", "--project", str(tmp_path), "--yes").returncode == 0
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder in a repository, with Claude Code's file in a home: `echo` is there for all, and for the repository."""
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "below").mkdir()
+    echo = {"command": sys.executable, "args": [SERVER, "--few"]}
+    folders = {str(tmp_path): {"mcpServers": {}}, str(project): {"mcpServers": {"echo": echo, "mine": echo}}}
+    said = {"mcpServers": {"echo": {"command": "x"}, "all": {"command": "y"}}, "projects": folders}
+    (tmp_path / ".claude.json").write_text(json.dumps(said, indent=2), encoding="utf-8")
+    return project
+
+
+def servers_of(home: Path, folder: Path | None = None) -> dict[str, bool]:
+    said = json.loads((home / ".claude.json").read_text("utf-8"))
+    servers = (said if folder is None else said["projects"][str(folder)])["mcpServers"]
+    return {name: "proxy" in entry.get("args", ()) for name, entry in servers.items()}
+
+
+def test_the_servers_of_the_current_folder_are_found(project: Path) -> None:
+    home = project.parent
+    done = run("wrap", "claude-code", "--yes", home=home, folder=project / "below")
+    assert done.returncode == 0, done.stderr
+    assert f"echo: stays as it is: in this folder, echo of {project} counts" in done.stderr
+    assert f"the proxy is before all, echo of {project}, mine of {project}." in done.stdout
+    assert servers_of(home) == {"echo": False, "all": True}
+    assert servers_of(home, project) == {"echo": True, "mine": True}
+
+
+def test_a_server_is_that_of_the_current_folder(project: Path) -> None:
+    home = project.parent
+    (project / ".mcp.json").write_text('{"mcpServers": {"echo": {"command": "z"}}}', encoding="utf-8")
+    assert run("wrap", "claude-code", "echo", "--yes", home=home, folder=project).returncode == 0
+    assert servers_of(home, project) == {"echo": True, "mine": False}
+    assert run("wrap", "claude-code", "echo", "--yes", home=home, folder=home).returncode == 0
+    assert servers_of(home) == {"echo": True, "all": False}
+
+
+def test_a_server_of_the_project_counts_before_that_of_the_user(project: Path) -> None:
+    shared = project / ".mcp.json"
+    shared.write_text('{"mcpServers": {"all": {"command": "z"}}}', encoding="utf-8")
+    done = run("wrap", "claude-code", "all", "--yes", home=project.parent, folder=project)
+    assert done.returncode == 0, done.stderr
+    assert f"all: in this folder, that of {shared} counts" in done.stderr
+    assert "proxy" in shared.read_text("utf-8")
+    assert servers_of(project.parent) == {"echo": False, "all": False}
+
+
+def test_a_server_of_another_folder_is_said_with_that_folder(project: Path) -> None:
+    done = run("wrap", "claude-code", "mine", "--yes", home=project.parent, folder=project.parent)
+    assert done.returncode == 2
+    assert f"no server 'mine' in the file; there are: echo, all; it is for {project}: say this there" in done.stderr
+
+
+def test_all_folders_are_as_they_were_to_the_last_byte(project: Path) -> None:
+    home = project.parent
+    file, backup = home / ".claude.json", home / ".claude.json.before-dragoman"
+    before = file.read_bytes()
+    for folder in (project, home):  # with one of each name in each, the copy is of what was before both
+        assert run("wrap", "claude-code", "echo", "--yes", home=home, folder=folder).returncode == 0
+        assert backup.read_bytes() == before
+    assert run("unwrap", "claude-code", "echo", "--yes", home=home, folder=home).returncode == 0
+    assert backup.exists(), "the proxy is still before that of the other folder"
+    assert run("unwrap", "claude-code", "--yes", home=home, folder=home).returncode == 0
+    assert file.read_bytes() == before
+    assert not backup.exists()
+
+
+def test_a_url_with_a_secret_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WRAPPED_URL", "https://example.com/mcp?key=$secret")
+    assert url("$WRAPPED_URL") == "https://example.com/mcp?key=$secret"
+    assert url("https://example.com/$x") == "https://example.com/$x"
 
 
 @pytest.mark.parametrize(

@@ -306,6 +306,27 @@ def test_cancelling_the_task_tells_the_server() -> None:
     talk(scripted(ping={}), work)
 
 
+async def leaves(connection: Any, server: ScriptedServer, late_s: float) -> float:
+    """Leave a session with two calls that are cancelled at the last moment, and later; give how long that takes."""
+    loop = asyncio.get_running_loop()
+    async with connection as client:
+        calls = [asyncio.create_task(client.call(name)) for name in ("soon", "late")]
+        await server.wait_for(lambda frame: frame.get("params", {}).get("name") == "late")
+        loop.call_later(late_s, calls[1].cancel)
+        calls[0].cancel()
+        begun_s = loop.time()
+    await asyncio.wait(calls)
+    assert [frame.get("method") for frame in server.told].count("notifications/cancelled") == 2
+    return loop.time() - begun_s
+
+
+@pytest.mark.parametrize("late_s", [0.0, 2.0])
+def test_leaving_does_not_wait_for_calls_that_were_cancelled(late_s: float) -> None:
+    server = ScriptedServer()
+    took_s = run(leaves(dragoman.connect(server, revision="2025-06-18"), server, late_s))
+    assert late_s <= took_s < late_s + 2
+
+
 def test_a_request_that_is_not_answered_in_time_is_given_up() -> None:
     async def work(client: Any, server: ScriptedServer) -> None:
         with pytest.raises(RequestTimeout, match="tools/call") as caught:

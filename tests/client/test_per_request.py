@@ -19,7 +19,7 @@ from dragoman.errors import (
 )
 from dragoman_spec import v2026_07_28 as v
 from tests.client.server import ALL, ScriptedServer
-from tests.client.test_client import TEXT, run
+from tests.client.test_client import TEXT, leaves, run
 
 META = "io.modelcontextprotocol/"
 EXTENSION = META + "tasks"
@@ -467,3 +467,20 @@ def test_a_server_that_is_lost_is_connected_to_again() -> None:
             assert (await client.call("add")).content
 
     run(session())
+
+
+@pytest.mark.parametrize("late_s", [0.0, 2.0])
+def test_leaving_does_not_wait_for_calls_that_were_cancelled(late_s: float) -> None:
+    server = StatelessServer()
+    took_s = run(leaves(dragoman.connect(server, revision=REVISION), server, late_s))
+    assert late_s <= took_s < late_s + 2
+
+
+def test_a_server_that_does_not_speak_what_it_has_to_is_left_in_order(caplog: pytest.LogCaptureFixture) -> None:
+    async def session() -> None:
+        async with dragoman.connect(ScriptedServer(), revision=REVISION):
+            pass
+
+    with pytest.raises(RemoteProtocolError, match="was said to speak 2026-07-28, and does not"):
+        run(session())
+    assert "internal error" not in caplog.text

@@ -159,7 +159,18 @@ def test_the_minimal_profile_guards_on_the_way_down_alone(direction: str, profil
 
 
 def test_a_required_constant_is_filled_in() -> None:
-    assert object_node(object_of(), object_of("a", a=const("x"))).fills == {"a": "x"}
+    assert object_node(object_of(b=STRING), object_of("a", a=const("x"))).fills == {"a": "x"}
+
+
+@pytest.mark.parametrize("older", [object_of(), {**object_of(b=STRING), "additionalProperties": {}}])
+def test_a_required_constant_where_any_key_may_be_is_asked_about(older: Schema) -> None:
+    (change,) = derive(older, object_of("a", a=const("x"), b=STRING)).undecided.values()
+    assert (change.kind, change.at, change.detail) == ("required", "It.a", 'a becomes required and is always "x"')
+
+
+def test_an_object_that_is_made_where_none_was_is_given_its_constants() -> None:
+    inner = object_of("c", "d", c=const("x"), d=object_of("e", e=const("y")))
+    assert derive(object_of(b=STRING), object_of("a", a=inner)).filled == {"It.a.c": "x", "It.a.d.e": "y"}
 
 
 def test_a_required_object_is_made_and_filled_in() -> None:

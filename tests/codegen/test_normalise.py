@@ -192,6 +192,15 @@ def test_union_with_an_optional_tag_is_not_tagged() -> None:
     assert _normal(Text=TEXT, Image=image, Either=EITHER).definitions["Either"] == EITHER
 
 
+def test_union_with_constants_that_are_no_strings_is_not_tagged() -> None:
+    """One of the drafts has arms told apart by true and false, which pydantic takes for no tag."""
+    arms = {
+        name: {"type": "object", "properties": {"type": {"const": value}}, "required": ["type"]}
+        for name, value in (("Text", True), ("Image", False))
+    }
+    assert _normal(**arms, Either=EITHER).definitions["Either"] == EITHER
+
+
 def test_tagged_part_of_a_mixed_union_is_a_union_of_its_own() -> None:
     mixed = {"anyOf": [*EITHER["anyOf"], {"type": "array", "items": {}}]}
     assert _normal(Text=TEXT, Image=IMAGE, Mixed=mixed).definitions["Mixed"] == {

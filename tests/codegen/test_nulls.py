@@ -51,16 +51,21 @@ CASES: list[tuple[Schema, Any, Any]] = [
 ]
 
 
+def cleaners(definitions: dict[str, Schema]) -> Any:
+    """What takes the nulls out of frames, by kind and method, as the module that is rendered says."""
+    module: dict[str, Any] = {}
+    exec(render_nulls([spec(definitions)], {OLDER: "1" * 64})["dragoman_spec/v2001_01_01/nulls.py"], module)
+    return module["TABLES"]
+
+
 def cleaned(schema: Schema, value: Any, *, kind: str = "request") -> Any:
     """What the rule makes of a value in the params of a request, or in its result."""
     definitions = {"Nullable": NULLABLE, "Text": TEXT, "Sound": SOUND, "Alias": ref("Text"), **META}
     definitions |= {"ToolInfo": object_of(x=STRING), "Tool_Info": object_of(y=STRING)}
     ask = object_of("method", "params", method=const("ask"), params=object_of(value=schema))
     answer = object_of(value=schema)
-    told = spec({**definitions, "AskRequest": ask, "AskResult": answer, "ClientRequest": any_of(ref("AskRequest"))})
-    module: dict[str, Any] = {}
-    exec(render_nulls([told], {OLDER: "1" * 64})["dragoman_spec/v2001_01_01/nulls.py"], module)
-    clean = module["TABLES"][kind]["ask"]
+    definitions |= {"AskRequest": ask, "AskResult": answer, "ClientRequest": any_of(ref("AskRequest"))}
+    clean = cleaners(definitions)[kind]["ask"]
     place = "params" if kind == "request" else "result"
     return clean({place: {"value": value}}, None, [])[place]["value"]
 
@@ -72,6 +77,15 @@ def test_nulls_go_where_absence_is_allowed_and_null_is_not(schema: Schema, value
 
 def test_nulls_go_from_results_too() -> None:
     assert cleaned(object_of(a=STRING), {"a": None}, kind="result") == {}
+
+
+def test_nulls_go_from_every_result_that_a_request_can_have() -> None:
+    task = object_of("task", task=object_of("id", id=STRING, note=STRING))
+    ask = object_of("method", "params", method=const("ask"), params=object_of(task=STRING))
+    asking = {"AskRequest": ask, "AskResult": object_of(word=STRING), "ClientRequest": any_of(ref("AskRequest"))}
+    clean = cleaners({**META, **asking, "CreateTaskResult": task})["result"]["ask"]
+    given = [{"task": {"id": None, "note": None}}, {"word": None}]
+    assert [clean({"result": value}, None, [])["result"] for value in given] == [{"task": {"id": None}}, {}]
 
 
 def test_what_has_no_nulls_stays_the_same_object() -> None:

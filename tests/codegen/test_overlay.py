@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,7 @@ REFUSAL = '[[refuse]]\ndirection = "up"\nmethods = ["ping"]\nreason = "So."\n'
     ("text", "said"),
     [
         (KEEP, r"\[it\]: no narrowed change matches at 'Tool\.name'"),
+        (KEEP + 'arm = "Text"\n', r"\[it\]: no narrowed change of 'Text' matches at 'Tool\.name'"),
         (HOOK, r"\[look\]: it matches nothing at 'Tool'"),
         (RENAME, r"\[fielda\]: it matches nothing at 'Tool'"),
         (REFUSAL, r"\[ping\]: it matches nothing at 'up'"),
@@ -109,6 +111,25 @@ REFUSAL = '[[refuse]]\ndirection = "up"\nmethods = ["ping"]\nreason = "So."\n'
 def test_an_entry_that_matched_nothing_is_refused(text: str, said: str) -> None:
     with pytest.raises(UnusedDecision, match=said):
         read(text).check_used()
+
+
+def test_a_decision_may_be_about_several_arms_and_each_has_to_be_there() -> None:
+    overlay = read(decision("down", "arm-removed", "Tool.name", "keep", arm='["Text", "Sound"]'))
+    text = replace(CHANGE, kind="arm-removed", arm="Text")
+    assert overlay.rule_on(text) is overlay.decisions[0]
+    with pytest.raises(UnusedDecision, match=r"\[it\]: no arm-removed change of 'Sound' matches at 'Tool\.name'"):
+        overlay.check_used()
+    assert overlay.rule_on(replace(text, arm="Sound")) is overlay.decisions[0]
+    overlay.check_used()
+    assert overlay.rule_on(replace(text, arm="Image")) is None
+
+
+@pytest.mark.parametrize("place", ["", 'kind = "error"\n', 'method = "ping"\n'])
+def test_a_hook_that_says_no_place_is_told_what_it_needs(place: str) -> None:
+    with pytest.raises(
+        UnusedDecision, match=r"\[look\]: a hook needs `at`, or `method` and `kind`; .* an \[\[error\]\]"
+    ):
+        read(f'[[hook]]\nname = "look"\ndirection = "up"\n{place}do = "peek"\nreason = "So."\n')
 
 
 def test_entries_that_have_been_used_pass() -> None:

@@ -302,6 +302,17 @@ def test_pull_from_a_bad_server_leaves_schema_alone(
     assert tree(schema_dir) == before
 
 
+@pytest.mark.parametrize(("line_end", "mark"), [("\r\n", ""), ("\n", "\ufeff"), ("\r\n", "\ufeff")])
+def test_a_file_that_was_saved_on_another_system_is_the_same_schema(
+    line_end: str, mark: str, schema_dir: Path, tmp_path: Path
+) -> None:
+    text = mark + json.dumps(SCHEMA, indent=2).replace("\n", line_end)
+    file = write_upstream(tmp_path / "mirror", "") / "schema" / REVISION / "schema.json"
+    file.write_bytes(text.encode())
+    pull(REVISION, origin=str(tmp_path / "mirror"), schema_dir=schema_dir, progress=io.StringIO())
+    assert (schema_dir / REVISION / "schema.json").read_text("utf-8") == CANONICAL
+
+
 def test_pull_from_an_unreachable_host_says_so(schema_dir: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -328,6 +339,8 @@ def test_pull_of_something_huge_gives_up(schema_dir: Path, monkeypatch: pytest.M
     [
         ("", "it is not JSON"),
         (json.dumps(SCHEMA)[:-40], "it is not JSON"),
+        (json.dumps(SCHEMA).replace('"Params"', '"Params": {}, "Params"', 1), "the key 'Params' is there twice"),
+        (json.dumps(SCHEMA).replace('"Params"', '"Par\\ud800ams": {}, "Params"', 1), "half a character, '.ud800', in"),
         ('{"a": NaN}', "NaN is not JSON"),
         ("[" * 100_000, "it is not JSON"),
         ("[]", "expected a JSON object, found list"),
@@ -336,7 +349,10 @@ def test_pull_of_something_huge_gives_up(schema_dir: Path, monkeypatch: pytest.M
         ('{"$defs": {"A": {"type": "object"}}}', "defines no MCP method"),
         (json.dumps(SCHEMA).replace('"Params"', '"Other"'), "refers to the definition 'Params'"),
     ],
-    ids=["empty", "half", "NaN", "deep", "array", "no definitions", "empty definitions", "other schema", "dangling"],
+    ids=[
+        *("empty", "half", "a key twice", "half a character", "NaN", "deep", "array"),
+        *("no definitions", "empty definitions", "other schema", "dangling"),
+    ],
 )
 def test_pull_of_what_is_no_schema_leaves_schema_alone(
     text: str, message: str, schema_dir: Path, tmp_path: Path
@@ -410,10 +426,13 @@ def test_pull_lists_the_fields_whose_absence_means_something(tmp_path: Path) -> 
     fields = {**SCHEMA["definitions"]["PingRequest"]["properties"], "when": said}
     ping = {**SCHEMA["definitions"]["PingRequest"], "properties": fields}
     schema = {**SCHEMA, "definitions": {**SCHEMA["definitions"], "PingRequest": ping}}
-    progress = io.StringIO()
+    progress, later = io.StringIO(), "2099-01-01"
     pull(REVISION, origin=str(write_upstream(tmp_path, schema)), schema_dir=tmp_path / "schema", progress=progress)
-    assert "PingRequest.when: - `now`: at once (default)\n" in progress.getvalue()
-    assert "description" not in progress.getvalue()
+    told = "PingRequest.when is new and says what its absence means: - `now`: at once (default)\n"
+    assert progress.getvalue() == f"pull: {told}"
+    write_upstream(tmp_path / "later", schema, later)
+    pull(later, origin=str(tmp_path / "later"), schema_dir=tmp_path / "schema", progress=progress)
+    assert progress.getvalue() == f"pull: {told}"
 
 
 # The command line

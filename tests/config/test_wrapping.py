@@ -37,6 +37,14 @@ SHAPES = {
     "command with its arguments": '{"mcp": {"a": {"type": "local", "command": ["x", "y"], "enabled": true}}}',
     "other ends of lines": '{\r\n  "mcpServers": {\r\n    "a": {\r\n      "command": "x"\r\n    }\r\n  }\r\n}\r\n',
     "a mark at the beginning": '\ufeff{"mcpServers": {"a": {"command": "é"}}}',
+    "for single folders": json.dumps(
+        {
+            "mcpServers": {"a": {"command": "z"}},
+            "projects": {"/a": {"mcpServers": {"a": {"command": "x"}}}, "/b": {"mcpServers": {"a": {"command": "y"}}}},
+        },
+        indent=2,
+    ),
+    "a secret in the query": '{"mcpServers": {"a": {"url": "https://example.com/$x?key=$$secret", "env": {"A": "1"}}}}',
     "a url alone": '{"mcpServers": {"a": {"serverUrl": "https://example.com/mcp", "disabled": false}}}',
 }
 
@@ -69,8 +77,20 @@ def test_the_command_stands_behind_the_proxy() -> None:
 def test_a_secret_stands_in_no_argument() -> None:
     entry = find_entries(wrap(DESKTOP, PROGRAM).text)["tracker"].read()
     assert "secret" not in json.dumps(entry["args"])
-    assert entry["args"][-2:] == ["--header", "Authorization: $DRAGOMAN_HEADER_1"]
-    assert entry["env"] == {"DRAGOMAN_HEADER_1": "Bearer secret"}
+    assert entry["args"][-2:] == ["--header", "Authorization: $WRAPPED_HEADER_1"]
+    assert entry["env"] == {"WRAPPED_HEADER_1": "Bearer secret"}
+
+
+@pytest.mark.parametrize("url", ["https://example.com/mcp?key=secret", "https://me:secret@example.com/mcp"])
+def test_a_secret_of_a_url_stands_in_no_argument(url: str) -> None:
+    entry = find_entries(wrap(json.dumps({"mcpServers": {"a": {"url": url}}}), PROGRAM).text)["a"].read()
+    assert entry["args"] == ["proxy", "--url", "$WRAPPED_URL"]
+    assert entry["env"] == {"WRAPPED_URL": url}
+
+
+@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES)
+def test_we_can_read_what_we_have_wrapped(text: str) -> None:
+    assert parse_config(wrap(text, PROGRAM).text.removeprefix("\ufeff"), {}).left_out == {}
 
 
 def test_the_rest_of_the_file_stays() -> None:

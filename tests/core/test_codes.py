@@ -7,7 +7,7 @@ import pytest
 import dragoman_spec
 from dragoman.core import codes
 
-NAMES = [name for name in vars(codes) if name.isupper() and name != "CONNECTION_CLOSED"]
+NAMES = [name for name, code in vars(codes).items() if isinstance(code, int) and name != "CONNECTION_CLOSED"]
 
 
 @pytest.mark.parametrize("revision", dragoman_spec.REVISIONS)

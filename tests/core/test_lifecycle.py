@@ -19,7 +19,7 @@ from dragoman.core.edges.lifecycle import (
     UpstreamState,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "lifecycle.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "lifecycle.md"
 S, E, A = FrontState, FrontEvent, FrontAction
 U, V = UpstreamState, UpstreamEvent
 KINDS: list[tuple[Table[Any, Any, Any], Any, Any, Any]] = [

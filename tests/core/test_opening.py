@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman.core.bridge.metadata import Metadata
 from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import read_greeting
 from dragoman.core.edges.lifecycle import UpstreamState
@@ -11,6 +12,7 @@ from dragoman.core.edges.opening import SILENCE_S
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Malformed
 from dragoman.core.settings import Settings
+from dragoman_spec import REVISIONS
 from tests.core.upstream_talk import NEWEST, bodies_in, frame_of
 from tests.proxy.conversation import initialize, request
 from tests.proxy.per_request import discovered
@@ -38,7 +40,7 @@ def asked() -> tuple[UpstreamEdge, Outbox]:
     hello = frame_of(initialize(NEWEST))
     greeting = read_greeting(hello, "auto")
     assert not isinstance(greeting, Malformed)
-    assert edge.ask(greeting, lambda _: hello, greeting.key, needs_session=False) is None
+    assert edge.ask(greeting, lambda _: hello, greeting.key, metadata=Metadata(REVISIONS[-1], {})) is None
     return edge, outbox
 
 

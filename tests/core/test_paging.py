@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.exact_json import encode_line
 from dragoman.core.paging import MOST_BYTES, MOST_PAGES, Paging
-from dragoman.core.peek import read_line
-from dragoman.core.switch.to_handshake.listed import ListedTools
-from dragoman.core.switch.tool_headers import ToolHeaders
+from dragoman.core.switch.listed_tools import ListedTools
 
 
 def endless(number: int, text: str = "") -> dict[str, Any]:
@@ -48,36 +45,25 @@ def test_a_list_that_ends_is_not_cut() -> None:
 def test_listing_before_a_call_ends(sizes: tuple[int, int]) -> None:
     size, most = sizes
     asked: list[Any] = []
-
-    class Works:
-        def ask(self, method: str, params: dict[str, Any], take: Any) -> None:
-            asked.append(take)
-
     went_on: list[int] = []
-    ListedTools(Works(), lambda after_s, then: None).list(lambda: went_on.append(len(asked)))  # type: ignore[arg-type]
+    tools = ListedTools(sends=True, hears=True, remind=lambda after_s, then: None)
+    tools.list(lambda params, take: asked.append(take), lambda: went_on.append(len(asked)))
     while not went_on:
-        body = {"jsonrpc": "2.0", "id": 1, "result": endless(len(asked), "x" * size)}
-        asked[-1](read_line(encode_line(body)))
+        asked[-1](endless(len(asked), "x" * size), None)
     assert went_on == [most]
-    asked.clear()
-    headers = ToolHeaders(sends=True, hears=True, remind=lambda after_s, then: None)
-    headers.list(lambda params, take: asked.append(take), lambda: went_on.append(len(asked)))
-    while len(went_on) < 2:
-        asked[-1](endless(len(asked), "x" * size))
-    assert went_on == [most, most]
 
 
 def test_listing_before_a_call_ends_when_its_time_is_over() -> None:
     asked: list[Any] = []
     due: list[Any] = []
     went_on: list[str] = []
-    headers = ToolHeaders(sends=True, hears=True, remind=lambda after_s, then: due.append(then))
+    headers = ListedTools(sends=True, hears=True, remind=lambda after_s, then: due.append(then))
     for call in ("first", "second"):
         headers.list(lambda params, take: asked.append(take), partial(went_on.append, call))
-    asked[0](endless(0, ""))
+    asked[0](endless(0, ""), None)
     assert (len(asked), len(due), went_on) == (2, 1, [])
     due[0]()
     assert went_on == ["first", "second"]
-    asked[1](endless(1, ""))
+    asked[1](endless(1, ""), None)
     assert (len(asked), len(went_on)) == (2, 2)
     assert not headers.needs_list("tools/call", {"name": "x"})

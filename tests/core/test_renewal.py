@@ -28,7 +28,7 @@ class Desk(UpstreamTalk):
     def lose(self, frame: Frame | None, renewed: bool = False) -> None:
         is_request = frame is not None and frame.kind == "request"
         error = error_frame(frame.key, -32000, "404 Not Found") if frame is not None and is_request else None
-        self.edge.lose_session(frame, error, renewed)
+        self.edge.recovery.lose_session(frame, error, renewed)
 
     def renew(self) -> None:
         self.hear(initialized(D))
@@ -77,7 +77,7 @@ def test_what_was_not_even_sent_waits_and_may_meet_a_404_of_its_own() -> None:
     call, unsent = desk.say(request(2, "tools/list")), desk.say(subscribe(3, "a:2"))
     desk.sent()
     desk.lose(call)
-    desk.edge.take_back([unsent])
+    desk.edge.recovery.take_back([unsent])
     assert desk.sent() == desk.hello
     desk.renew()
     *_, asked = desk.sent()
@@ -174,7 +174,7 @@ def test_the_new_session_is_asked_one_by_one_for_what_stands_before_anything_els
     assert level == request(level["id"], "logging/setLevel", level="error")
     desk.say(result("q", {}))  # what it asks meanwhile is answered at once: it may depend on that
     desk.say(request(8, "ping"))
-    assert desk.edge.state is State.RESTORING
+    assert desk.edge.state is State.RECOVERING
     desk.hear(result(level["id"], {}))
     response, again = desk.sent()
     assert response == result("q", {})
@@ -248,7 +248,7 @@ def test_an_answer_that_is_not_a_response_is_no_new_session() -> None:
     key = encode_line(desk.hello[0]["id"]).strip()
     desk.edge.take(Malformed(-32600, "both result and error", key, True))
     assert "both result and error" in desk.told[0]["error"]["message"]
-    assert desk.edge.state is State.DROPPED
+    assert desk.edge.state is State.RECOVERING
 
 
 def test_what_goes_on_in_the_old_session_passes_and_a_ping_is_answered() -> None:
@@ -306,4 +306,16 @@ def test_a_server_that_says_on_its_own_that_the_session_is_gone_gets_a_new_one()
     desk.renew()
     *_, asked = desk.sent()
     desk.hear(result(asked["id"], {}))
+    assert desk.edge.state is State.READY
+
+
+def test_a_request_that_cannot_be_read_is_not_repeated() -> None:
+    desk = Desk()
+    for number, method in enumerate(("logging/setLevel", "resources/subscribe")):
+        line = f'{{"jsonrpc":"2.0","id":{number},"method":"{method}","params":{{]}}}}\n'.encode()
+        desk.edge.send(Frame(line, "request", str(number).encode(), method))
+    desk.outbox.take_all()
+    desk.lose(None)
+    desk.renew()
+    assert desk.sent() == [*desk.hello, *desk.ready]
     assert desk.edge.state is State.READY

@@ -69,7 +69,7 @@ def test_the_server_is_started_again_and_gets_the_same_session() -> None:
         notification("notifications/resources/updated", uri="a:1"),
     ]
     assert clients.edge.state is State.READY
-    assert clients.edge.restarts == 1
+    assert clients.edge.recovery.restarts == 1
     assert clients.end is None
 
 
@@ -115,7 +115,7 @@ def test_what_waits_for_a_server_that_is_lost_again_fails() -> None:
     (answer,) = clients.told
     assert answer["id"] == 7
     assert "being started again" in answer["error"]["message"]
-    assert clients.edge.state is State.RESTARTING
+    assert clients.edge.state is State.RECOVERING
 
 
 def test_a_server_that_does_not_open_a_session_in_time_is_started_again() -> None:
@@ -125,8 +125,8 @@ def test_a_server_that_does_not_open_a_session_in_time_is_started_again() -> Non
     clients.edge.expire()
     assert waits(clients.commands()) == [7.0]
     clients.edge.expire()
-    assert clients.edge.state is State.RESTARTING
-    assert "within 7 s" in clients.edge.trouble
+    assert clients.edge.state is State.RECOVERING
+    assert "within 7 s" in clients.edge.recovery.trouble
 
 
 def test_attempts_count_anew_once_the_server_has_been_open_for_long() -> None:
@@ -138,7 +138,7 @@ def test_attempts_count_anew_once_the_server_has_been_open_for_long() -> None:
         assert clients.edge.state is State.READY
         assert waits(clients.commands())[-1] == 3.0
         clients.edge.expire()
-    assert clients.edge.restarts == 5
+    assert clients.edge.recovery.restarts == 5
     clients.crash()
     clients.edge.expire()
     clients.hear(welcome())
@@ -173,7 +173,7 @@ def test_a_silent_server_is_started_again_where_that_is_wanted() -> None:
     clients = Clients(health_s=5.0, restart=TWICE)
     for _ in range(3):
         clients.edge.expire()
-    assert clients.edge.state is State.RESTARTING
+    assert clients.edge.state is State.RECOVERING
     assert any(isinstance(command, Close) for command in clients.commands()), "the silent one is closed at once"
 
 
@@ -207,7 +207,19 @@ def test_what_waits_fails_too_where_the_server_is_lost_before_it_has_the_old_ses
     clients.say(request(7, "prompts/list"))
     clients.edge.expire()
     clients.hear(welcome())
-    assert clients.edge.state is State.RESTORING
+    assert clients.edge.state is State.RECOVERING
     clients.crash()
     (answer,) = clients.told
     assert (answer["id"], "error" in answer) == (7, True)
+
+
+def test_a_server_is_looked_after_in_its_new_session_too() -> None:
+    clients = Clients(health_s=5.0)
+    clients.edge.recovery.lose_session(None, None, renewed=False)
+    clients.edge.expire()  # while there is no session: nothing to look after
+    clients.commands()
+    clients.hear(welcome())
+    assert waits(clients.commands()) == [5.0]
+    for _ in range(3):
+        clients.edge.expire()
+    assert clients.end is not None

@@ -29,9 +29,6 @@ class Asker:
     def take_notice(self, frame: Any) -> None:
         self.heard.append(frame.body)
 
-    def take_garbled(self, reason: str) -> None:
-        raise AssertionError(reason)
-
 
 @pytest.mark.parametrize(
     ("whose", "is_answered", "hears"), [("ann", False, True), ("ben", False, False), ("ben", True, True)]

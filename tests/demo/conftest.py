@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
+from dragoman.demo.crossings import Record
 from dragoman.demo.stage import perform
-from dragoman.demo.taps import Record
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, REVISIONS
 
 PAIRS = [(client, server) for client in HANDSHAKE_REVISIONS for server in HANDSHAKE_REVISIONS]

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from dragoman.core.commands import Side
-from dragoman.demo.crossings import DemoCrossing, pair_lines, scenes
-from dragoman.demo.taps import DemoTranslation, Line, Record
+from dragoman.core.envelope import Frame
+from dragoman.core.translate import Crossing
+from dragoman.demo.crossings import DemoCrossing, Line, Record, pair_lines, scenes
 from dragoman_spec import Loss
 
 OLD, NEW = "2024-11-05", "2025-11-25"
@@ -23,7 +24,12 @@ def got(side: Side, frame: Any) -> Line:
     return Line(side, False, json.dumps(frame).encode() + b"\n")
 
 
-def crossing(*lines: Line, translations: tuple[DemoTranslation, ...] = ()) -> DemoCrossing:
+def lossy(side: Side, frame: Any) -> Crossing:
+    before = Frame(json.dumps(frame).encode(), "result", b"1", None)
+    return Crossing(side, NEW, OLD, "tools/list", before, before, (LOSS,))
+
+
+def crossing(*lines: Line, translations: tuple[Crossing, ...] = ()) -> DemoCrossing:
     return pair_lines(Record(OLD, NEW, list(lines), list(translations)))[0]
 
 
@@ -35,14 +41,12 @@ def test_frame_that_arrives_as_it_was_sent_has_the_same_bytes() -> None:
 
 def test_frame_that_arrives_changed_has_its_losses() -> None:
     before, after = {"id": 1, "result": {"title": "Add"}}, {"id": 1, "result": {}}
-    found = crossing(
-        sent(Side.SERVER, before), got(Side.CLIENT, after), translations=(DemoTranslation(NEW, before, (LOSS,)),)
-    )
+    found = crossing(sent(Side.SERVER, before), got(Side.CLIENT, after), translations=(lossy(Side.SERVER, before),))
     assert found == DemoCrossing(Side.SERVER, before, after, False, (LOSS,), None)
 
 
 def test_losses_of_the_other_direction_are_not_taken() -> None:
-    other_way = DemoTranslation(OLD, REQUEST, (LOSS,))
+    other_way = lossy(Side.CLIENT, REQUEST)
     assert crossing(sent(Side.SERVER, REQUEST), got(Side.CLIENT, REQUEST), translations=(other_way,)).losses == ()
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from dragoman.demo.crossings import Record
 from dragoman.demo.ink import Ink
 from dragoman.demo.narrate import describe_losses, narrate
-from dragoman.demo.taps import Record
 from dragoman_spec import Loss
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from dragoman.core.commands import Side
 from dragoman.demo import stage
+from dragoman.demo.crossings import Record
 from dragoman.demo.server import Studio
-from dragoman.demo.taps import Record
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, load, validate
 
 OLDEST, NEWEST = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]

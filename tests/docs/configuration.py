@@ -6,7 +6,8 @@ import dataclasses
 import inspect
 from pathlib import Path
 
-from dragoman.config.keys import OPTION_KEYS, OURS, ROUTER_KEYS, SERVER_KEYS, SERVERS, WRAPPERS, OwnKey
+from dragoman import options
+from dragoman.config.keys import OURS, SERVER_KEYS, SERVERS, WRAPPERS
 from dragoman.config.model import RouterOptions, ServerOptions
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
@@ -105,25 +106,26 @@ def _own() -> str:
         "",
         "| key | value | default | says |",
         "|---|---|---|---|",
-        *(_row(key, RouterOptions) for key in ROUTER_KEYS),
+        *(_row(key, RouterOptions) for key in options.ROUTER_KEYS),
         "",
         f"In `{SERVERS}`, for one server:",
         "",
         "| key | value | default | says |",
         "|---|---|---|---|",
-        *(_row(key, ServerOptions) for key in OPTION_KEYS),
+        *(_row(key, ServerOptions) for key in options.SERVER_KEYS),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _row(key: OwnKey, owner: type[RouterOptions] | type[ServerOptions]) -> str:
+def _row(key: options.Option, owner: type[RouterOptions] | type[ServerOptions]) -> str:
     defaults = {field.name: field.default for field in dataclasses.fields(owner)}
-    default = defaults[key.field]
+    default = defaults[key.setting]
     kinds = {
-        "name": "string",
+        "text": "string",
         "count": "whole number",
-        "boolean": "true or false",
+        "switch": "true or false",
         "file": "path",
+        "certificates": "path",
         "proxy": "URL or `none`",
         "revision": "string",
         "headers": "object of strings",
@@ -135,7 +137,8 @@ def _row(key: OwnKey, owner: type[RouterOptions] | type[ServerOptions]) -> str:
         if default is None or key.kind == "sign-in"
         else f"`{str(default).lower() if isinstance(default, bool) else default}`"
     )
-    return f"| `{key.name}` | {kind} | {shown} | {key.about} |"
+    about = f"{key.about[0].upper()}{key.about[1:]}." if not key.about.startswith("`") else f"{key.about}."
+    return f"| `{key.key}` | {kind} | {shown} | {about} |"
 
 
 def documented_fields(owner: type) -> set[str]:

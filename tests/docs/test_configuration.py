@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from dragoman.config import model
-from dragoman.config.keys import OPTION_KEYS, ROUTER_KEYS
+from dragoman.options import ROUTER_KEYS, SERVER_KEYS
 from tests.docs.configuration import PAGE, documented_fields, text
 
 
@@ -14,8 +14,8 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_every_option_has_a_key() -> None:
-    assert {key.field for key in ROUTER_KEYS} == {field.name for field in dataclasses.fields(model.RouterOptions)}
-    assert {key.field for key in OPTION_KEYS} == {field.name for field in dataclasses.fields(model.ServerOptions)}
+    assert {key.setting for key in ROUTER_KEYS} == {field.name for field in dataclasses.fields(model.RouterOptions)}
+    assert {key.setting for key in SERVER_KEYS} == {field.name for field in dataclasses.fields(model.ServerOptions)}
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ IN_BACKGROUND = " &\n"
 COLUMNS = 120
 # These are written by programs.
 WRITTEN = {"compatibility.md", "configuration.md", "lifecycle.md", "pairs.md"}
-OWN_PAGES = [*(page for page in ROOT.glob("docs/*.md") if page.name not in WRITTEN), *ROOT.glob("docs/decisions/*.md")]
+OWN_PAGES = [page for page in ROOT.glob("docs/**/*.md") if page.name not in WRITTEN and page.parent.name != "steps"]
 # What the shell sessions read: each file as it is shown by `cat` before it is used.
 SHOWN_FILE = re.compile(r"^\$ cat (\S+)$")
 
@@ -57,7 +57,7 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/decisions/*.md")] if page.name not in WRITTEN],
+    OWN_PAGES,
     ids=name,
 )
 def test_lines_of_text_fit_a_screen(page: Path) -> None:
@@ -106,7 +106,7 @@ def shell(command: str, directory: Path) -> str:
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path}
     done = subprocess.run(
-        ["sh", "-c", command], cwd=directory, env=environment, capture_output=True, text=True, timeout=60
+        ["sh", "-c", command], cwd=directory, env=environment, capture_output=True, text=True, timeout=300
     )
     return done.stdout + WAITED.sub("", done.stderr)
 
@@ -117,8 +117,8 @@ def matches(expected: str, found: str) -> bool:
     return re.fullmatch(pattern, found) is not None
 
 
-def test_the_first_page_lists_every_repair_rule_with_its_default() -> None:
-    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+def test_the_page_lists_every_repair_rule_with_its_default() -> None:
+    page = (ROOT / "docs" / "losses.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `([a-z-]+)` \| (on|off) \|", page, re.MULTILINE))
     assert listed == {rule: "on" if rule in DEFAULT_RULES else "off" for rule in RULES}
 
@@ -127,9 +127,31 @@ def test_a_wrong_example_is_noticed() -> None:
     assert (matches("a\n...\nb\n", "a\nx\ny\nb\n"), matches("a\n", "b\n")) == (True, False)
 
 
+DECISIONS = sorted(page for page in ROOT.glob("docs/decisions/*.md") if page.name != "README.md")
+# `core/calls`, `codegen/overlays`, `core.around`: modules and folders, from the package or from the project.
+PARTS = sorted({path.stem for path in (ROOT / "runtime" / "dragoman").iterdir()} | {"bench", "codegen", "tests"})
+MODULE = re.compile(rf"`((?:{'|'.join(PARTS)})(?:[./][a-z_]+)+?)(?:\.py)?`")
+INTERNALS = [ROOT / "docs" / "internals" / page for page in ("architecture.md", "where.md")]
+NO_MODULES = {"server/discover", "config/toml", "config/yaml"}  # a method, and files of other programs
+
+
+@pytest.mark.parametrize("page", [*DECISIONS, *INTERNALS], ids=name)
+def test_modules_that_a_page_names_exist(page: Path) -> None:
+    modules = {module.replace(".", "/") for module in MODULE.findall(page.read_text("utf-8"))} - NO_MODULES
+    places = [ROOT, ROOT / "runtime" / "dragoman", ROOT / "tests" / "docs"]
+    found = {
+        module for module in modules for place in places for end in ("", ".py") if (place / (module + end)).exists()
+    }
+    assert modules - found == set()
+
+
+def test_every_decision_is_found_by_its_subject() -> None:
+    listed = LINK.findall((ROOT / "docs" / "decisions" / "README.md").read_text("utf-8"))
+    assert sorted(path for path, _ in listed) == [page.name for page in DECISIONS]
+
+
 def test_every_decision_has_a_number_of_its_own() -> None:
-    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-    numbers = [int(page.name.split("-")[0]) for page in pages]
+    numbers = [int(page.name.split("-")[0]) for page in DECISIONS]
     assert len(set(numbers)) == len(numbers)
-    titles = [page.read_text("utf-8").split("\n", 1)[0] for page in pages]
+    titles = [page.read_text("utf-8").split("\n", 1)[0] for page in DECISIONS]
     assert [title for number, title in zip(numbers, titles, strict=True) if not title.startswith(f"# {number}. ")] == []

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from dragoman.cli import COMMANDS
-from dragoman.cli.listen import _size
+from dragoman.cli.options import size
 from dragoman.cli.parsing import CommandParser
 from tests.docs.test_docs import PAGES, ROOT, name
 
@@ -70,7 +70,7 @@ def read_default(cell: str, action: argparse.Action) -> object:
         return [] if isinstance(action.default, list) else False if action.const is True else None
     if isinstance(action.default, str):
         return text
-    return _size(text) if text[-1] in "kmg" else float(text)
+    return size(text) if text[-1] in "kmg" else float(text)
 
 
 @pytest.mark.parametrize("option", PROXY)

@@ -201,6 +201,34 @@ SLIPS: list[Mutant] = [
     ),
     *in_overlay("2025-03-26", ("a session has an id in HTTP of each era", 'carries = "session"\nera = "handshake"', 'carries = "session"')),
     *in_overlay("2024-11-05", ("two log levels change places", '"error", "critical", "alert"', '"error", "alert", "critical"')),
+    # --- what is asked and what is read ---
+    *of(
+        "derive",
+        ("a constant is made up where any key is listed as possible", "source.says_open or source.lists_none", "source.lists_none"),
+        ("a constant is made up where no key is listed", "source.says_open or source.lists_none", "source.says_open"),
+        ("that there is one value alone is not said", 'if _is_constant(kind) else ""', 'if False else ""'),
+    ),
+    *of("nulls", ("nulls stay in all results but the usual one", "else Union(results)", "else results[0]")),
+    *of(
+        "overlay",
+        ("of several arms one has to be there", "if not {(decision.name, at), (decision.name, f\"arm {arm}\")} <= self.used:", "if (decision.name, at) not in self.used:"),
+        ("a hook without a place passes", "if not hook.at and not (hook.method and hook.kind):", "if False:"),
+    ),
+    *of(
+        "plan",
+        ("a notification is converted to a request", "or counterpart.kind != method.kind", "or False"),
+        tests=("tests/codegen/releases/test_releases.py",),
+    ),
+    *of("load", ("a request may be a notification too", "if known is not None and known.kind != method.kind:", "if False:")),
+    *of("plain", ("limits may be anything", "            if is_misused(key, value):\n", "            if False:\n"), tests=("tests/codegen/releases",)),
+    *of(
+        "canonical",
+        ("a key may be there twice", "    if twice:\n", "    if False:\n"),
+        ("half a character is written", "if half := HALF.search(canonical_text(schema)):", "if half := None:"),
+        ("a mark at the start is no JSON", '"utf-8-sig"', '"utf-8"'),
+        tests=("tests/codegen/test_pull.py",),
+    ),
+    *of("pull", ("what the revision before had is new", "if (definition, field) not in before:", "if True:")),
     # --- what is written for people ---
     *of(
         "bindings",

@@ -61,7 +61,7 @@ MUTANTS: list[Mutant] = [
         ("a list that gets shorter is left alone", "source.max_items > most", "False"),
         ("a list may be emptied", "limits += ", "_ = "),
         ("a list with something in it need not keep it", "item, target.min_items)", "item)"),
-        ("a dropped constant is a loss", "if member.required and isinstance(kind, Literal) and len(kind.values) == 1:\n            return", "if False:\n            return"),
+        ("a dropped constant is a loss", "if member.required and _is_constant(kind):\n            return", "if False:\n            return"),
         ("the revision is not named", "parts.named_in.append(new)", "parts.members[new] = self._member(member, target.fields[new], below)"),
         ("the revision of an older frame stays", "parts.forgotten.append(old)", "pass"),
         ("a renamed method keeps its name in the frame", "parts.facts[new] = method", "pass"),
@@ -197,7 +197,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "overlay",
-        ("an entry that matches nothing passes", "if (decision.name, pattern) not in self.used:", "if False:"),
+        ("an entry that matches nothing passes", "if not {(decision.name, at), (decision.name, f\"arm {arm}\")} <= self.used:", "if False:"),
         ("an overlay holds for earlier revisions too", "if file.stem <= overlay.stem]", "]"),
         tests=("tests/codegen/test_fixes.py", "tests/codegen/test_naming.py"),
     ),

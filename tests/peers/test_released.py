@@ -43,4 +43,4 @@ def test_a_default_client_has_what_it_has_directly(server: str, client: str, lin
     direct = released_report(server, client, "direct", delay_s)
     assert worked(direct) > 1, direct["open"]
     through = released_report(server, client, link, delay_s)
-    assert list(worse(SERVERS[server], direct, through)) == [], through["log"]
+    assert list(worse(SERVERS[server], direct, through, delay_s)) == [], through["log"]

@@ -214,8 +214,9 @@ Check = Callable[[Peer, Peer], None]
 """Looks at what a client and the last of its servers have said and heard."""
 
 
-Whose = Mapping[Any, str]
-"""The principals of requests, by id, of those that are not of the one who has the connection."""
+Whose = Mapping[Any, str | tuple[str, ...]]
+"""The principals of requests, or else their connections, by id, of those that are not of the one client; None is for
+notifications."""
 
 
 def hold(
@@ -235,7 +236,7 @@ def hold(
 
 
 class _Signing:
-    """Says of each request whose it is, as the fronts of several principals do."""
+    """Says of each request whose it is, or on which connection it came, as fronts of several clients do."""
 
     def __init__(self, receiver: Any, whose: Whose) -> None:
         self._receiver = receiver
@@ -245,8 +246,11 @@ class _Signing:
         return getattr(self._receiver, name)
 
     def received(self, frames: Sequence[Frame]) -> None:
-        signed = [one._replace(sender=self._whose.get(decode(one.key or b"null"), one.sender)) for one in frames]
-        self._receiver.received(signed)
+        self._receiver.received([self._sign(one) for one in frames])
+
+    def _sign(self, frame: Frame) -> Frame:
+        said = self._whose.get(decode(frame.key or b"null"), frame.sender)
+        return frame._replace(sender=said) if isinstance(said, str) else frame._replace(source=said)
 
 
 async def _hold(

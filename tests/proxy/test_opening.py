@@ -601,7 +601,7 @@ def test_an_initialize_before_the_answer_to_the_first_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("silent_s", "said"),
-    [(6.0, ["slow has not answered for 5 s; it may still be starting, and is waited for"]), (4.0, [])],
+    [(6.0, ["slow has not answered for 5 s; still waiting, because it may be starting"]), (4.0, [])],
 )
 def test_the_log_says_once_that_a_silent_server_is_waited_for(
     caplog: pytest.LogCaptureFixture, silent_s: float, said: list[str]

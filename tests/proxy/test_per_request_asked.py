@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dragoman.core.commands import Outcome
+from dragoman.proxy import make_bridging
 from tests.proxy.conversation import (
     Step,
     an_error,
@@ -27,6 +29,7 @@ from tests.proxy.conversation import (
 from tests.proxy.test_per_request import IDENTITY, asked_what_it_is, asks, opening, settling
 from tests.proxy.validity import hold
 
+GAVE_WAY = "another call waits for its client in its place; see --max-parked"
 FORM = {"elicitation": {"form": {}}}
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}
 DONE = {"content": [{"type": "text", "text": "done"}]}
@@ -84,6 +87,81 @@ def test_a_question_is_answered_by_a_retry() -> None:
             server(result(1, DONE)),
             expect_to_client(result(2, DONE_NEW)),
         ]
+    )
+
+
+@pytest.mark.parametrize("capabilities", [FORM, {**FORM, "extensions": {"io.modelcontextprotocol/tasks": {}}}])
+def test_the_calls_of_a_principal_that_may_not_come_back_end_at_once(capabilities: Any) -> None:
+    hold(
+        [
+            *begin(has=capabilities),
+            server(elicit(7)),
+            expect_to_client(lambda frame: frame["result"]["resultType"] in ("input_required", "task")),
+            client(notification("notifications/cancelled", reason="revoked")),
+            expect_to_server(error(7, -32603, "revoked")),
+            expect_to_server(notification("notifications/cancelled", requestId=1, reason="revoked")),
+        ],
+        whose={1: "Ann", None: "Ann"},
+    )
+
+
+def test_whoever_has_most_calls_that_wait_gives_its_oldest_to_another() -> None:
+    peer, other = Client(), Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            client(call(2)),
+            expect_to_server(lambda frame: frame["id"] == 2),
+            server({**elicit(8), "params": {**elicit(8)["params"], "_meta": {}}}),
+            other.is_asked(2, **{"question-1": "Who?"}),
+            client(call(3)),
+            expect_to_server(lambda frame: frame["id"] == 3),
+            server(elicit(9)),
+            expect_to_server(an_error(7, -32603, "--max-parked")),
+            expect_to_client(lambda frame: frame["id"] == 3 and frame["result"]["resultType"] == "input_required"),
+            peer.retries(4, **{"question-1": ACCEPTED}),
+            expect_to_client(an_error(4, -32602, "call-gave-way")),
+            other.retries(5, **{"question-1": ACCEPTED}),
+            expect_to_server(result(8, ACCEPTED)),
+            time_passes(1.1),
+            expect_to_server(notification("notifications/cancelled", requestId=1, reason=GAVE_WAY)),
+            server(result(2, DONE)),
+            expect_to_client(result(5, DONE_NEW)),
+        ],
+        most_parked=2,
+        whose={1: ("a",), 2: ("a",), 3: ("b",), 4: ("c",), 5: ("c",)},
+    )
+
+
+def parks(key: int, peer: Client) -> list[Step]:
+    """A call whose client is asked something."""
+    called = expect_to_server(lambda frame: (frame["method"], frame["id"]) == ("tools/call", key))
+    first = [*begin()] if key == 1 else [client(call(key)), called]
+    return [*first, server(elicit(f"about {key}")), peer.is_asked(key, **{"question-1": "Who?"})]
+
+
+def test_the_oldest_is_the_one_whose_client_was_asked_longest_ago() -> None:
+    """A client that has answered, and was asked again, is there: somebody else may have left long ago."""
+    peers = [Client(), Client(), Client()]
+    hold(
+        [
+            *parks(1, peers[0]),
+            *parks(2, peers[1]),
+            peers[0].retries(3, **{"question-1": ACCEPTED}),
+            expect_to_server(result("about 1", ACCEPTED)),
+            server(elicit("again", "Sure?")),
+            peers[0].is_asked(3, **{"question-2": "Sure?"}),
+            client(call(4)),
+            expect_to_server(lambda frame: frame["method"] == "tools/call"),
+            server(elicit("third")),
+            expect_to_server(an_error("about 2", -32603, "--max-parked")),
+            peers[2].is_asked(4, **{"question-1": "Who?"}),
+            peers[1].retries(5, **{"question-1": ACCEPTED}),
+            expect_to_client(an_error(5, -32602, "call-gave-way")),
+        ],
+        most_parked=2,
     )
 
 
@@ -528,7 +606,7 @@ def test_roots_of_one_are_not_told_for_another_that_shares_the_server(monkeypatc
     def find_principal(bridging: Any, request: Any) -> str:
         return str(request.params.get("name"))
 
-    for module in ("works", "asking"):
+    for module in ("reading", "asking"):
         monkeypatch.setattr(f"dragoman.core.switch.to_handshake.{module}.find_principal", find_principal)
     has, home, states = {"roots": {}}, {"roots": [{"uri": "file:///home"}]}, []
 
@@ -551,4 +629,59 @@ def test_roots_of_one_are_not_told_for_another_that_shares_the_server(monkeypatc
             expect_to_client(is_asked),
         ],
         roots_ttl_s=60.0,
+    )
+
+
+def test_a_wall_clock_that_is_set_changes_nothing_for_a_call_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer, wall_s = Client(), [1_800_000_000.0]
+
+    def a_day_later(state: str) -> str:
+        wall_s[0] += 86_400
+        return state
+
+    monkeypatch.setattr(
+        "dragoman.proxy.make_bridging", lambda told: replace(make_bridging(told), now=lambda: wall_s[0])
+    )
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            peer.retries(2, how=a_day_later, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+        ]
+    )
+
+
+def test_what_is_not_answered_is_asked_again() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            server(elicit(8, "Where?")),
+            peer.is_asked(1, **{"question-1": "Who?", "question-2": "Where?"}),
+            peer.retries(2, **{"question-2": ACCEPTED}),
+            expect_to_server(result(8, ACCEPTED)),
+            peer.is_asked(2, **{"question-1": "Who?"}),
+            peer.retries(3, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            server(result(1, DONE)),
+            expect_to_client(result(3, DONE_NEW)),
+        ]
+    )
+
+
+def test_a_retry_says_anew_what_may_be_asked() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            client(lambda: call(2, has={}, inputResponses={"question-1": ACCEPTED}, requestState=peer.state)),
+            expect_to_server(result(7, ACCEPTED)),
+            server(elicit(8)),
+            expect_to_server(an_error(8, -32601, "did not declare")),
+        ]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.proxy.conversation import (
     request,
     result,
     server,
+    server_closes,
     time_passes,
 )
 from tests.proxy.test_per_request import (
@@ -255,7 +257,8 @@ def test_an_id_is_used_for_one_request_at_a_time() -> None:
     )
 
 
-def test_a_server_that_refuses_is_asked_again_by_the_next_request() -> None:
+@pytest.mark.parametrize("second", ["tools/list", "server/discover"])
+def test_a_server_that_refuses_is_asked_again_by_the_next_request(second: str) -> None:
     hold(
         [
             client(asks(1, "tools/list")),
@@ -263,11 +266,29 @@ def test_a_server_that_refuses_is_asked_again_by_the_next_request() -> None:
             expect_to_server(lambda frame: frame["method"] == "initialize"),
             server(error("dragoman-initialize", -32603, "not today")),
             expect_to_client(an_error(1, -32603, "not today")),
-            client(asks(2, "tools/list")),
+            client(asks(2, second)),
             *opening(probe=2),
-            expect_to_server(request(1, "tools/list")),
+            expect_to_server(request(1, second)) if second == "tools/list" else expect_to_client(is_answer(2)),
         ]
     )
+
+
+def test_a_server_that_refuses_and_ends_is_gone() -> None:
+    hold(
+        [
+            client(asks(1, "tools/list")),
+            *asked_what_it_is(),
+            expect_to_server(lambda frame: frame["method"] == "initialize"),
+            server(error("dragoman-initialize", -32603, "not today")),
+            expect_to_client(an_error(1, -32603, "not today")),
+            server_closes(),
+            expect_end(Outcome.SERVER_CLOSED),
+        ]
+    )
+
+
+def is_answer(key: int) -> Callable[[Any], bool]:
+    return lambda frame: frame["id"] == key and "result" in frame
 
 
 def test_a_server_that_does_not_open_is_not_waited_for_for_ever() -> None:

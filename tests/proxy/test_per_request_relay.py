@@ -70,6 +70,24 @@ def test_frames_pass_as_the_bytes_that_they_are() -> None:
     )
 
 
+def test_the_listens_of_others_go_on_when_a_principal_may_not_come_back() -> None:
+    listens = asks("l", "subscriptions/listen", notifications={"toolsListChanged": True})
+    changed = notification("notifications/tools/list_changed", _meta={SUBSCRIPTION: "l"})
+    hold(
+        [
+            client(listens),
+            *opening(),
+            expect_to_server(listens),
+            client(notification("notifications/cancelled", reason="revoked")),
+            client(asks(2, "server/discover")),
+            expect_to_server(asks(2, "server/discover")),
+            server(changed),
+            expect_to_client(changed),
+        ],
+        whose={"l": "Ben", None: "Ann"},
+    )
+
+
 def test_a_server_that_rejects_the_question_and_names_a_revision_of_ours_is_asked_again() -> None:
     rejection = {"code": -32022, "message": "not this one", "data": {"supported": [NEW], "requested": NEW}}
     listed = result(1, {"tools": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})

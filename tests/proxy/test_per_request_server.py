@@ -49,7 +49,7 @@ PROBE, PROBE_AGAIN = "dragoman-discover-1", "dragoman-discover-2"
 
 def probes(frame: Any) -> bool:
     about = frame["params"]["_meta"]
-    assert about[META + "clientInfo"]["name"] == "dragoman"
+    assert about[META + "clientInfo"]["name"] == "test"
     return frame["method"] == "server/discover" and frame["id"] == PROBE and valid(frame, NEWER)
 
 

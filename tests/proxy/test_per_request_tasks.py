@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dragoman.core.commands import Outcome
+from dragoman.core.switch.to_handshake import promoting
+from dragoman.proxy import make_bridging
 from tests.proxy.conversation import (
     READY,
     Step,
@@ -249,7 +252,111 @@ def test_there_is_a_limit_to_tasks_and_then_calls_are_parked() -> None:
     )
 
 
+def test_of_tasks_that_have_ended_the_oldest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(promoting, "_KEPT", 1)
+    first, second = Client(), Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            first.is_given_a_task(1),
+            server(result(1, DONE)),
+            first.says(2, "tasks/get"),
+            first.finds(2, "completed", result=DONE_NEW),
+            client(call(3)),
+            expect_to_server(lambda frame: frame["method"] == "tools/call"),
+            server(elicit(8)),
+            second.is_given_a_task(3),
+            first.says(4, "tasks/get"),
+            expect_to_client(an_error(4, -32602, "call-unknown")),
+            second.says(5, "tasks/get"),
+            second.finds(5, "input_required", inputRequests={"question-1": ASKED}),
+        ],
+        most_parked=1,
+    )
+
+
+def test_there_is_a_limit_to_what_results_hold_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(promoting, "_MOST_BYTES", 250)  # one result has about 160
+    first, second = Client(), Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            first.is_given_a_task(1),
+            server(result(1, DONE)),
+            first.says(2, "tasks/get"),
+            first.finds(2, "completed", result=DONE_NEW),
+            client(call(3)),
+            expect_to_server(lambda frame: frame["method"] == "tools/call"),
+            server(elicit(8)),
+            second.is_given_a_task(3),
+            server(result(2, DONE)),
+            second.says(4, "tasks/get"),
+            second.finds(4, "completed", result=DONE_NEW),
+            first.says(5, "tasks/get"),
+            expect_to_client(an_error(5, -32602, "call-unknown")),
+        ]
+    )
+
+
+def test_a_wall_clock_that_is_set_ends_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer, wall_s = Client(), [1_800_000_000.0]
+
+    def a_day_later() -> dict[str, Any]:
+        wall_s[0] += 86_400
+        return asks(2, "tasks/get", has=HAS, taskId=peer.task)
+
+    monkeypatch.setattr(
+        "dragoman.proxy.make_bridging", lambda told: replace(make_bridging(told), now=lambda: wall_s[0])
+    )
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_given_a_task(1),
+            client(a_day_later),
+            peer.finds(2, "input_required", inputRequests={"question-1": ASKED}),
+        ]
+    )
+
+
 # Requests about tasks
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
+def test_a_task_is_found_by_its_caller_alone(method: str) -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            peer.is_given_a_task(1),
+            peer.says(2, method),
+            expect_to_client(an_error(2, -32602, "other-caller")),
+            peer.says(3, "tasks/get"),
+            peer.finds(3, "input_required", inputRequests={"question-1": ASKED}),
+        ],
+        whose={2: "Ben"},
+    )
+
+
+def test_the_state_of_a_parked_call_is_no_task() -> None:
+    peer = Client()
+
+    def is_parked(frame: Any) -> bool:
+        peer.task = frame["result"]["requestState"]
+        return bool(frame["result"]["resultType"] == "input_required")
+
+    hold(
+        [
+            *begin(has=WITHOUT),
+            server(elicit(7)),
+            expect_to_client(is_parked),
+            peer.says(2, "tasks/get"),
+            expect_to_client(an_error(2, -32602, "other-request")),
+        ]
+    )
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])

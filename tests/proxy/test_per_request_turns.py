@@ -69,7 +69,7 @@ def test_a_call_that_waits_for_its_client_holds_nobody_up() -> None:
 
 
 def test_one_that_leaves_all_calls_waiting_keeps_nobody_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody has a name, all places for calls that wait may be those of one client."""
+    """A client that opens a connection for each request may have all places: none of them is taken back."""
     monkeypatch.setattr(works, "TURN_S", 0.1)
     peer = Client()
     hold(
@@ -84,6 +84,7 @@ def test_one_that_leaves_all_calls_waiting_keeps_nobody_without_an_answer(monkey
             *comes_back(peer, 3),
         ],
         most_parked=1,
+        whose={1: ("a",), 2: ("b",), 3: ("c",)},
     )
 
 

@@ -389,3 +389,59 @@ def test_a_session_that_opens_without_servers_gets_those_that_come(revision: str
             assert await client.call("three") == "three"
 
     run(main())
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """Capabilities with something deep in them."""
+    deep: dict[str, Any] = {}
+    for _ in range(levels):
+        deep = {"x": deep}
+    return {"experimental": {"deep": deep}}
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+@pytest.mark.parametrize("name", ["b", "c"])
+def test_a_server_whose_capabilities_are_too_deep_is_missing_alone(name: str, revision: str) -> None:
+    async def main() -> None:
+        servers = three()
+        servers[name].capabilities |= nested(600)
+        async with session(routing(servers), revision) as client:
+            result = (await client.ask("tools/list"))["result"]
+            assert len(result["tools"]) == 2
+            (missing,) = result["_meta"]["dragoman/missing"]
+            reason = "levels" if name == "b" else "initialize"  # which it is offered in place of the question
+            assert (missing["server"], reason in missing["reason"]) == (name, True)
+
+    run(main())
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+def test_a_client_whose_capabilities_are_too_deep_is_told_and_loses_no_server(revision: str) -> None:
+    async def main() -> None:
+        client = MadeClient(routing(three()), revision)
+        client.capabilities = nested(600)
+        about = {"protocolVersion": revision, "capabilities": client.capabilities, "clientInfo": {}}
+        refused = await client.ask(*(("tools/list",) if revision == PER_REQUEST else ("initialize", about)))
+        assert (refused["error"]["code"], "levels" in refused["error"]["message"]) == (-32602, True)
+        client.capabilities = nested(400)
+        if revision != PER_REQUEST:
+            await client.ask("initialize", {**about, "capabilities": client.capabilities})
+            client.tell("notifications/initialized")
+        assert await client.list() == ["one", "two", "three"]
+        await client.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize("depth", [700, 930, 960, 985])
+def test_a_request_that_is_too_deep_to_be_written_is_answered(depth: int) -> None:
+    async def main() -> None:
+        async with session(routing(three())) as client:
+            client._connection.transport.write(
+                b'{"jsonrpc":"2.0","id":77,"method":"prompts/get","params":{"name":"p","arguments":'
+                + b'{"x":' * depth + b"1" + b"}" * depth + b"}}\n"
+            )  # fmt: skip
+            assert "error" in await client.answer_to(77)
+            assert await client.list() == ["one", "two", "three"]
+
+    run(main())

@@ -10,7 +10,7 @@ from dragoman.errors import TransportClosed
 from dragoman.proxy import ProxyConfig
 from dragoman.router import Router
 from dragoman.transports.memory import MemoryTransport
-from tests.router.made import MadeServer, configured, routing, session
+from tests.router.made import HANDSHAKE, PER_REQUEST, MadeServer, configured, routing, session
 from tests.support.waiting import run, until
 
 
@@ -162,5 +162,21 @@ def test_a_router_is_ready_if_the_next_client_would_be_served() -> None:
             async with session(router):
                 assert router.status().ready
                 assert router.status().problems == {}
+
+    run(main())
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+def test_a_server_that_is_opening_when_its_session_ends_has_not_failed(
+    servers: dict[str, MadeServer], away: AwayServer, said: Said, revision: str
+) -> None:
+    """`dragoman list` over a file: the others have answered, and nobody waits for this one any more."""
+
+    async def main() -> None:
+        away.refusal = None
+        away.silent |= {"server/discover", "initialize"}
+        async with session(routing(servers, {"listTimeout": 0.05}), revision) as client:
+            assert await client.list() == ["one"]
+        assert [line for line in said() if "cannot be used" in line] == []
 
     run(main())

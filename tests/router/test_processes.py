@@ -84,7 +84,7 @@ def test_a_file_that_changes_is_taken_in_and_a_broken_one_is_not(tmp_path: Path)
         wait_until(lambda: routed.tools() == ["a_echo", "a_fail", "b_echo", "b_fail"])
         path.write_text('{"mcpServers": {"a": {"command": 5}}}', encoding="utf-8")
         os.kill(routed.process.pid, signal.SIGHUP)
-        wait_until(lambda: routed.says("the servers stay as they were"))
+        wait_until(lambda: routed.says("what was read before stays"))
         assert routed.says("line 1, column 34: expected command of server 'a' to be a string")
         answer = routed.ask("tools/call", name="b_echo", arguments={"x": 1})
         assert answer["result"]["content"] == [{"type": "text", "text": '{"x": 1}'}]

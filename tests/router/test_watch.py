@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from dragoman.cli.reloading import Reloading
+from dragoman.cli.routing import read_again
 from dragoman.config import Configuration, read_config
-from dragoman.router.watch import ConfigWatch
 from tests.support.waiting import until
 
 GOOD = '{"mcpServers": {"a": {"command": "a"}}}'
@@ -33,15 +35,17 @@ BAD = {
 
 
 @asynccontextmanager
-async def watching(path: Path, applied: list[Configuration]) -> AsyncIterator[ConfigWatch]:
-    watch = ConfigWatch(str(path), applied.append)
-    task = asyncio.create_task(watch.run())
+async def watching(path: Path, apply: Callable[[Configuration], None]) -> AsyncIterator[Reloading]:
+    watch = Reloading()
+    watch.add(partial(read_again, str(path), apply), str(path))
+    watch.begin()
+    assert watch.watching is not None
     try:
         yield watch
     finally:
-        task.cancel()
+        watch.watching.cancel()
         with suppress(asyncio.CancelledError):
-            await task
+            await watch.watching
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
@@ -50,13 +54,13 @@ def test_a_good_file_is_taken_after_a_bad_one(text: str, tmp_path: Path, caplog:
     path.write_text(GOOD)
 
     async def change() -> None:
-        async with watching(path, applied) as watch:
+        async with watching(path, applied.append) as watch:
             path.write_text(text)
-            watch.reload()
-            await until(lambda: "the servers stay as they were" in caplog.text)
+            watch.read_all()
+            await until(lambda: "what was read before stays" in caplog.text)
             assert applied == []
             path.write_text(GOOD)
-            watch.reload()
+            watch.read_all()
             await until(lambda: bool(applied))
 
     asyncio.run(change())
@@ -73,13 +77,11 @@ def test_a_defect_of_ours_does_not_end_the_watching(tmp_path: Path, caplog: pyte
             raise KeyError("made for the test")
 
     async def change() -> None:
-        watch = ConfigWatch(str(path), apply)
-        task = asyncio.create_task(watch.run())
-        watch.reload()
-        await until(lambda: "internal error: KeyError('made for the test')" in caplog.text)
-        watch.reload()
-        await until(lambda: len(applied) == 2)
-        task.cancel()
+        async with watching(path, apply) as watch:
+            watch.read_all()
+            await until(lambda: "internal error: KeyError('made for the test')" in caplog.text)
+            watch.read_all()
+            await until(lambda: len(applied) == 2)
 
     asyncio.run(change())
 
@@ -89,14 +91,14 @@ def test_a_pipe_in_the_place_of_the_file_is_not_waited_for(tmp_path: Path, caplo
     path.write_text(GOOD)
 
     async def change() -> None:
-        async with watching(path, applied) as watch:
+        async with watching(path, applied.append) as watch:
             path.unlink()
             os.mkfifo(path)
-            watch.reload()
+            watch.read_all()
             await until(lambda: "it is not a file that can be read twice" in caplog.text)
             path.unlink()
             path.write_text(GOOD)
-            watch.reload()
+            watch.read_all()
             await until(lambda: bool(applied))
 
     asyncio.run(change())
@@ -110,8 +112,8 @@ def test_the_loop_goes_on_while_a_long_file_is_read(tmp_path: Path, caplog: pyte
 
     async def change() -> None:
         nonlocal turns
-        async with watching(path, applied) as watch:
-            watch.reload()
+        async with watching(path, applied.append) as watch:
+            watch.read_all()
             while not applied:
                 await asyncio.sleep(0)
                 turns += 1

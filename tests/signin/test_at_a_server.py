@@ -230,7 +230,7 @@ async def test_what_another_has_refreshed_may_have_ended_too_and_nobody_is_asked
 
 @on_loop
 async def test_tokens_that_cannot_be_kept_are_refreshed_all_the_same(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "full")
@@ -246,6 +246,8 @@ async def test_tokens_that_cannot_be_kept_are_refreshed_all_the_same(
             "refresh-secret-1",
             "refresh-secret-2",
         ]
+    assert [said for said in caplog.messages if "cannot be kept" in said] == [caplog.messages[0]]
+    assert caplog.messages[0].endswith(".json: full")
 
 
 @on_loop
@@ -279,6 +281,6 @@ async def test_headers_of_the_user_are_not_replaced(folder: Path) -> None:
 
     assert sign_in_for("https://s.example/mcp", ["authorization"]) is None
     assert sign_in_for("https://u:p@s.example/mcp", []) is None
-    assert sign_in_for("wss://s.example/mcp", []) is None
+    assert sign_in_for("wss://u:p@s.example/mcp", []) is None
     assert sign_in_for("https://s.example/mcp", [], None) is None
     assert sign_in_for("https://s.example/mcp", ["X-Key"]) is not None

@@ -7,6 +7,7 @@ import hashlib
 import json
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from dragoman.errors import SignInFailed
 from dragoman.signin.registration import OAuthClient
-from dragoman.signin.routine import SignedIn, renew, sign_in
+from dragoman.signin.routine import SignedIn, renew, revoke, sign_in
 from dragoman.signin.wishes import Fetch
 from dragoman_spec import REVISIONS, facts
 from tests.signin.web import ISSUER, REDIRECT, SERVER, Web, form, metadata, occasion, token, whole
@@ -139,6 +140,13 @@ def test_we_register_again_elsewhere_and_for_another_page(kept: dict[str, OAuthC
     assert {visit["client_id"] for visit in web.visits} == {"client-1"}
 
 
+@pytest.mark.parametrize(("before", "client"), [("a b", "old"), ("b", "client-1"), ("", "client-1")])
+def test_we_register_again_to_ask_for_more_than_we_said_then(before: str, client: str) -> None:
+    kept = {ISSUER: OAuthClient("old", redirect_uri=REDIRECT, is_registered=True, scope=before)}
+    found = signed_in(whole(), kept, challenge={"scope": "a"}).client
+    assert (found.id, found.scope) == (client, before if client == "old" else "a")
+
+
 def test_a_client_that_was_given_is_not_used_elsewhere() -> None:
     assert "belongs to the old one" in refused(
         whole(), {"https://old.example": OAuthClient("given")}, client_id="given"
@@ -217,6 +225,7 @@ def test_access_in_our_absence_is_asked_for_where_it_is_listed(challenge: dict[s
     web = whole(**{SAID: metadata(scopes_supported=["a", "offline_access"])})
     signed_in(web, challenge=challenge)
     assert web.visits[0].get("scope") == expected
+    assert web.visits[0].get("prompt") == (None if expected is None else "consent")
 
 
 def test_users_say_what_else_their_provider_wants() -> None:
@@ -289,6 +298,52 @@ def test_tokens_are_renewed_and_what_is_not_said_again_stays() -> None:
         "grant_type": "refresh_token", "refresh_token": "r-1", "resource": SERVER, "client_id": "client-1"
     }  # fmt: skip
     assert (after.access, after.refresh, after.scope) == ("access-2", "r-1", "a b")
+
+
+REVOKE = f"{ISSUER}/revoke"
+
+
+def test_tokens_are_given_back() -> None:
+    web = whole(**{SAID: metadata(revocation_endpoint=REVOKE), TOKEN: token(refresh_token="r-1"), REVOKE: {}})
+    assert web.run(revoke(occasion(), signed_in(web)))
+    assert web.sent_to(REVOKE) == [
+        {"token": "r-1", "token_type_hint": "refresh_token", "client_id": "client-1"},
+        {"token": "access-1", "token_type_hint": "access_token", "client_id": "client-1"},
+    ]
+
+
+def test_tokens_stay_where_nobody_takes_them_back() -> None:
+    web = whole()
+    assert not web.run(revoke(occasion(), signed_in(web)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((503, {}), r"does not revoke it \(status 503\)"),
+        ((400, {"error": "invalid_client"}), r"does not revoke it \(invalid_client\)"),
+    ],
+)
+def test_tokens_that_are_not_taken_back_are_an_error(answer: Any, reason: str) -> None:
+    web = whole(**{SAID: metadata(revocation_endpoint=REVOKE), REVOKE: answer})
+    with pytest.raises(SignInFailed, match=reason):
+        web.run(revoke(occasion(), signed_in(web)))
+
+
+def test_a_server_need_not_revoke_access_tokens() -> None:
+    unsupported = (400, {"error": "unsupported_token_type"})
+    web = whole(**{SAID: metadata(revocation_endpoint=REVOKE), REVOKE: unsupported})
+    assert web.run(revoke(occasion(), signed_in(web)))
+
+
+def test_tokens_are_not_given_back_without_tls_or_without_the_key() -> None:
+    plain = whole(**{SAID: metadata(revocation_endpoint="http://auth.example/revoke")})
+    with pytest.raises(SignInFailed, match="not an https URL"):
+        plain.run(revoke(occasion(), signed_in(plain)))
+    web = whole(**{SAID: metadata(revocation_endpoint=REVOKE)})
+    before = replace(signed_in(web), client=OAuthClient("me", method="private_key_jwt"))
+    with pytest.raises(SignInFailed, match="--oauth-private-key-file is not given"):
+        web.run(revoke(occasion(), before))
 
 
 def test_no_secret_is_shown_of_what_is_passed_around() -> None:
@@ -408,6 +463,15 @@ def test_a_person_types_a_code_elsewhere() -> None:
     assert [(one.url, one.code) for one in web.shown] == [(device, "AB-CD")]
     assert web.slept == [2, 2, 7]
     assert web.sent_to(TOKEN)[0]["device_code"] == "d-1"
+
+
+def test_who_types_a_code_comes_back_to_no_page_and_brings_nothing() -> None:
+    device = f"{ISSUER}/device"
+    said = {"device_code": "d-1", "user_code": "AB-CD", "verification_uri": "https://auth.example/device"}
+    web = whole(**{SAID: metadata(device_authorization_endpoint=device), device: said})
+    signed_in(web, grant="device_code")
+    (asked,) = (json.loads(fetch.body or b"") for fetch in web.asked if fetch.url == REGISTER)
+    assert (asked["redirect_uris"], asked["response_types"]) == ([], [])
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,16 @@ import asyncio
 import errno
 import json
 import os
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dragoman.errors import SignInFailed
 from dragoman.signin import store
 from dragoman.signin.discovery import AuthorizationServer
+from dragoman.signin.grants import PendingVisit
 from dragoman.signin.registration import OAuthClient
 from dragoman.signin.routine import SignedIn
 from dragoman.signin.store import TokenFile
@@ -78,6 +82,38 @@ def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path, monkeypatch: 
     assert file.read() == {}, "unless somebody else has changed it since"
 
 
+def test_what_a_killed_process_has_left_goes_with_the_next_turn(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "f.json")
+    for name in ("f.4711", "g.4711", "f.lock.1", "f.json"):
+        (tmp_path / name).write_text("{}")
+
+    async def take() -> None:
+        async with file.turn():
+            assert not (tmp_path / "f.4711").exists()
+
+    waiting.run(take())
+    (tmp_path / "f.4712").write_text("{}")
+    file.remove()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f.lock", "f.lock.1", "g.4711"]
+
+
+def test_a_directory_may_be_a_link_and_a_file_is_none(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    elsewhere = tmp_path / "elsewhere.json"
+    file = TokenFile(tmp_path / "link" / "f.json")
+    elsewhere.write_text(json.dumps(store.add({}, URL, signed_in())))
+    for name in ("f.json", f"f.{os.getpid()}"):
+        (tmp_path / "real" / name).symlink_to(elsewhere)
+    assert file.read() == {}, "what a link leads to is not read"
+    with pytest.raises(OSError, match="symbolic links"):
+        file.write({"a": 1})
+    file.write({"a": 1})
+    assert (tmp_path / "real" / "f.json").read_text() == '{\n "a": 1\n}'
+    assert not (tmp_path / "real" / "f.json").is_symlink()
+    assert store.find_current(json.loads(elsewhere.read_text())) == signed_in(), "and never written"
+
+
 def test_a_file_system_without_locks_keeps_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_locks(*_: int) -> None:
         raise OSError(errno.ENOLCK, "no locks")
@@ -106,15 +142,46 @@ def test_one_at_a_time_has_the_turn(tmp_path: Path) -> None:
     assert [one.split()[1] for one in order] == ["in", "out"] * 3
 
 
-def test_a_failure_counts_for_those_who_waited_for_it() -> None:
-    written = store.add_failure({}, URL, "no")
+def failure(asked: bool = False) -> SignInFailed:
+    error = SignInFailed("peer", "no")
+    error.was_asked = asked
+    return error
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_failure_counts_for_those_who_waited_for_it(asked: bool) -> None:
+    written = store.add_failure({}, URL, failure(asked))
     at = written["failed"]["at"]
-    assert store.find_failure(written, at - 1) == "no"
-    assert store.find_failure(written, at + 1) == ""
-    assert store.find_failure(store.add(written, URL, signed_in()), 0) == ""
+    found = store.find_failure(written, at - 1, "me")
+    assert found is not None
+    assert (str(found), found.was_asked) == ("me: no", asked)
+    assert store.find_failure(written, at + 1, "me") is None
+    assert store.find_failure(store.add(written, URL, signed_in()), 0, "me") is None
 
 
 def test_a_failure_of_a_clock_that_was_ahead_keeps_nobody_out() -> None:
-    written = store.add_failure({}, URL, "no")
+    written = store.add_failure({}, URL, failure())
     written["failed"]["at"] += 1e6
-    assert store.find_failure(written, 0) == ""
+    assert store.find_failure(written, 0, "me") is None
+
+
+def visit(at: float) -> PendingVisit:
+    server, client = signed_in().server, signed_in().client
+    return PendingVisit(server, client, "http://127.0.0.1:1/callback", "https://a/x?y", "state", "verifier", ("a",), at)
+
+
+def test_a_visit_is_read_again_until_it_is_over() -> None:
+    now = time.time()
+    written = store.add_visit({}, URL, visit(now))
+    assert store.find_visit(json.loads(json.dumps(written)), now - 1) == visit(now)
+    assert store.find_visit(written, now + 1) is None
+    assert store.find_visit(store.add_visit({}, URL, visit(now + 1e6)), 0) is None
+    assert store.find_visit(store.add(written, URL, signed_in()), 0) is None
+    assert store.find_visit(store.add_failure(written, URL, failure()), 0) is None
+
+
+@pytest.mark.parametrize("change", [{"server": 1}, {"client": None}, {"at": "now"}, {"at": True}])
+def test_a_visit_that_says_something_else_is_none(change: dict[str, Any]) -> None:
+    written = store.add_visit({}, URL, visit(time.time()))
+    written["visit"].update(change)
+    assert store.find_visit(written, 0) is None

@@ -9,7 +9,10 @@ validity. Used by the laws.
 from __future__ import annotations
 
 import copy
+import re
+import tomllib
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -21,10 +24,12 @@ from tests.support.renames import definition_in
 KEPT_ON_PURPOSE = {
     (schema, key) for schema in ("inputSchema", "outputSchema") for key in ("$schema", "properties", "required", "type")
 }
-"""Fields that stay though the target does not name them (decisions keep-schema-dialects and keep-schemas-whole)."""
+"""Fields that have to stay though the target does not name them; what else a `[[decision]]` keeps may stay."""
 
 KEPT_ON_THE_WAY_DOWN = frozenset({"_meta", "extensions"})
 """Fields that stay wherever they stand (decisions keep-metadata and keep-extensions)."""
+
+OVERLAYS = Path(__file__).resolve().parents[2] / "codegen" / "overlays"
 
 ENVELOPE = {("", "jsonrpc"), ("", "id"), ("params", "_meta")}
 """Fields of every frame, which the older files name in the base interfaces only."""
@@ -35,37 +40,58 @@ def strict_validator(source: str, target: str, definition: str) -> jsonschema.pr
     """A validator of *target* that refuses the fields that only *source* names."""
     theirs, schema = canonical(source)["$defs"], copy.deepcopy(canonical(target))
     for name, node in schema["$defs"].items():
-        kept = KEPT_ON_THE_WAY_DOWN if target < source else frozenset()
-        schema["$defs"][name] = _Pair(theirs, canonical(target)["$defs"], kept).strict(
-            theirs.get(definition_in(target, source, name)) or theirs.get(name, {}), node, ""
-        )
+        there = definition_in(target, source, name)
+        pair = _Pair(source, target, {name, there})
+        schema["$defs"][name] = pair.strict(theirs.get(there) or theirs.get(name, {}), node, ())
     return validator_for(schema)({"$defs": schema["$defs"], "allOf": [{"$ref": f"#/$defs/{definition}"}]})
 
 
+@cache
+def decided_to_keep(source: str, target: str) -> tuple[re.Pattern[str], ...]:
+    """The places of fields that overlays keep on the way from one revision to another, as they write them."""
+    direction = "up" if source < target else "down"
+    found = []
+    for file in sorted(OVERLAYS.glob("*.toml")):
+        if min(source, target) < file.stem <= max(source, target):
+            for row in tomllib.loads(file.read_text("utf-8")).get("decision", []):
+                if (row["direction"], row["change"], row["do"]) == (direction, "field-removed", "keep"):
+                    found += [row["at"]] if isinstance(row["at"], str) else row["at"]
+    return tuple(re.compile(".*".join(map(re.escape, place.split("*")))) for place in found)
+
+
 class _Pair:
-    """The definitions of two revisions, and the fields that stay wherever they stand."""
+    """One definition of two revisions, by its name in each, and the fields that stay wherever they stand."""
 
-    def __init__(self, theirs: dict[str, Any], ours: dict[str, Any], kept: frozenset[str]) -> None:
-        self.theirs, self.ours, self.kept = theirs, ours, kept
+    def __init__(self, source: str, target: str, names: set[str]) -> None:
+        self.theirs, self.ours = canonical(source)["$defs"], canonical(target)["$defs"]
+        self.kept = KEPT_ON_THE_WAY_DOWN if target < source else frozenset()
+        self.decided, self.names = decided_to_keep(source, target), names
 
-    def strict(self, theirs: Any, ours: Any, name: str) -> Any:
+    def strict(self, theirs: Any, ours: Any, path: tuple[str, ...]) -> Any:
         """*ours*, refusing the properties of the same object in *theirs* that *ours* does not have."""
         if not isinstance(theirs, dict) or not isinstance(ours, dict) or ("$ref" in theirs and "$ref" in ours):
             return ours
         theirs = _resolved(theirs, self.theirs)
         ours = copy.deepcopy(self.ours[ours["$ref"].removeprefix("#/$defs/")] if "$ref" in ours else ours)
-        for keyword in ("items", "additionalProperties"):
+        for keyword, mark in (("items", "[]"), ("additionalProperties", "{}")):
             if keyword in ours:
-                ours[keyword] = self.strict(theirs.get(keyword), ours[keyword], "")
+                ours[keyword] = self.strict(theirs.get(keyword), ours[keyword], (*path, mark))
         if ours.get("type") != "object" or ours.get("additionalProperties", {}) not in ({}, True):
             return ours
         properties = ours.setdefault("properties", {})
         for key, node in theirs.get("properties", {}).items():
             if key in properties:
-                properties[key] = self.strict(node, properties[key], key)
-            elif key not in self.kept and (name, key) not in KEPT_ON_PURPOSE | ENVELOPE:
+                properties[key] = self.strict(node, properties[key], (*path, f".{key}"))
+            elif not self._may_stay(path, key):
                 properties[key] = False
         return ours
+
+    def _may_stay(self, path: tuple[str, ...], key: str) -> bool:
+        name = path[-1].removeprefix(".") if path and path[-1] not in ("[]", "{}") else ""
+        if key in self.kept or (name, key) in KEPT_ON_PURPOSE | ENVELOPE:
+            return True
+        places = ["".join((definition, *path, f".{key}")) for definition in self.names]
+        return any(decided.fullmatch(place) for decided in self.decided for place in places)
 
 
 def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:

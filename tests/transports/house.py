@@ -37,10 +37,11 @@ class House:
         self.servers.append(Peer("server", server_end))
         return upstream
 
-    async def enter(self, principal: str | None = None, **config: Any) -> Guest:
-        """Let a client in."""
+    async def enter(self, principal: str | None = None, *, is_per_request: bool = False, **config: Any) -> Guest:
+        """Let a client in, or all that open no session."""
         front, client_end = connect_pair("proxy", "client")
-        proxy = self.pool.proxy(ProxyConfig(**self.proxies | config), front, principal)
+        decided = ProxyConfig(**self.proxies | config)
+        proxy = self.pool.proxy(decided, front, principal, is_per_request=is_per_request)
         guest = Guest(client_end, proxy)
         self.runs.append(asyncio.create_task(proxy.run()))
         await asyncio.sleep(0)

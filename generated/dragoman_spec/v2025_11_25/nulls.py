@@ -19,10 +19,6 @@ SHAPES: Mapping[str, Shape] = {
         members={"_meta": "call_tool_request_params_meta", "task": "task_metadata"},
     ),
     "call_tool_request_params_meta": Shape(drops=("progressToken",)),
-    "call_tool_result": Shape(
-        drops=("_meta", "isError", "structuredContent"), members={"content": "call_tool_result_content"}
-    ),
-    "call_tool_result_content": Shape(items="content_block"),
     "cancel_task_request": Shape(members={"params": "cancel_task_request_params"}),
     "cancel_task_request_params": Shape(drops=("_meta",), members={"_meta": "call_tool_request_params_meta"}),
     "cancel_task_result": Shape(drops=("_meta", "pollInterval", "statusMessage")),
@@ -101,18 +97,6 @@ SHAPES: Mapping[str, Shape] = {
     ),
     "create_message_request_params_messages": Shape(items="sampling_message"),
     "create_message_request_params_tools": Shape(items="tool"),
-    "create_message_result": Shape(drops=("_meta", "stopReason"), members={"content": "create_message_result_content"}),
-    "create_message_result_content": Shape(
-        items="sampling_message_content_block",
-        tag="type",
-        cases={
-            "text": "audio_content",
-            "image": "audio_content",
-            "audio": "audio_content",
-            "tool_use": "elicitation_complete_notification_params",
-            "tool_result": "call_tool_result",
-        },
-    ),
     "elicit_request": Shape(members={"params": "elicit_request_params"}),
     "elicit_request_params": Shape(
         tag="mode", cases={"url": "elicit_request_url_params"}, rest="elicit_request_params_any"
@@ -132,10 +116,11 @@ SHAPES: Mapping[str, Shape] = {
     "elicit_request_url_params": Shape(
         drops=("_meta", "task"), members={"_meta": "call_tool_request_params_meta", "task": "task_metadata"}
     ),
-    "elicit_result": Shape(drops=("_meta", "content")),
     "elicitation_complete_notification": Shape(members={"params": "elicitation_complete_notification_params"}),
     "elicitation_complete_notification_params": Shape(drops=("_meta",)),
-    "elicitation_create_result": Shape(members={"result": "elicit_result"}),
+    "elicitation_create_result": Shape(members={"result": "elicitation_create_result_value"}),
+    "elicitation_create_result_value": Shape(rest="elicitation_create_result_value_any"),
+    "elicitation_create_result_value_any": Shape(drops=("_meta", "content"), members={"task": "task"}),
     "embedded_resource": Shape(
         drops=("_meta", "annotations"), members={"annotations": "annotations", "resource": "embedded_resource_resource"}
     ),
@@ -241,8 +226,26 @@ SHAPES: Mapping[str, Shape] = {
     "resources_templates_list_result": Shape(members={"result": "list_resource_templates_result"}),
     "root": Shape(drops=("_meta", "name")),
     "roots_list_result": Shape(members={"result": "list_roots_result"}),
-    "sampling_create_message_result": Shape(members={"result": "create_message_result"}),
-    "sampling_message": Shape(drops=("_meta",), members={"content": "create_message_result_content"}),
+    "sampling_create_message_result": Shape(members={"result": "sampling_create_message_result_value"}),
+    "sampling_create_message_result_value": Shape(rest="sampling_create_message_result_value_any"),
+    "sampling_create_message_result_value_any": Shape(
+        drops=("_meta", "stopReason"),
+        members={"content": "sampling_create_message_result_value_any_content", "task": "task"},
+    ),
+    "sampling_create_message_result_value_any_content": Shape(
+        items="sampling_message_content_block",
+        tag="type",
+        cases={
+            "text": "audio_content",
+            "image": "audio_content",
+            "audio": "audio_content",
+            "tool_use": "elicitation_complete_notification_params",
+            "tool_result": "tool_result_content",
+        },
+    ),
+    "sampling_message": Shape(
+        drops=("_meta",), members={"content": "sampling_create_message_result_value_any_content"}
+    ),
     "sampling_message_content_block": Shape(
         tag="type",
         cases={
@@ -250,7 +253,7 @@ SHAPES: Mapping[str, Shape] = {
             "image": "audio_content",
             "audio": "audio_content",
             "tool_use": "elicitation_complete_notification_params",
-            "tool_result": "call_tool_result",
+            "tool_result": "tool_result_content",
         },
     ),
     "server_capabilities": Shape(
@@ -289,7 +292,16 @@ SHAPES: Mapping[str, Shape] = {
     "tool_choice": Shape(drops=("mode",)),
     "tool_execution": Shape(drops=("taskSupport",)),
     "tool_input_schema": Shape(drops=("$schema", "properties", "required")),
-    "tools_call_result": Shape(members={"result": "call_tool_result"}),
+    "tool_result_content": Shape(
+        drops=("_meta", "isError", "structuredContent"), members={"content": "tool_result_content_content"}
+    ),
+    "tool_result_content_content": Shape(items="content_block"),
+    "tools_call_result": Shape(members={"result": "tools_call_result_value"}),
+    "tools_call_result_value": Shape(rest="tools_call_result_value_any"),
+    "tools_call_result_value_any": Shape(
+        drops=("_meta", "isError", "structuredContent"),
+        members={"content": "tool_result_content_content", "task": "task"},
+    ),
     "tools_list_result": Shape(members={"result": "list_tools_result"}),
 }
 

@@ -1770,7 +1770,7 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
             at,
             out,
         )
-    # refuse-titled-multiple-choice
+    # refuse-multiple-choice
     if (
         type(x) is dict
         and x.get("type") == "array"
@@ -2209,7 +2209,7 @@ def down_primitive_schema_definition_minimal(x: Any, at: At, out: Losses) -> Any
             at,
             out,
         )
-    # refuse-titled-multiple-choice
+    # refuse-multiple-choice
     if (
         type(x) is dict
         and x.get("type") == "array"

@@ -12,15 +12,12 @@ from dragoman_spec.step import Convert
 SHAPES: Mapping[str, Shape] = {
     "annotations": Shape(drops=("audience", "lastModified", "priority")),
     "audio_content": Shape(drops=("_meta", "annotations"), members={"annotations": "annotations"}),
+    "boolean_schema": Shape(drops=("default", "description", "title")),
     "call_tool_request": Shape(members={"params": "call_tool_request_params"}),
     "call_tool_request_params": Shape(
         drops=("arguments", "inputResponses", "requestState"),
         members={"_meta": "request_meta_object", "inputResponses": "input_responses"},
     ),
-    "call_tool_result": Shape(
-        drops=("_meta", "isError"), members={"_meta": "result_meta_object", "content": "call_tool_result_content"}
-    ),
-    "call_tool_result_content": Shape(items="content_block"),
     "cancelled_notification": Shape(members={"params": "cancelled_notification_params"}),
     "cancelled_notification_params": Shape(drops=("_meta", "reason"), members={"_meta": "notification_meta_object"}),
     "client_capabilities": Shape(
@@ -55,25 +52,59 @@ SHAPES: Mapping[str, Shape] = {
             "resource": "embedded_resource",
         },
     ),
+    "create_message_request": Shape(members={"params": "create_message_request_params"}),
+    "create_message_request_params": Shape(
+        drops=(
+            "includeContext",
+            "metadata",
+            "modelPreferences",
+            "stopSequences",
+            "systemPrompt",
+            "temperature",
+            "toolChoice",
+            "tools",
+        ),
+        members={
+            "messages": "create_message_request_params_messages",
+            "modelPreferences": "model_preferences",
+            "toolChoice": "tool_choice",
+            "tools": "create_message_request_params_tools",
+        },
+    ),
+    "create_message_request_params_messages": Shape(items="sampling_message"),
+    "create_message_request_params_tools": Shape(items="tool"),
     "discover_request": Shape(members={"params": "request_params"}),
     "discover_result": Shape(
         drops=("_meta", "instructions"), members={"_meta": "result_meta_object", "capabilities": "server_capabilities"}
     ),
+    "elicit_request": Shape(members={"params": "elicit_request_params"}),
+    "elicit_request_params": Shape(rest="elicit_request_params_any"),
+    "elicit_request_params_any": Shape(
+        drops=("mode",), members={"requestedSchema": "elicit_request_params_any_requested_schema"}
+    ),
+    "elicit_request_params_any_requested_schema": Shape(
+        drops=("$schema", "required"), members={"properties": "elicit_request_params_any_requested_schema_properties"}
+    ),
+    "elicit_request_params_any_requested_schema_properties": Shape(extra="primitive_schema_definition"),
     "embedded_resource": Shape(
         drops=("_meta", "annotations"), members={"annotations": "annotations", "resource": "embedded_resource_resource"}
     ),
     "embedded_resource_resource": Shape(rest="embedded_resource_resource_any"),
     "embedded_resource_resource_any": Shape(drops=("_meta", "mimeType")),
-    "get_prompt_result": Shape(
-        drops=("_meta", "description"),
-        members={"_meta": "result_meta_object", "messages": "get_prompt_result_messages"},
-    ),
-    "get_prompt_result_messages": Shape(items="prompt_message"),
     "icon": Shape(drops=("mimeType", "sizes", "theme")),
     "implementation": Shape(
         drops=("description", "icons", "title", "websiteUrl"), members={"icons": "implementation_icons"}
     ),
     "implementation_icons": Shape(items="icon"),
+    "input_request": Shape(
+        tag="method",
+        cases={
+            "sampling/createMessage": "create_message_request",
+            "roots/list": "list_roots_request",
+            "elicitation/create": "elicit_request",
+        },
+    ),
+    "input_requests": Shape(extra="input_request"),
     "input_response": Shape(rest="input_response_any"),
     "input_response_any": Shape(drops=("_meta", "stopReason"), members={"roots": "input_response_any_roots"}),
     "input_response_any_roots": Shape(items="root"),
@@ -96,17 +127,43 @@ SHAPES: Mapping[str, Shape] = {
         members={"_meta": "result_meta_object", "resources": "list_resources_result_resources"},
     ),
     "list_resources_result_resources": Shape(items="resource"),
+    "list_roots_request": Shape(drops=("params",), members={"params": "list_roots_request_params"}),
+    "list_roots_request_params": Shape(drops=("_meta",)),
     "list_tools_result": Shape(
-        drops=("_meta", "nextCursor"), members={"_meta": "result_meta_object", "tools": "list_tools_result_tools"}
+        drops=("_meta", "nextCursor"),
+        members={"_meta": "result_meta_object", "tools": "create_message_request_params_tools"},
     ),
-    "list_tools_result_tools": Shape(items="tool"),
     "logging_message_notification": Shape(members={"params": "logging_message_notification_params"}),
     "logging_message_notification_params": Shape(
         drops=("_meta", "logger"), members={"_meta": "notification_meta_object"}
     ),
+    "model_hint": Shape(drops=("name",)),
+    "model_preferences": Shape(
+        drops=("costPriority", "hints", "intelligencePriority", "speedPriority"),
+        members={"hints": "model_preferences_hints"},
+    ),
+    "model_preferences_hints": Shape(items="model_hint"),
     "notification_meta_object": Shape(drops=("io.modelcontextprotocol/subscriptionId",)),
     "notification_params": Shape(drops=("_meta",), members={"_meta": "notification_meta_object"}),
     "paginated_request_params": Shape(drops=("cursor",), members={"_meta": "request_meta_object"}),
+    "primitive_schema_definition": Shape(
+        tag="type", cases={"boolean": "boolean_schema"}, rest="primitive_schema_definition_any"
+    ),
+    "primitive_schema_definition_any": Shape(
+        drops=(
+            "default",
+            "description",
+            "format",
+            "maxLength",
+            "minLength",
+            "title",
+            "maximum",
+            "minimum",
+            "maxItems",
+            "minItems",
+            "enumNames",
+        )
+    ),
     "progress_notification": Shape(members={"params": "progress_notification_params"}),
     "progress_notification_params": Shape(
         drops=("_meta", "message", "total"), members={"_meta": "notification_meta_object"}
@@ -120,17 +177,23 @@ SHAPES: Mapping[str, Shape] = {
     "prompt_list_changed_notification": Shape(drops=("params",), members={"params": "notification_params"}),
     "prompt_message": Shape(members={"content": "content_block"}),
     "prompt_reference": Shape(drops=("title",)),
-    "prompts_get_result": Shape(members={"result": "get_prompt_result"}),
+    "prompts_get_result": Shape(members={"result": "prompts_get_result_value"}),
+    "prompts_get_result_value": Shape(rest="prompts_get_result_value_any"),
+    "prompts_get_result_value_any": Shape(
+        drops=("_meta", "description", "inputRequests", "requestState"),
+        members={
+            "_meta": "result_meta_object",
+            "messages": "prompts_get_result_value_any_messages",
+            "inputRequests": "input_requests",
+        },
+    ),
+    "prompts_get_result_value_any_messages": Shape(items="prompt_message"),
     "prompts_list_result": Shape(members={"result": "list_prompts_result"}),
     "read_resource_request": Shape(members={"params": "read_resource_request_params"}),
     "read_resource_request_params": Shape(
         drops=("inputResponses", "requestState"),
         members={"_meta": "request_meta_object", "inputResponses": "input_responses"},
     ),
-    "read_resource_result": Shape(
-        drops=("_meta",), members={"_meta": "result_meta_object", "contents": "read_resource_result_contents"}
-    ),
-    "read_resource_result_contents": Shape(items="embedded_resource_resource"),
     "request_meta_object": Shape(
         drops=("io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/logLevel", "progressToken"),
         members={
@@ -149,12 +212,44 @@ SHAPES: Mapping[str, Shape] = {
     ),
     "resource_updated_notification": Shape(members={"params": "notification_params"}),
     "resources_list_result": Shape(members={"result": "list_resources_result"}),
-    "resources_read_result": Shape(members={"result": "read_resource_result"}),
+    "resources_read_result": Shape(members={"result": "resources_read_result_value"}),
+    "resources_read_result_value": Shape(rest="resources_read_result_value_any"),
+    "resources_read_result_value_any": Shape(
+        drops=("_meta", "inputRequests", "requestState"),
+        members={
+            "_meta": "result_meta_object",
+            "contents": "resources_read_result_value_any_contents",
+            "inputRequests": "input_requests",
+        },
+    ),
+    "resources_read_result_value_any_contents": Shape(items="embedded_resource_resource"),
     "resources_templates_list_result": Shape(members={"result": "list_resource_templates_result"}),
     "result_meta_object": Shape(
         drops=("io.modelcontextprotocol/serverInfo",), members={"io.modelcontextprotocol/serverInfo": "implementation"}
     ),
     "root": Shape(drops=("_meta", "name")),
+    "sampling_message": Shape(drops=("_meta",), members={"content": "sampling_message_content"}),
+    "sampling_message_content": Shape(
+        items="sampling_message_content_block",
+        tag="type",
+        cases={
+            "text": "audio_content",
+            "image": "audio_content",
+            "audio": "audio_content",
+            "tool_use": "list_roots_request_params",
+            "tool_result": "tool_result_content",
+        },
+    ),
+    "sampling_message_content_block": Shape(
+        tag="type",
+        cases={
+            "text": "audio_content",
+            "image": "audio_content",
+            "audio": "audio_content",
+            "tool_use": "list_roots_request_params",
+            "tool_result": "tool_result_content",
+        },
+    ),
     "server_capabilities": Shape(
         drops=("completions", "experimental", "extensions", "logging", "prompts", "resources", "tools"),
         members={
@@ -191,8 +286,20 @@ SHAPES: Mapping[str, Shape] = {
         },
     ),
     "tool_annotations": Shape(drops=("destructiveHint", "idempotentHint", "openWorldHint", "readOnlyHint", "title")),
+    "tool_choice": Shape(drops=("mode",)),
     "tool_input_schema": Shape(drops=("$schema",)),
-    "tools_call_result": Shape(members={"result": "call_tool_result"}),
+    "tool_result_content": Shape(drops=("_meta", "isError"), members={"content": "tool_result_content_content"}),
+    "tool_result_content_content": Shape(items="content_block"),
+    "tools_call_result": Shape(members={"result": "tools_call_result_value"}),
+    "tools_call_result_value": Shape(rest="tools_call_result_value_any"),
+    "tools_call_result_value_any": Shape(
+        drops=("_meta", "isError", "inputRequests", "requestState"),
+        members={
+            "_meta": "result_meta_object",
+            "content": "tool_result_content_content",
+            "inputRequests": "input_requests",
+        },
+    ),
     "tools_list_result": Shape(members={"result": "list_tools_result"}),
 }
 

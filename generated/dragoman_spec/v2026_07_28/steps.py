@@ -2534,6 +2534,7 @@ def down_tool_output_schema(x: Any, at: At, out: Losses) -> Any:
         y = x.copy() if y is x else y
         do.lose(y, "type", at, out)
     if "type" not in y:
+        # promise-an-object
         y = x.copy() if y is x else y
         y["type"] = "object"
     return y

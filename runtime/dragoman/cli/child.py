@@ -13,9 +13,10 @@ import signal
 import subprocess
 from typing import TYPE_CHECKING
 
-from dragoman.cli.checks import directory
+from dragoman.cli.options import add_group
+from dragoman.options import CHILD
 from dragoman.transports.spawn import spawn
-from dragoman.transports.surroundings import MODES, OURS, make_environment, secretive_names
+from dragoman.transports.surroundings import make_environment, secretive_names
 from dragoman.transports.warden import Warden
 
 if TYPE_CHECKING:
@@ -24,28 +25,7 @@ if TYPE_CHECKING:
 
 def add_child_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Describe the flags; give them: they mean nothing without COMMAND."""
-    group = parser.add_argument_group("the environment of COMMAND")
-    group.add_argument(
-        "--env",
-        dest="variables",
-        type=_variable,
-        action="append",
-        default=[],
-        metavar="NAME[=VALUE]",
-        help="give the server this variable; without VALUE, take it from the proxy's environment, where other users of "
-        "the machine cannot see it; may be repeated",
-    )
-    group.add_argument(
-        "--inherit-env",
-        choices=MODES,
-        metavar="all|safe|none",
-        help="which other variables of the proxy's environment the server gets: all but DRAGOMAN_*, those that are not "
-        "secret (HOME, PATH, LANG and the like), or none (default: all; with --listen safe)",
-    )
-    group.add_argument(
-        "--cwd", type=directory, metavar="DIR", help="run the server in this directory (default: the current one)"
-    )
-    return group._group_actions
+    return add_group(parser, "the environment of COMMAND", CHILD)
 
 
 def check_child(args: argparse.Namespace) -> str | None:
@@ -119,12 +99,3 @@ class Launcher:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             self.warden.forget(process.pid)
-
-
-def _variable(text: str) -> tuple[str, str | None]:
-    name, has_value, value = text.partition("=")
-    if not name or "\0" in text:
-        raise argparse.ArgumentTypeError(f"expected NAME or NAME=VALUE, found {text!r}")
-    if name.startswith(OURS):
-        raise argparse.ArgumentTypeError(f"{name} is meant for the proxy: no server is given what begins with {OURS}")
-    return name, value if has_value else None

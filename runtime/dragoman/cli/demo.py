@@ -39,10 +39,10 @@ def run(args: argparse.Namespace) -> int:
 
     from dragoman.cli.signals import raise_on_interrupt
     from dragoman.demo.across import narrate_across
+    from dragoman.demo.crossings import Record
     from dragoman.demo.ink import choose_ink, fit_encoding
     from dragoman.demo.narrate import narrate
     from dragoman.demo.stage import perform, try_directly
-    from dragoman.demo.taps import Record
 
     raise_on_interrupt()
 

@@ -25,7 +25,7 @@ def raise_limit(connections: int, sessions: int) -> str | None:
     """Let this process, and children that it starts, have as many descriptors open as it may come to need.
 
     Args:
-        connections: How many connections of clients may be open at once.
+        connections: How many connections of clients may be open at once, and to servers that wait for answers of them.
         sessions: How many sessions may be.
 
     Returns:

@@ -1,6 +1,6 @@
 """What may be decided about the bridge between the eras: questions in the middle of a call, tasks, and sealed states.
 
-Lives here: the flags, and reading the key of the states. Must not: load the bridge. Called by `cli.proxy`.
+Lives here: reading the key of the states, and putting the options together. Must not: load the bridge.
 """
 
 from __future__ import annotations
@@ -10,68 +10,12 @@ import os
 import stat
 from typing import Any, Final, NamedTuple
 
-from dragoman.cli.checks import readable_file
-from dragoman.cli.options import add_seconds, count, seconds
-
-QUESTIONS: Final = ("auto", "task", "park", "replay", "refuse")
-"""As `core.bridge.strategy.SETTINGS` has it; that is not loaded for a command line."""
+from dragoman.cli.options import readable_file
 
 KEY_DIGITS: Final = 64
 _MOST_KEYS: Final = 8
 _HOW_TO: Final = "openssl rand -hex 32"
 _OF_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
-
-
-def add_era_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the flags."""
-    group = parser.add_argument_group("clients without a handshake, with servers that have one")
-    group.add_argument(
-        "--questions",
-        choices=QUESTIONS,
-        default="auto",
-        help="how a client is asked if the server has a question in the middle of a call: in a "
-        "task, by parking the call until the client comes back, by making it twice, or not "
-        "at all (default: %(default)s, which is a task if the client takes tasks, "
-        "else parking)",
-    )
-    group.add_argument(
-        "--repeatable",
-        action="append",
-        default=[],
-        metavar="TOOL",
-        help="a tool that may run twice so that its question can be asked, beside those whose "
-        "annotations say so; may be repeated",
-    )
-    add_seconds(group, "--answer-timeout", 600, "how long a parked call waits for its client to come back")
-    group.add_argument(
-        "--max-parked",
-        type=count,
-        default=256,
-        metavar="N",
-        help="how many calls, and how many tasks, may wait for clients (default: 256)",
-    )
-    add_seconds(group, "--task-ttl", 3600, "how long a task is kept from its beginning")
-    group.add_argument(
-        "--roots-ttl",
-        type=seconds,
-        metavar="S",
-        help="how long the roots that a client has named are given to servers without asking it "
-        "again (default: not at all)",
-    )
-    group.add_argument(
-        "--state-key-file",
-        type=state_key_file,
-        metavar="FILE",
-        help=f"{KEY_DIGITS} hexadecimal digits that seal what clients carry for us, so that it is good after a restart "
-        f"and in other proxies with this key: {_HOW_TO}; keys on further lines only open what they sealed before (made "
-        "at start if absent)",
-    )
-    group.add_argument(
-        "--server-name",
-        metavar="NAME",
-        help="what clients are told that the server is called, if it does not say; states are good under this name "
-        "alone",
-    )
 
 
 class StateKeys(NamedTuple):

@@ -13,10 +13,10 @@ from dragoman.cli.options import revision
 from dragoman.cli.screen import columns, fit, print_json
 from dragoman.core.bridge.explain import Explanation, explain
 from dragoman.core.bridge.features import Status
+from dragoman.options import SCOPES
 from dragoman_spec import era
 
 TRANSPORTS: Final = ("stdio", "http", "sse", "websocket")
-SCOPES: Final = ("client", "principal", "shared", "request")
 
 _OF_PER_REQUEST: Final = ("stdio", "http")
 EXIT_USAGE: Final = 2

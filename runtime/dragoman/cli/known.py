@@ -1,4 +1,4 @@
-"""Remembering, from one start to the next, whether a server has a handshake: the flag, and which server is meant.
+"""Remembering, from one start to the next, whether a server has a handshake: which server is meant.
 
 Lives here: for the commands that open a server. Must not: remember (`host.known`), which is imported where it is used.
 """
@@ -12,16 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dragoman.config.model import CommandTarget, ServerConfig, UrlTarget
     from dragoman.core.settings import ServerMemory
-
-
-def add_known_argument(parser: argparse.ArgumentParser) -> None:
-    """Describe the flag."""
-    parser.add_argument(
-        "--no-era-cache",
-        action="store_true",
-        help="do not remember, in the user's cache directory, whether a server has a handshake, and use nothing that "
-        "was remembered",
-    )
 
 
 def know_server(args: argparse.Namespace, server: ServerConfig | None = None) -> ServerMemory | None:

@@ -1,7 +1,7 @@
 """`dragoman proxy --listen http://127.0.0.1:PORT`: any number of clients over HTTP, a server for each.
 
-Lives here: the flags of the HTTP side, and running it until a signal comes. Must not: serve (`transports.http`), which
-is imported only once it is wanted: over stdio nobody pays for it. Called by `dragoman.cli.proxy`.
+Lives here: putting its options together, and running it until a signal comes. Must not: serve (`transports.http`),
+which is imported only once it is wanted: over stdio nobody pays for it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from dragoman.cli.checks import address, host, origin, path, path_or_none, readable_file
 from dragoman.cli.descriptors import raise_limit
 from dragoman.cli.eras import state_key_file
 from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.names import describe_names, is_loopback, own_names
-from dragoman.cli.options import add_seconds, count, seconds
 from dragoman.cli.scope import make_pool
 from dragoman.cli.secrets import caution_secrets
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
@@ -40,76 +38,6 @@ logger = logging.getLogger("dragoman.http")
 
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
 EXIT_CANNOT_LISTEN: Final = 1
-_UNITS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
-
-
-def add_listen_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Describe the flags of the HTTP side; give those that mean nothing without `--listen`."""
-    group = parser.add_argument_group("clients over HTTP")
-    group.add_argument(
-        "--listen",
-        type=address,
-        metavar="URL",
-        help="serve clients at http(s)://HOST:PORT, rather than one on stdin and stdout; port 0 picks a free one",
-    )
-    for option, default, kind, what in (
-        ("--mcp-path", "/mcp", path, "Streamable HTTP"),
-        ("--sse-path", "/sse", path_or_none, "HTTP+SSE, empty for none"),
-        ("--ws-path", "/ws", path_or_none, "WebSocket, empty for none"),
-    ):
-        group.add_argument(option, default=default, metavar="PATH", type=kind, help=f"{what} (default: {default})")
-    for option, metavar, kind, what in (
-        ("--allow-host", "HOST", host, "a name by which clients may reach us, beside loopback names; * for any"),
-        ("--allow-origin", "ORIGIN", origin, "a page that may call us, as scheme://host[:port]; port * for any"),
-    ):
-        group.add_argument(
-            option, action="append", default=[], metavar=metavar, type=kind, help=f"{what}; may be repeated"
-        )
-    group.add_argument(
-        "--auth-token-file",
-        type=readable_file,
-        metavar="FILE",
-        help=f"secrets; clients must send one of them: one a line, or NAME SECRET (or one in ${TOKEN_VARIABLE})",
-    )
-    for option, what in (
-        ("--tls-cert", "certificate chain in PEM; needs https:// in --listen"),
-        ("--tls-key", "its key, if not in the same file"),
-    ):
-        group.add_argument(option, type=readable_file, metavar="FILE", help=what)
-    _add_limits(group)
-    return [action for action in group._group_actions if action.dest != "listen"]
-
-
-def _add_limits(group: argparse._ArgumentGroup) -> None:
-    for option, size, what in (
-        ("--max-body", "16m", "the longest message"),
-        ("--max-memory", "256m", "what all unfinished messages of clients may hold together, one client half of it"),
-    ):
-        group.add_argument(option, type=_size, default=_size(size), metavar="BYTES", help=f"{what} (default: {size})")
-    for option, default, what in (
-        ("--max-connections", 2048, "how many connections may be open at once"),
-        ("--max-sessions", 100, "how many sessions may be open at once"),
-        ("--max-streams", 64, "how many requests of a session may be under way at once"),
-    ):
-        group.add_argument(option, type=count, default=default, metavar="N", help=f"{what} (default: {default})")
-    for option, default, what in (
-        ("--session-idle", 1800, "after how many idle seconds a session ends"),
-        ("--header-timeout", 10, "how long the headers of a request may take"),
-        ("--body-timeout", 30, "how long the body of a request may take"),
-        ("--stall-timeout", 60, "how long a client may read nothing of what it is sent"),
-    ):
-        add_seconds(group, option, default, what)
-    group.add_argument(
-        "--sse-poll", type=seconds, metavar="S", help="close streams after S seconds; clients that can come back do so"
-    )
-    group.add_argument(
-        "--answers",
-        choices=("auto", "json", "sse"),
-        default="auto",
-        help="how requests are answered where the client takes both (default: auto, which is JSON "
-        "if the answer is quick and nothing else has to be said)",
-    )
-    group.add_argument("--post-sse", action="store_true", help="let a POST open the stream of HTTP+SSE too")
 
 
 def listen(
@@ -155,7 +83,7 @@ def listen(
         begin(reloading)
         url = describe(listener, where, args.mcp_path)
         limits = front.config.limits
-        warned = (caution, raise_limit(limits.connections, limits.sessions))
+        warned = (caution, raise_limit(limits.connections + args.max_parked, limits.sessions))
         cautions = [*filter(None, warned), *_cautions(args, front)]
         try:
             async with told_at(args.status, board or config.board):
@@ -212,6 +140,9 @@ def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront
     if args.tls_cert is not None:
         reloading.add(read_certificate, args.tls_cert, args.tls_key)
     if config.trace is not None:
+        from dragoman.trace.trace import Trace
+
+        assert isinstance(config.trace, Trace)
         reloading.add_at_signal(config.trace.reopen)
     reloading.begin()
     return reloading
@@ -285,10 +216,3 @@ def _read_admission(args: argparse.Namespace) -> Admission:
 def _fail(reason: str, code: int) -> int:
     print(f"dragoman proxy: {reason}", file=sys.stderr)
     return code
-
-
-def _size(text: str) -> int:
-    number, unit = (text[:-1], text[-1].lower()) if text[-1:].lower() in ("k", "m", "g") else (text, "")
-    if not number.isdecimal() or int(number) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number of bytes such as 500k or 16m, found {text!r}")
-    return int(number) * _UNITS[unit]

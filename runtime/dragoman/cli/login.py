@@ -11,11 +11,11 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Final
 
-from dragoman.cli.checks import certificates
 from dragoman.cli.oauth import add_sign_in_arguments, read_sign_in
-from dragoman.cli.options import add_log_level
+from dragoman.cli.options import add_options, url
 from dragoman.cli.screen import shown
-from dragoman.cli.upstream import proxy_url, url
+from dragoman.cli.upstream import configure_way
+from dragoman.options import LOG_LEVEL, WAY
 from dragoman_spec import LATEST
 
 if TYPE_CHECKING:
@@ -30,10 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `login`."""
     parser.add_argument("url", type=url, metavar="URL", help="the server, exactly as a proxy is told it")
     parser.add_argument("--no-browser", action="store_true", help="open no page here; show what to open elsewhere")
-    parser.add_argument("--ca-file", type=certificates, metavar="FILE", help="who signs its certificate, as PEM")
-    parser.add_argument("--proxy", type=proxy_url, metavar="URL", help="the HTTP proxy on the way, or none")
-    parser.add_argument("--insecure", action="store_true", help="do not check its certificate at all")
-    add_log_level(parser)
+    add_options(parser, (*WAY, LOG_LEVEL))
     add_sign_in_arguments(parser)
     parser.set_defaults(usage_error=parser.error)
 
@@ -43,14 +40,13 @@ def run(args: argparse.Namespace) -> int:
     from dragoman.cli.logs import set_up_logging
     from dragoman.errors import TransportError
     from dragoman.signin.authority import sign_in_for
-    from dragoman.transports.upstream.config import UpstreamConfig
 
     set_up_logging(args.log_level)
     sign_in = sign_in_for(args.url, (), read_sign_in(args), AtTerminal(args.no_browser))
     if sign_in is None:
-        args.usage_error("expected an http or https URL without credentials in it")
+        args.usage_error("expected a URL without credentials in it")
         return _EXIT_FAILED
-    config = UpstreamConfig(args.url, ca_file=args.ca_file, proxy=args.proxy, verify=not args.insecure)
+    config = configure_way(args)
     try:
         done = asyncio.run(_sign_in(sign_in, config))
     except TransportError as error:
@@ -58,23 +54,24 @@ def run(args: argparse.Namespace) -> int:
         return _EXIT_FAILED
     scope = f", for {done.tokens.scope}" if done.tokens.scope else ""
     print(shown(f"Signed in to {config.peer} at {done.server.issuer}{scope}."))
-    return 0
+    return 0 if sign_in.keeper.is_kept else _EXIT_FAILED  # the log says why, and there is nothing to show for it
 
 
 async def _sign_in(sign_in: SignIn, config: UpstreamConfig) -> SignedIn:
     """Ask the server for anything, and sign in as it says."""
     from dragoman.core.exact_json import encode_line
+    from dragoman.signin.settings import as_resource
     from dragoman.transports.upstream.connection_pool import ConnectionPool
 
     about = {"protocolVersion": LATEST, "capabilities": {}, "clientInfo": {"name": "dragoman", "version": "0"}}
     opening = encode_line({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about})
     pool = ConnectionPool(config)
     try:
-        answer = await pool.send("POST", config.url, {"Accept": "application/json, text/event-stream"}, opening)
-        said = answer.header("WWW-Authenticate")
+        wanted = {"Accept": "application/json, text/event-stream"}
+        answer = await pool.send("POST", as_resource(config.url), wanted, opening)
     finally:
         await pool.close()
-    return await sign_in.keeper.sign_in(config, said)
+    return await sign_in.keeper.sign_in(config, answer.header("WWW-Authenticate"))
 
 
 class AtTerminal:
@@ -95,7 +92,7 @@ class AtTerminal:
         """Show a page, here if that can be."""
         from dragoman.signin.people import open_page
 
-        is_open = not self._is_elsewhere and open_page(url)
+        is_open = not self._is_elsewhere and not await open_page(url)
         _say("Your browser should show the page to sign in. If it does not, open:" if is_open else "Open this page:")
         print(f"\n  {url}\n", file=sys.stderr, flush=True)  # as it is: it has to be copied
         _say("If the browser is on another machine, the last page will not be found. Paste its address here:")

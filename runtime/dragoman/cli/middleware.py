@@ -1,6 +1,6 @@
-"""`--middleware MODULE:NAME` and `--notice-middleware`: the options.
+"""`--middleware MODULE:NAME` and `--notice-middleware`: what they name.
 
-Lives here: the flags. Must not: load anything (`cli.loading`, which is imported only where one is given). Called by
+Must not: load anything (`cli.loading`, which is imported only where one is given). Called by
 `cli.proxy`.
 """
 
@@ -8,21 +8,6 @@ from __future__ import annotations
 
 import argparse
 from typing import Any
-
-
-def add_middleware_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the options."""
-    for option, around in (("--middleware", "each request"), ("--notice-middleware", "each notification")):
-        parser.add_argument(
-            option,
-            dest=option.removeprefix("--").replace("-", "_"),
-            action="append",
-            default=[],
-            metavar="MODULE:NAME",
-            help=f"put your own code around {around}: an importable module or FILE.py, a colon and the name, with "
-            "arguments where it has to be made, as 'dragoman.middlewares:RateLimit(per_minute=60)'; may be repeated, "
-            "the first is the outermost",
-        )
 
 
 def find_middleware(args: argparse.Namespace) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from dragoman.cli.parsing import suggest
 from dragoman.cli.screen import shown
 from dragoman.config import CommandTarget, ConfigError, ServerConfig, read_config
-from dragoman.config.clients import CLIENTS, KnownClient, find_file, is_there
+from dragoman.config.clients import CLIENTS, KnownClient, find_file
 
 
 def find_in_clients(args: argparse.Namespace) -> None:
@@ -42,12 +42,11 @@ def _servers_of_clients() -> Iterator[tuple[KnownClient, Path, ServerConfig]]:
     """Give the servers in the files of the user's clients that can be read."""
     for client in CLIENTS:
         path = find_file(client, os.environ)
-        if is_there(path):
-            try:
-                configuration = read_config(path)
-            except ConfigError:  # `dragoman config check` says what is wrong with it
-                continue
-            yield from ((client, path, server) for server in configuration.servers)
+        try:
+            configuration = read_config(path)
+        except ConfigError:  # there is none, or `dragoman config check` says what is wrong with it
+            continue
+        yield from ((client, path, server) for server in configuration.servers)
 
 
 def take_from_config(args: argparse.Namespace, takes_several: bool = False) -> None:

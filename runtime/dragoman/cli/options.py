@@ -1,15 +1,25 @@
-"""Command-line options that several commands share, and how their values are checked.
+"""Flags, made of the tables of `dragoman.options`, and how the value of each kind is read.
 
-Only what argparse needs: no command's logic. Called by the modules beside it.
+Only what argparse needs: no command's logic.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 import dragoman_spec
+from dragoman.options import TRANSLATION, Option
+from dragoman.transports.surroundings import OURS
+
+Reader = Callable[[str], Any]
+
+_NAME: Final = r"(\[[0-9a-f:.]+\]|[^/?#\s@:*\[\]]+)"
+_UNITS: Final = {"k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -19,8 +29,93 @@ class HelpFormatter(argparse.HelpFormatter):
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
-def revision_among(*allowed: str) -> Callable[[str], str]:
-    """Make the check of an option that names a revision, for argparse.
+def add_options(parser: argparse._ActionsContainer, options: Iterable[Option]) -> list[argparse.Action]:
+    """Make flags of options."""
+    return [_add(parser, option) for option in options]
+
+
+def _add(parser: argparse._ActionsContainer, option: Option) -> argparse.Action:
+    flag, about, default = f"--{option.name}", option.about, option.default
+    if option.kind == "switch":
+        return parser.add_argument(flag, action="store_true", dest=option.argument, help=about)
+    if isinstance(option.kind, tuple):
+        said: dict[str, Any] = {"choices": option.kind, "metavar": option.placeholder or None}
+    else:
+        read, metavar = READERS[option.kind]
+        said = {"type": read, "metavar": option.placeholder or metavar}
+        default = read(default) if isinstance(default, str) else default
+    if default == ():
+        return parser.add_argument(
+            flag, action="append", dest=option.argument, default=[], help=f"{about}; may be repeated", **said
+        )
+    if default is not None:
+        note = f", {option.note}" if option.note else ""
+        about = f"{about} (default: {option.default}{note})"
+    return parser.add_argument(flag, dest=option.argument, default=default, help=about, **said)
+
+
+def add_group(
+    parser: argparse.ArgumentParser, title: str, options: Iterable[Option], first: str = ""
+) -> list[argparse.Action]:
+    """Make flags of options that belong together; return those that mean nothing without the first, if there is one."""
+    return [action for action in add_options(parser.add_argument_group(title), options) if action.dest != first]
+
+
+def add_seconds(parser: argparse._ActionsContainer, option: str, default_s: float, says: str) -> None:
+    """Add an option of one command that takes a duration.
+
+    Args:
+        parser: Or a group of options in it.
+        option: Such as `--timeout`.
+        default_s: What counts without it, in seconds.
+        says: For the help.
+    """
+    _add(parser, Option(option.removeprefix("--"), "seconds", says, default_s))
+
+
+def add_translation_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add `--profile`, `--no-rule` and `--rule`, which say how to translate."""
+    for action in add_options(parser, TRANSLATION):
+        if action.type is rule_name:
+            is_on = action.dest == "no_rules"
+            names = [name for name in dragoman_spec.RULES if (name in dragoman_spec.DEFAULT_RULES) is is_on]
+            action.help = f"{action.help} ({', '.join(names)})"
+
+
+def chosen_rules(args: argparse.Namespace) -> frozenset[str]:
+    """Return the repair rules that are on: those on by default, without `--no-rule`, with `--rule`."""
+    return frozenset(dragoman_spec.DEFAULT_RULES).difference(args.no_rules).union(args.more_rules)
+
+
+# How values are read. What raises a ValueError says what is wrong.
+
+
+def matching(pattern: str, expected: str, read: Reader = str) -> Reader:
+    """Return what reads a value of this form."""
+
+    def check(text: str) -> Any:
+        if re.fullmatch(pattern, text, re.IGNORECASE) is None:
+            raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
+        return read(text)
+
+    return check
+
+
+whole_number = matching(r"\d+", "a whole number", int)
+count = matching(r"0*[1-9]\d*", "a number above 0", int)
+size = matching(
+    r"0*[1-9]\d*[kmg]?",
+    "a number of bytes such as 500k or 16m",
+    lambda text: int(text.rstrip("kmgKMG")) * _UNITS.get(text[-1].lower(), 1),
+)
+path = matching(r"/[^?#%]*", "a path that begins with /")
+host = matching(rf"\*|{_NAME}(:\d+)?", "NAME, NAME:PORT or *")
+origin = matching(rf"\*|null|[a-z][a-z0-9+.-]*://{_NAME}(:(\d+|\*))?/?", "SCHEME://HOST, SCHEME://HOST:PORT, null or *")
+pair = matching(r"(?s)[^=]+=.*", "NAME=VALUE", lambda text: tuple(text.split("=", 1)))
+
+
+def revision_among(*allowed: str) -> Reader:
+    """Return what reads a revision.
 
     Args:
         allowed: Revisions, and words such as `auto`.
@@ -38,67 +133,18 @@ def revision_among(*allowed: str) -> Callable[[str], str]:
 
 
 revision = revision_among(*dragoman_spec.REVISIONS)
-"""The check where any revision will do."""
+"""Where any revision will do."""
 
 
 def rule_name(text: str) -> str:
-    """Check the name of a repair rule, for argparse.
-
-    Raises:
-        argparse.ArgumentTypeError: none of ours; the text names those there are.
-    """
+    """Read the name of a repair rule."""
     if text not in dragoman_spec.RULES:
         raise argparse.ArgumentTypeError(f"there is no rule {text!r}; the rules are: {', '.join(dragoman_spec.RULES)}")
     return text
 
 
-def add_translation_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add `--profile`, `--no-rule` and `--rule`, which say how to translate."""
-    parser.add_argument(
-        "--profile",
-        choices=("strict", "minimal"),
-        default="strict",
-        help="strict drops every field that the target revision does not name, minimal only what validity needs "
-        "(default: %(default)s)",
-    )
-    defaults = dragoman_spec.DEFAULT_RULES
-    for option, dest, verb, names in (
-        ("--no-rule", "no_rules", "off", [name for name in dragoman_spec.RULES if name in defaults]),
-        ("--rule", "more_rules", "on", [name for name in dragoman_spec.RULES if name not in defaults]),
-    ):
-        parser.add_argument(
-            option,
-            dest=dest,
-            action="append",
-            default=[],
-            type=rule_name,
-            metavar="NAME",
-            help=f"turn {verb} a repair rule; may be repeated ({', '.join(names)})",
-        )
-
-
-def chosen_rules(args: argparse.Namespace) -> frozenset[str]:
-    """Give the repair rules that are on: those on by default, without `--no-rule`, with `--rule`."""
-    return frozenset(dragoman_spec.DEFAULT_RULES).difference(args.no_rules).union(args.more_rules)
-
-
-def whole_number(text: str) -> int:
-    """Read a number of things, for argparse.
-
-    Raises:
-        argparse.ArgumentTypeError: It is not one, or below zero.
-    """
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}")
-    return int(text)
-
-
 def seconds(text: str) -> float:
-    """Read a duration, for argparse.
-
-    Raises:
-        argparse.ArgumentTypeError: It is not a number, or not above zero.
-    """
+    """Read a duration."""
     try:
         duration_s = float(text)
     except ValueError:
@@ -108,34 +154,140 @@ def seconds(text: str) -> float:
     return duration_s
 
 
-def add_seconds(parser: argparse._ActionsContainer, option: str, default_s: float, says: str) -> None:
-    """Add an option that takes a duration.
-
-    Args:
-        parser: Or a group of options in it.
-        option: Such as `--timeout`.
-        default_s: What counts without it, in seconds.
-        says: For the help.
-    """
-    parser.add_argument(option, type=seconds, default=default_s, metavar="S", help=f"{says} (default: {default_s:g})")
+def port(text: str) -> int:
+    """Read a port."""
+    number: int = whole_number(text)
+    if number > 65535:
+        raise argparse.ArgumentTypeError(f"expected a port up to 65535, found {text!r}")
+    return number
 
 
-def add_log_level(parser: argparse._ActionsContainer) -> None:
-    """Add `--log-level`."""
-    parser.add_argument(
-        "--log-level",
-        choices=("debug", "info", "warning", "error", "critical"),
-        default="warning",
-        help="the least important lines of the log that go to stderr (default: %(default)s)",
-    )
+def address(text: str) -> tuple[str, int, str]:
+    """Read where to listen: host, port and scheme."""
+    from urllib.parse import urlsplit
+
+    try:
+        url = urlsplit(text)
+        port = url.port
+    except ValueError:
+        port = None
+    if (
+        port is None
+        or url.scheme not in ("http", "https")
+        or not url.hostname
+        or url.path not in ("", "/")
+        or url.username is not None
+        or url.query
+        or url.fragment
+    ):
+        raise argparse.ArgumentTypeError(f"expected http://HOST:PORT or https://HOST:PORT, found {text!r}")
+    return url.hostname, port, url.scheme
 
 
-def count(text: str) -> int:
-    """Read a number of things, for argparse.
+def readable_file(text: str) -> str:
+    """Check that there is a file that we may read, without reading it: it may be a pipe."""
+    if not os.path.exists(text):
+        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+    if os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"expected a file, found the directory {text!r}")
+    if not os.access(text, os.R_OK):
+        raise argparse.ArgumentTypeError(f"{text!r} may not be read by this user")
+    return text
 
-    Raises:
-        argparse.ArgumentTypeError: It is not a number, or not above zero.
-    """
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
-    return int(text)
+
+def directory(text: str) -> str:
+    """Check that there is a directory."""
+    if not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"there is no directory {text!r}")
+    return text
+
+
+def certificates(text: str) -> str:
+    """Check that a file holds certificates to trust."""
+    import ssl
+
+    readable_file(text)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(text)
+    except OSError:
+        raise argparse.ArgumentTypeError(f"expected certificates in PEM, found none in {text!r}") from None
+    return text
+
+
+def variable(text: str) -> tuple[str, str | None]:
+    """Read a variable for the server, with its value or without."""
+    name, has_value, value = text.partition("=")
+    if not name or "\0" in text:
+        raise argparse.ArgumentTypeError(f"expected NAME or NAME=VALUE, found {text!r}")
+    if name.startswith(OURS):
+        raise argparse.ArgumentTypeError(f"{name} is meant for the proxy: no server is given what begins with {OURS}")
+    return name, value if has_value else None
+
+
+def _explaining(read: Reader) -> Reader:
+    """Return what reads as this does, and says what its ValueErrors say."""
+
+    def check(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return check
+
+
+def _read_url(text: str) -> str:
+    from dragoman.transports.surroundings import expand
+    from dragoman.transports.upstream.config import check_url
+
+    return check_url(expand(text, os.environ) if text.startswith("$") else text)
+
+
+def _read_header(text: str) -> tuple[str, str]:
+    from dragoman.transports.upstream.config import parse_header
+
+    return parse_header(text, os.environ)
+
+
+def _read_proxy(text: str) -> str:
+    from dragoman.transports.upstream.proxies import DIRECT, parse_proxy
+
+    if text != DIRECT:
+        parse_proxy(text, "a proxy")
+    return text
+
+
+def _read_state_keys(text: str) -> Any:
+    from dragoman.cli.eras import state_key_file
+
+    return state_key_file(text)
+
+
+url, header, proxy_url = _explaining(_read_url), _explaining(_read_header), _explaining(_read_proxy)
+
+READERS: Final[dict[str, tuple[Reader, str]]] = {
+    "text": (str, "TEXT"),
+    "seconds": (seconds, "S"),
+    "number": (whole_number, "N"),
+    "count": (count, "N"),
+    "size": (size, "BYTES"),
+    "port": (port, "PORT"),
+    "pairs": (pair, "NAME=VALUE"),
+    "revision": (revision_among("auto", *dragoman_spec.REVISIONS), "auto|REV"),
+    "handshake-revision": (revision_among("auto", *dragoman_spec.HANDSHAKE_REVISIONS), "auto|REV"),
+    "rule": (rule_name, "NAME"),
+    "address": (address, "URL"),
+    "path": (path, "PATH"),
+    "path-or-none": (lambda text: path(text) if text else text, "PATH"),
+    "host": (host, "HOST"),
+    "origin": (origin, "ORIGIN"),
+    "file": (readable_file, "FILE"),
+    "directory": (directory, "DIR"),
+    "certificates": (certificates, "FILE"),
+    "state-keys": (_read_state_keys, "FILE"),
+    "variable": (variable, "NAME[=VALUE]"),
+    "url": (url, "URL"),
+    "header": (header, "NAME=VALUE"),
+    "proxy": (proxy_url, "URL"),
+}
+"""How a value of each kind is read, and what stands for it in the help."""

@@ -10,31 +10,23 @@ import argparse
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import dragoman_spec
 from dragoman.cli.checks import check_company, check_listen, check_named, check_upstream
 from dragoman.cli.child import Launcher, add_child_arguments, check_child
-from dragoman.cli.eras import add_era_arguments, chosen_bridging
-from dragoman.cli.known import add_known_argument, know_server
-from dragoman.cli.listen import add_listen_arguments
+from dragoman.cli.eras import chosen_bridging
+from dragoman.cli.known import know_server
 from dragoman.cli.memory import collect_seldom
-from dragoman.cli.middleware import add_middleware_arguments, find_middleware
-from dragoman.cli.options import (
-    add_log_level,
-    add_seconds,
-    add_translation_arguments,
-    chosen_rules,
-    revision_among,
-    seconds,
-    whole_number,
-)
-from dragoman.cli.scope import add_scope_arguments, check_scope
+from dragoman.cli.middleware import find_middleware
+from dragoman.cli.options import add_group, add_options, add_translation_arguments, chosen_rules
+from dragoman.cli.scope import check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.stderr import ServerWords, carry_stderr, free_stderr
 from dragoman.cli.trace import open_trace
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
 from dragoman.errors import TransportClosed
+from dragoman.options import ERAS, FILE, KNOWN, LISTEN, MIDDLEWARE, REVISIONS, SCOPE, SESSIONS, WATCHING
 
 if TYPE_CHECKING:
     from dragoman.cli.routing import Routing
@@ -68,105 +60,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `proxy`."""
     parser.usage = "%(prog)s [OPTION ...] (-- COMMAND [ARG ...] | --url URL | --config FILE [--server NAME])"
     parser.epilog = "stdout carries the protocol only; the log and the server's own stderr go to stderr."
-    for side, what, automatic, known in (
-        ("client", "speak with the client", "what the client asks for", dragoman_spec.HANDSHAKE_REVISIONS),
-        ("server", "offer the server first", "the newest, then what the client asks for", dragoman_spec.REVISIONS),
-    ):
-        parser.add_argument(
-            f"--{side}-revision",
-            type=revision_among("auto", *known),
-            default="auto",
-            metavar="auto|REV",
-            help=f"revision to {what} (default: auto, which is {automatic})",
-        )
+    add_options(parser, REVISIONS)
     add_translation_arguments(parser)
-    parser.add_argument(
-        "--on-loss",
-        choices=("warn", "refuse", "refuse-all", "silent"),
-        default="warn",
-        help="what to do about a frame that cannot be carried whole: log a warning; answer with an error, if what is "
-        "lost changes its meaning or for any loss; or only count it (default: %(default)s)",
-    )
-    _add_patience(parser)
-    parser.add_argument(
-        "--no-retry-older",
-        action="store_true",
-        help="do not offer another revision to a server that rejects the first one explicitly",
-    )
-    add_known_argument(parser)
-    _add_watching(parser)
-    add_middleware_arguments(parser)
+    add_options(parser, (*SESSIONS, KNOWN, *WATCHING, *MIDDLEWARE))
+    listen = add_group(parser, "clients over HTTP", LISTEN, "listen")
     company = {
-        "--listen": [*add_listen_arguments(parser), *add_scope_arguments(parser)],
+        "--listen": [*listen, *add_group(parser, "servers behind --listen", SCOPE)],
         "--url": add_upstream_arguments(parser),
         "COMMAND": add_child_arguments(parser),
     }
-    add_era_arguments(parser)
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        help="several servers as one, in place of COMMAND: the file in which a client names its servers",
-    )
-    parser.add_argument(
-        "--server", metavar="NAME", help="only this server of the file, as if its command or URL had been given"
-    )
+    add_group(parser, "clients without a handshake, with servers that have one", ERAS)
+    add_options(parser, FILE)
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
     parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None)
-
-
-def _add_watching(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--status",
-        metavar="PATH",
-        help="make a Unix socket at PATH, where `dragoman status PATH` reads the status of the proxy and its servers",
-    )
-    add_log_level(parser)
-    parser.add_argument(
-        "--trace",
-        metavar="FILE",
-        help="append every frame, before and after translation, to a file or a pipe, one JSON object a line; secrets "
-        "that are recognised as such are left out",
-    )
-
-
-def _add_patience(parser: argparse.ArgumentParser) -> None:
-    add_seconds(parser, "--init-timeout", 60, "how long initialisation may take")
-    add_seconds(
-        parser,
-        "--drain-timeout",
-        30,
-        "after the client has closed its side, or SIGTERM has come to a proxy with --listen, keep answering what was "
-        "asked before for S seconds",
-    )
-    parser.add_argument(
-        "--request-timeout",
-        type=seconds,
-        metavar="S",
-        help="give up requests that the server does not answer within S seconds and without progress (no limit if "
-        "absent)",
-    )
-    parser.add_argument(
-        "--request-ceiling",
-        type=seconds,
-        metavar="S",
-        help="give up requests that are not answered within S seconds, whatever progress they make (no limit if "
-        "absent)",
-    )
-    parser.add_argument(
-        "--restarts",
-        type=whole_number,
-        default=0,
-        metavar="N",
-        help="if a server ends while clients use it, start it again, up to N times in a row: "
-        "sessions go on, and the requests that it had fail (default: 0, their sessions end)",
-    )
-    parser.add_argument(
-        "--health-interval",
-        type=seconds,
-        metavar="S",
-        help="ask a server that has sent nothing for S seconds whether it is there; if nothing "
-        "comes for another S seconds, it is lost (not asked if absent)",
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -291,6 +197,7 @@ def _serve(
 
             reloading = Reloading()
             routing.begin(reloading)
+            reloading.begin()
         watch_signals(caught, proxy.stop, reload=None if reloading is None else reloading.read_all)
         finish = await (proxy.run() if args.status is None else _run_told(proxy, args.status, board))
         if finish is None:
@@ -319,7 +226,7 @@ async def _run_told(proxy: Proxy, path: str, board: StatusBoard | None) -> Finis
 
 def _reach(args: argparse.Namespace) -> UpstreamConfig | None:
     """Put the options for a URL together once: all that is opened with them shares its connections."""
-    return configure_upstream(args) if args.url is not None else None
+    return None if args.url is None else replace(configure_upstream(args), parked_requests=args.max_parked)
 
 
 def _connect(

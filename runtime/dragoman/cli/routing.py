@@ -9,17 +9,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import functools
+import logging
 import sys
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.known import know_server
+from dragoman.cli.reloading import Reloading, say
 from dragoman.config import ConfigError, Configuration, ServerConfig, read_config
 from dragoman.config.opening import opener_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dragoman.cli.reloading import Reloading
     from dragoman.proxy import ProxyConfig
     from dragoman.router import Router
     from dragoman.transports.base import Transport
@@ -55,23 +56,29 @@ class Routing:
         self, args: argparse.Namespace, configuration: Configuration, config: ProxyConfig, warden: Warden
     ) -> None:
         from dragoman.router import Router
-        from dragoman.router.watch import ConfigWatch
 
         def open_server(server: ServerConfig) -> Callable[[], Transport]:
             return opener_of(
                 server,
                 inherit_env="all" if args.listen is None else "safe",
                 limit_bytes=config.limit_bytes,
+                parked_requests=config.most_parked,
                 warden=warden,
                 stderr=args.stderr,
                 hides_url=args.listen is not None,
             )
 
         self.router: Router = Router(configuration, config, open_server, functools.partial(know_server, args))
-        self._watch = ConfigWatch(args.config, self.router.apply)
-        self._watching: asyncio.Task[None] | None = None
+        self._path: str = args.config
 
     def begin(self, reloading: Reloading) -> None:
-        """Watch the file, from within the event loop; SIGHUP has it read at once."""
-        self._watching = asyncio.get_running_loop().create_task(self._watch.run())
-        reloading.add_at_signal(self._watch.reload)
+        """Have the file read again when it changes."""
+        reloading.add(functools.partial(read_again, self._path, self.router.apply), self._path)
+
+
+async def read_again(path: str, apply: Callable[[Configuration], None]) -> str:
+    """Read a configuration file beside the calls, and apply what it says."""
+    configuration = await asyncio.to_thread(read_config, path)
+    apply(configuration)
+    say(logging.WARNING, path, configuration.remarks)
+    return f"{len(configuration.enabled)} servers are used"

@@ -1,6 +1,6 @@
 """`--scope`: which clients of `dragoman proxy --listen` share a server.
 
-Lives here: the flags and the pool that they describe. Must not: share (`pool`). Called by `cli.proxy` and
+Lives here: the pool that the flags describe. Must not: share (`pool`). Called by `cli.proxy` and
 `cli.listen`.
 """
 
@@ -8,29 +8,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
-
-from dragoman.cli.options import add_seconds
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dragoman.pool import UpstreamPool
     from dragoman.transports.base import Transport
-
-SCOPES: Final = ("client", "shared", "principal")
-
-
-def add_scope_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Describe the flags, and give them."""
-    group = parser.add_argument_group("servers behind --listen")
-    group.add_argument(
-        "--scope",
-        choices=SCOPES,
-        default="client",
-        help="a server for each client session, one shared by all, or one for each principal, by its secret (default: "
-        "%(default)s)",
-    )
-    add_seconds(group, "--server-idle", 60, "close a shared server after S seconds without use")
-    return group._group_actions
 
 
 def check_scope(args: argparse.Namespace) -> str | None:

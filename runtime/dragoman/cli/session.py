@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import dragoman_spec
 from dragoman.cli.checks import check_company, check_named, check_upstream
 from dragoman.cli.child import Launcher, add_child_arguments, check_child
-from dragoman.cli.known import add_known_argument, know_server
-from dragoman.cli.options import add_log_level, add_seconds, revision_among
+from dragoman.cli.known import know_server
+from dragoman.cli.options import add_options, add_seconds, revision_among
 from dragoman.cli.signals import raise_on_interrupt
 from dragoman.cli.stderr import ServerWords, carry_stderr
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
@@ -29,6 +29,7 @@ from dragoman.errors import (
     McpError,
     RequestTimeout,
 )
+from dragoman.options import KNOWN, LOG_LEVEL
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
@@ -67,8 +68,7 @@ def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print what the server answered as JSON")
     add_seconds(parser, "--timeout", 60, "how long an answer may take, without progress")
-    add_log_level(parser)
-    add_known_argument(parser)
+    add_options(parser, (LOG_LEVEL, KNOWN))
     add_server_arguments(parser, asked, "all of them, as one")
 
 

@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from dragoman.cli.parsing import suggest
 from dragoman.cli.screen import shown
 from dragoman.config.clients import CLIENTS, find_client, find_file, is_there
 from dragoman.config.document import NotJson, place_of
-from dragoman.config.wrapping import Edit, find_entries, unwrap, wrap
+from dragoman.config.wrapping import Edit, find_all, find_entries, unwrap, wrap
 
 EXIT_NOTHING: Final = 1
 BACKUP: Final = ".before-dragoman"
@@ -46,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
     path = _find(args)
     backup = path.with_name(path.name + BACKUP)
     text = _read(args, path)
-    kept = _read(args, backup) if backup.is_file() else None
+    # What cannot be read of it, no entry comes from: those are taken out by what they say themselves.
+    kept = backup.read_text("utf-8", "replace") if backup.is_file() else None
     try:
         edit, before = _change(args, text, kept)
     except NotJson as error:
@@ -77,6 +79,8 @@ def _find(args: argparse.Namespace) -> Path:
         path = Path(args.client) if client is None else find_file(client, os.environ, args.project)
     except LookupError as error:
         args.usage_error(error.args[0])
+    if client is not None and client.project and args.servers and args.project is None:
+        path = _most_specific(path, find_file(client, os.environ, Path.cwd()), args.servers)
     path = Path(os.path.realpath(path))  # a link stays one
     if not is_there(path):
         elsewhere = (
@@ -84,6 +88,18 @@ def _find(args: argparse.Namespace) -> Path:
         )
         args.usage_error(f"there is no file {path} that can be read{elsewhere}")
     return path
+
+
+def _most_specific(path: Path, beside: Path, servers: Sequence[str]) -> Path:
+    """Choose the user's file, or that of the project in the current folder if these servers are taken from there."""
+    try:
+        own, shared = (find_entries(one.read_text("utf-8")) if is_there(one) else {} for one in (path, beside))
+    except (OSError, UnicodeDecodeError, NotJson):  # what is wrong with the user's is said later
+        return path
+    if any(name not in shared or (name in own and own[name].folder) for name in servers):
+        return path
+    print(shown(f"{', '.join(servers)}: in this folder, that of {beside} counts"), file=sys.stderr)
+    return beside
 
 
 def _read(args: argparse.Namespace, path: Path) -> str:
@@ -99,10 +115,11 @@ def _change(args: argparse.Namespace, text: str, kept: str | None) -> tuple[Edit
     entries = find_entries(text)
     unknown = sorted(set(args.servers) - entries.keys())
     if unknown:
-        near = suggest(unknown[0], entries)
+        folders = [folder for folder, name in find_all(text) if name == unknown[0]]
+        near = f"; it is for {folders[0]}: say this there" if folders else suggest(unknown[0], entries)
         args.usage_error(f"no server {unknown[0]!r} in the file; there are: {', '.join(entries)}{near}")
     names = set(args.servers) or None
-    edit = unwrap(text, kept, names) if args.take_out else wrap(text, _program(), names)
+    edit = unwrap(text, kept, names) if args.take_out else wrap(text, _program(), names or set(entries))
     return edit, unwrap(text, kept).text
 
 

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from dragoman.core.envelope import Frame
+from dragoman.core.methods import CANCELLED
 from dragoman.errors import ConnectionClosed
 from dragoman.transports.base import Receiver
 
@@ -31,12 +32,12 @@ class CallTransport:
         self._closed = False
 
     def say(self, frame: Frame) -> None:
-        """Say this to the server.
+        """Say this to the server; at the end only that an answer is not waited for any more.
 
         Raises:
             ConnectionClosed: The session is over.
         """
-        if self._closed or self._ended:
+        if self._closed or (self._ended and frame.method != CANCELLED):
             raise ConnectionClosed("the session is over")
         if self._receiver is None or self._paused or self._waiting:
             self._waiting.append(frame)

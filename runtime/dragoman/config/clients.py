@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from dragoman.config.document import Node, look
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,32 @@ def find_file(client: KnownClient, environment: Mapping[str, str], folder: Path 
 def find_client(name: str) -> KnownClient | None:
     """Return the client of this name."""
     return next((one for one in CLIENTS if one.name == name), None)
+
+
+def local_servers(document: Node) -> dict[str, Node]:
+    """Return the objects of servers that Claude Code has for single folders, its scope `local`, by the folder."""
+    folders = (look(document, ("projects",)) or Node({}, 0)).names
+    tables = {folder: look(document, ("projects", folder, "mcpServers")) for folder in folders}
+    return {folder: one for folder, one in tables.items() if one and one.value and isinstance(one.value, dict)}
+
+
+def find_folder(folders: Collection[str]) -> str | None:
+    """Return which of these the current folder is in: itself, or the nearest around it in the same Git repository."""
+    here = Path.cwd()
+    around = (here, *here.parents)
+    top = next((number for number, folder in enumerate(around, 1) if (folder / ".git").exists()), 1)
+    return next((folder.as_posix() for folder in around[:top] if folder.as_posix() in folders), None)
+
+
+def with_local_servers(document: Node) -> Node:
+    """Return what Claude Code makes of its file in the current folder, whose servers count before the user's."""
+    local = local_servers(document)
+    folder, user = find_folder(local) if local else None, look(document, ("mcpServers",)) or Node({}, 0)
+    if folder is None or not isinstance(user.value, dict):
+        return document
+    value, names = local[folder].value, local[folder].names
+    merged = Node({**user.value, **value}, user.offset, {**user.names, **names})
+    return Node({**document.value, "mcpServers": merged}, document.offset, document.names)
 
 
 def is_there(path: Path) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -78,6 +79,15 @@ def parse_document(text: str) -> Node:
         raise NotJson(
             reader.at, f"expected the end of the file, found {reader.found()}", _explain_rest(text, reader.at)
         )
+    return node
+
+
+def look(node: Node, path: Sequence[str]) -> Node | None:
+    """Return the value at the end of a way through objects."""
+    for name in path:
+        if not isinstance(node.value, dict) or name not in node.value:
+            return None
+        node = node.value[name]
     return node
 
 

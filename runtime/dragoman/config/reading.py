@@ -13,14 +13,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import dragoman_spec
-from dragoman.config.document import Node, NotJson, place_of
+from dragoman.config.clients import with_local_servers
+from dragoman.config.document import Node, NotJson, look, place_of
 from dragoman.config.entries import UNUSABLE, Entry
 from dragoman.config.expansion import Variables
 from dragoman.config.findings import Findings, named, near
 from dragoman.config.formats import parse_text
-from dragoman.config.keys import OPTION_KEYS, OURS, ROUTER_KEYS, SERVERS, WRAPPERS, OwnKey
+from dragoman.config.keys import OURS, SERVERS, WRAPPERS
 from dragoman.config.model import CommandTarget, Configuration, RouterOptions, ServerConfig, ServerOptions
 from dragoman.errors import ConfigError, ConfigProblem
+from dragoman.options import ROUTER_KEYS, SERVER_KEYS, Option
 from dragoman.transports.upstream.proxies import DIRECT, parse_proxy
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def parse_config(text: str, environment: Mapping[str, str] | None = None, *, pat
     """
     directory = os.path.dirname(os.path.abspath(path)) if path else os.getcwd()
     try:
-        document = parse_text(text, path)
+        document = with_local_servers(parse_text(text, path))
     except NotJson as error:
         line, column = place_of(text, error.offset)
         raise ConfigError(path, [ConfigProblem(line, column, error.problem, error.remedy)]) from error
@@ -131,7 +133,7 @@ def _apply_gemini(
     document: Node, path: tuple[str, ...], servers: list[ServerConfig], findings: Findings
 ) -> list[ServerConfig]:
     """Leave out the servers that Gemini CLI would: `mcp` beside `mcpServers` has lists `allowed` and `excluded`."""
-    beside = _look(document, ("mcp",))
+    beside = look(document, ("mcp",))
     if path != ("mcpServers",) or beside is None or not isinstance(beside.value, dict):
         return servers
     lists = {
@@ -152,7 +154,7 @@ def _find_table(document: Node, findings: Findings) -> tuple[tuple[str, ...], No
     if not isinstance(document.value, dict):
         findings.add(document, f"expected an object, found {named(document)}", 'begin with {"mcpServers": {')
         return (), nothing
-    found = {one.path: node for one in WRAPPERS if (node := _look(document, one.path)) is not None}
+    found = {one.path: node for one in WRAPPERS if (node := look(document, one.path)) is not None}
     if len(found) > 1:
         found.pop(("mcp",), None)
     if not found:
@@ -166,15 +168,6 @@ def _find_table(document: Node, findings: Findings) -> tuple[tuple[str, ...], No
     if isinstance(table.value, list) or findings.members(table, ".".join(path)) is not None:
         return path, table
     return path, nothing
-
-
-def _look(document: Node, path: tuple[str, ...]) -> Node | None:
-    node = document
-    for name in path:
-        if not isinstance(node.value, dict) or name not in node.value:
-            return None
-        node = node.value[name]
-    return node
 
 
 def _explain_missing(document: Node, findings: Findings) -> None:
@@ -226,13 +219,21 @@ def _read_options(server: ServerConfig, node: Node, findings: Findings, director
     what, before = f"{OURS}.{SERVERS}.{server.name}", len(findings.problems)
     options = server.options
     if findings.members(node, what) is not None:
-        options = ServerOptions(**_Own(findings, directory).read(node, what, OPTION_KEYS))
+        options = ServerOptions(**_Own(findings, directory).read(node, what, SERVER_KEYS))
         is_command = isinstance(server.target, CommandTarget) and server.target is not UNUSABLE
         if options.headers is not None and is_command:
             remedy = "remove them; a command gets its secrets by env"
             findings.add(node.names["headers"], f"{what}.headers mean nothing for a command", remedy)
     problems = findings.take_problems(before)
     return replace(server, options=options, problems=() if server.disabled else (*server.problems, *problems))
+
+
+_NUMBERS: Final[dict[str, tuple[type[float], float, str, str]]] = {
+    "seconds": (float, 1e9, "a number of seconds above 0", "5"),
+    "count": (int, 100_000, "a whole number above 0", "1000"),
+    "port": (int, 65535, "a port", "8090"),
+}
+"""What a number of each kind may be: its type, the most, and how that is said."""
 
 
 class _Own:
@@ -242,9 +243,9 @@ class _Own:
         self._findings = findings
         self._directory = directory
 
-    def read(self, node: Node, where: str, keys: tuple[OwnKey, ...], also: tuple[str, ...] = ()) -> dict[str, Any]:
+    def read(self, node: Node, where: str, keys: tuple[Option, ...], also: tuple[str, ...] = ()) -> dict[str, Any]:
         """Give what an object says, by the names of fields."""
-        by_name = {key.name: key for key in keys}
+        by_name = {key.key: key for key in keys}
         found: dict[str, Any] = {}
         for name, value in node.value.items():
             key = by_name.get(name)
@@ -256,31 +257,21 @@ class _Own:
                 continue
             read = self._read_value(value, f"{where}.{name}", key.kind)
             if read is not None or key.kind == "sign-in":  # where None says that nobody signs in
-                found[key.field] = read
+                found[key.setting] = read
         return found
 
     def _read_value(self, node: Node, what: str, kind: str | tuple[str, ...]) -> Any:
-        value, findings = node.value, self._findings
+        findings = self._findings
         if isinstance(kind, tuple):
             return self._choose(node, what, kind)
         match kind:
-            case "boolean":
+            case "switch":
                 return findings.flag(node, what)
-            case "seconds":
-                if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
-                    findings.add(
-                        node, f"expected {what} to be a number of seconds above 0", "write a number, such as 5"
-                    )
-                    return None
-                return float(value)
-            case "count":
-                if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= 100_000:
-                    findings.add(node, f"expected {what} to be a whole number above 0", "write a number, such as 1000")
-                    return None
-                return value
+            case "seconds" | "count" | "port":
+                return self._read_number(node, what, *_NUMBERS[kind])
             case "revision":
                 return self._choose(node, what, ("auto", *dragoman_spec.REVISIONS))
-            case "file":
+            case "file" | "certificates":
                 return self._read_file(node, what)
             case "pairs":
                 return self._read_pairs(node, what)
@@ -295,6 +286,13 @@ class _Own:
                 if text is not None and not text.strip():
                     findings.add(node, f"{what} is empty", "write a name, or leave it out")
                 return text
+
+    def _read_number(self, node: Node, what: str, kind: type[float], most: float, expected: str, example: str) -> Any:
+        value: Any = node.value
+        if isinstance(value, bool) or not isinstance(value, int | kind) or not 0 < value <= most:
+            self._findings.add(node, f"expected {what} to be {expected}", f"write a number, such as {example}")
+            return None
+        return kind(value)
 
     def _choose(self, node: Node, what: str, allowed: tuple[str, ...]) -> str | None:
         if node.value in allowed:
@@ -320,15 +318,9 @@ class _Own:
 
         if node.value is False:
             return None
-        kinds = {"url": "string", "text": "string", "pairs": "pairs", "file": "file", "port": "count"}
-        keys = [
-            OwnKey(one.key, one.field, one.kind if isinstance(one.kind, tuple) else kinds[one.kind], one.about)
-            for one in OPTIONS
-        ]
         if self._findings.members(node, what) is None:
             return None
-        resource = OwnKey("resource", "names_resource", "boolean", "Whether requests name the server.")
-        settings = SignInSettings(**self.read(node, what, (*keys, resource)))
+        settings = SignInSettings(**self.read(node, what, OPTIONS))
         if fault := settings.find_fault():
             self._findings.add(node, f"{what}: {fault}", "correct it")
         return settings

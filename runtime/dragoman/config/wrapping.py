@@ -13,13 +13,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.config.document import Node, NotJson, measure, parse_document
+from dragoman.config.clients import find_folder, local_servers
+from dragoman.config.document import Node, NotJson, look, measure, parse_document
 from dragoman.config.keys import SERVER_KEYS, WRAPPERS
-from dragoman.transports.upstream.config import check_url
+from dragoman.transports.upstream.config import check_url, describe_url
 
 _NAMES: Final = {name: key.name for key in SERVER_KEYS for name in (key.name, *key.also)}
 _OF_URLS: Final = frozenset({"url", "headers", "type"})
-_VARIABLE: Final = "DRAGOMAN_HEADER_"
+_VARIABLE: Final = "WRAPPED_HEADER_"
+_URL_VARIABLE: Final = "WRAPPED_URL"
 _TRANSPORTS: Final = {"sse": "sse", "streamable-http": "streamable-http"}
 
 
@@ -36,12 +38,19 @@ class Written:
         start: Where its object begins, in characters.
         text: The object, as it is written.
         indent: The white space before the line in which it begins.
+        folder: The one it is for, in the file of Claude Code; empty for all.
     """
 
     name: str
     start: int
     text: str
     indent: str
+    folder: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name, for a person."""
+        return f"{self.name} of {self.folder}" if self.folder else self.name
 
     def read(self) -> dict[str, Any]:
         """Return what it says.
@@ -87,19 +96,33 @@ class Edit:
 
 
 def find_entries(text: str) -> dict[str, Written]:
-    """Find the entries of the servers in a text.
+    """Find the entries of the servers in a text that count in the current folder.
+
+    Raises:
+        NotJson: It cannot be read.
+    """
+    return _select(find_all(text))
+
+
+def find_all(text: str) -> dict[tuple[str, str], Written]:
+    """Find the entries for all folders, by folder and name; those that are for every folder come first.
 
     Raises:
         NotJson: It cannot be read.
     """
     document = parse_document(text)
-    for wrapper in WRAPPERS:
-        node: Node | None = document
-        for name in wrapper.path:
-            node = node.value.get(name) if node is not None and isinstance(node.value, dict) else None
-        if node is not None and isinstance(node.value, dict):
-            return {name: _written(name, member, text) for name, member in node.value.items()}
-    return {}
+    found = (look(document, wrapper.path) for wrapper in WRAPPERS)
+    tables = {"": next((one for one in found if one and isinstance(one.value, dict)), Node({}, 0))}
+    return {
+        (folder, name): _written(name, member, text, folder)
+        for folder, table in {**tables, **local_servers(document)}.items()
+        for name, member in table.value.items()
+    }
+
+
+def _select(entries: Mapping[tuple[str, str], Written]) -> dict[str, Written]:
+    here = find_folder({folder for folder, _ in entries})
+    return {name: entry for (folder, name), entry in entries.items() if folder in ("", here)}
 
 
 def wrap(text: str, program: Sequence[str], names: Collection[str] | None = None) -> Edit:
@@ -108,7 +131,7 @@ def wrap(text: str, program: Sequence[str], names: Collection[str] | None = None
     Args:
         text: Of a configuration file.
         program: The command that is `dragoman`.
-        names: Of which servers; None for all.
+        names: Of which servers that count in the current folder; None for all, of all folders.
 
     Raises:
         NotJson: The text cannot be read.
@@ -122,20 +145,23 @@ def unwrap(text: str, before: str | None, names: Collection[str] | None = None) 
     Args:
         text: Of a configuration file.
         before: The text before the proxy was put in; None where there is none.
-        names: Of which servers; None for all.
+        names: Of which servers that count in the current folder; None for all, of all folders.
 
     Raises:
         NotJson: The text cannot be read.
     """
     try:
-        originals = {} if before is None else find_entries(before)
+        originals = {} if before is None else find_all(before)
     except NotJson:
         originals = {}
 
     def take_out(entry: Written) -> str:
         value = entry.read()
-        program, words = _split(value)
-        original = originals.get(entry.name)
+        parts = _split(value)
+        if parts is None:
+            raise NotWrapped("the proxy is not before it")
+        program, words = parts
+        original = originals.get((entry.folder, entry.name))
         if original is not None and _comes_from(value, original, program):
             return original.text
         return entry.write(_unwrap(value, words))
@@ -146,24 +172,28 @@ def unwrap(text: str, before: str | None, names: Collection[str] | None = None) 
 def _edit(text: str, names: Collection[str] | None, change: Callable[[Written], str]) -> Edit:
     done: list[str] = []
     left: dict[str, str] = {}
-    entries = find_entries(text)
+    entries = find_all(text)
+    here = _select(entries)
     for entry in sorted(entries.values(), key=lambda entry: entry.start, reverse=True):
-        if names is not None and entry.name not in names:
+        chosen = here.get(entry.name)
+        if names is not None and (entry.name not in names or (entry.folder and entry is not chosen)):
             continue
         try:
+            if names is not None and chosen is not None and chosen is not entry:
+                raise NotWrapped(f"in this folder, {chosen.title} counts")
             changed = change(entry)
         except NotWrapped as reason:
-            left[entry.name] = str(reason)
+            left[entry.title] = str(reason)
             continue
         text = text[: entry.start] + changed + text[entry.start + len(entry.text) :]
-        done.append(entry.name)
+        done.append(entry.title)
     return Edit(text, tuple(reversed(done)), dict(reversed(left.items())))
 
 
-def _written(name: str, node: Node, text: str) -> Written:
+def _written(name: str, node: Node, text: str, folder: str) -> Written:
     line = text[text.rfind("\n", 0, node.offset) + 1 : node.offset]
     indent = line[: len(line) - len(line.lstrip())]
-    return Written(name, node.offset, text[node.offset : measure(text, node.offset)], indent)
+    return Written(name, node.offset, text[node.offset : measure(text, node.offset)], indent, folder)
 
 
 def _plain(node: Node) -> Any:
@@ -188,7 +218,7 @@ def _comes_from(value: dict[str, Any], original: Written, program: Sequence[str]
 
 
 def _wrap(entry: dict[str, Any], program: Sequence[str]) -> dict[str, Any]:
-    if _is_wrapped(entry):
+    if _split(entry) is not None:
         raise NotWrapped("the proxy is before it already")
     said = {_NAMES.get(key, key): value for key, value in entry.items()}
     if "command" in said:
@@ -204,13 +234,13 @@ def _wrap(entry: dict[str, Any], program: Sequence[str]) -> dict[str, Any]:
 def _reach(said: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
     """The options that reach a URL, and the variables that hold what other users of the machine must not see."""
     try:
-        words = ["--url", check_url(said["url"])]
+        url = check_url(said["url"])
     except ValueError as error:
         raise NotWrapped(str(error)) from None
+    variables = {} if describe_url(url) == url else {_URL_VARIABLE: url}
+    words = ["--url", f"${_URL_VARIABLE}" if variables else url]
     transport = _TRANSPORTS.get(str(said.get("type")).lower())
-    if transport is not None:
-        words += ["--upstream", transport]
-    variables = {}
+    words += [] if transport is None else ["--upstream", transport]
     for number, (name, value) in enumerate(_mapped(said, "headers").items(), 1):
         variable = f"{_VARIABLE}{number}"
         words += ["--header", f"{name}: ${variable}"]
@@ -220,9 +250,8 @@ def _reach(said: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
 
 def _with_command(entry: Mapping[str, Any], words: Sequence[str], without: Collection[str]) -> dict[str, Any]:
     """An entry that starts this command, at the place where it said how its server is reached."""
-    command: dict[str, Any] = {"command": words[0], "args": list(words[1:])}
-    if isinstance(entry.get("command"), list):
-        command = {"command": list(words)}
+    takes_all = isinstance(entry.get("command"), list)
+    command = {"command": list(words)} if takes_all else {"command": words[0], "args": list(words[1:])}
     wrapped: dict[str, Any] = {}
     for key, value in entry.items():
         name = _NAMES.get(key, key)
@@ -247,8 +276,9 @@ def _unwrap(entry: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
 
 
 def _without_url_options(entry: Mapping[str, Any], words: Sequence[str]) -> dict[str, Any]:
-    given = dict(_pairs(words))
-    url, env = given.pop("--url", None), dict(_mapped(entry, "env"))
+    given = {option: value for option, value in _pairs(words) if option != "--header"}
+    url, env = given.pop("--url", ""), dict(_mapped(entry, "env"))
+    url = env.pop(url[1:], "") if url.startswith("$") else url
     transport = given.pop("--upstream", None)
     headers = {}
     for line in [one for option, one in _pairs(words) if option == "--header"]:
@@ -256,24 +286,19 @@ def _without_url_options(entry: Mapping[str, Any], words: Sequence[str]) -> dict
         if variable not in env:
             raise NotWrapped(f"a header of the proxy is not one that was put there: {name}")
         headers[name] = env.pop(variable)
-    given.pop("--header", None)
-    if url is None or given:
+    if not url or given:
         raise NotWrapped(f"the proxy has options there that would be lost: {' '.join(words)}")
     bare: dict[str, Any] = {}
     for key, value in entry.items():
         if key == "command":
-            bare["url"] = url
-            if headers:
-                bare["headers"] = headers
+            bare.update({"url": url, "headers": headers} if headers else {"url": url})
         elif key == "type":
             bare[key] = transport or "http"
         elif key == "env":
             bare.update({"env": env} if env else {})
         elif key != "args":
             bare[key] = value
-    if transport and "type" not in bare:
-        bare["type"] = transport
-    return bare
+    return bare | ({"type": transport} if transport and "type" not in bare else {})
 
 
 def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -282,24 +307,12 @@ def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     return zip(words[::2], words[1::2], strict=True)
 
 
-def _is_wrapped(entry: Mapping[str, Any]) -> bool:
-    try:
-        _split(entry)
-    except NotWrapped:
-        return False
-    return True
-
-
-def _split(entry: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """The command that is `dragoman`, and the words behind `proxy`.
-
-    Raises:
-        NotWrapped: The entry starts something else.
-    """
+def _split(entry: Mapping[str, Any]) -> tuple[list[str], list[str]] | None:
+    """The command that is `dragoman`, and the words behind `proxy`; None if the entry starts something else."""
     words = [*_listed(entry.get("command") or []), *_listed(entry.get("args") or [])]
     at = words.index("proxy") if "proxy" in words[:4] else 0
     if not at or os.path.basename(words[at - 1]) not in ("dragoman", "dragoman.exe"):
-        raise NotWrapped("the proxy is not before it")
+        return None
     return words[:at], words[at + 1 :]
 
 

@@ -17,5 +17,8 @@ METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 
+ASKED_IN_VAIN: Final = "askedInVain"
+"""In the data of an error: a person was asked to sign in because of the request, and nobody has."""
+
 CONNECTION_CLOSED: Final = -32000
 """The implementation-defined code that MCP's SDKs use for a connection that went away."""

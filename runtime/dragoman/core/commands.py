@@ -72,16 +72,19 @@ class Alarm:
     Args:
         front: Whose session it is for: it is forgotten with it.
         then: What to do.
+        alarms: What has not rung yet, this one among it.
     """
 
-    __slots__ = ("_then", "front")
+    __slots__ = ("_alarms", "_then", "front")
 
-    def __init__(self, front: Reached, then: Callable[[], None]) -> None:
+    def __init__(self, front: Reached, then: Callable[[], None], alarms: set[Alarm]) -> None:
         self.front = front
         self._then = then
+        self._alarms = alarms
 
     def expire(self) -> None:
         """Do it."""
+        self._alarms.discard(self)
         self._then()
 
 
@@ -208,6 +211,13 @@ class Close:
 
 
 @dataclass(frozen=True, slots=True)
+class Rest:
+    """Ask nobody to sign in to a server that is being opened: nothing waits for it any more."""
+
+    edge: Reached
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Call `expire` after so many seconds, in place of an earlier command; None: forget that one."""
 
@@ -215,9 +225,32 @@ class Wake:
     after_s: float | None
 
 
-def reminding(outbox: Outbox, front: Reached) -> Callable[[float, Callable[[], None]], None]:
-    """Return what calls something after so many seconds, if the client's session is still there."""
-    return lambda after_s, then: outbox.add(Wake(Alarm(front, then), after_s))
+class Schedule:
+    """What is to be done later for one client: what has one schedule ends together."""
+
+    __slots__ = ("_alarms", "_front", "_outbox")
+
+    def __init__(self, outbox: Outbox, front: Reached) -> None:
+        self._outbox = outbox
+        self._front = front
+        self._alarms: set[Alarm] = set()
+
+    def after(self, after_s: float, then: Callable[[], None]) -> Alarm:
+        """Do something after so many seconds, if the client's session is still there."""
+        alarm = Alarm(self._front, then, self._alarms)
+        self._alarms.add(alarm)
+        self._outbox.add(Wake(alarm, after_s))
+        return alarm
+
+    def stop(self, *alarms: Alarm | None) -> None:
+        """Do not do these, where they are not done yet."""
+        for alarm in self._alarms.intersection(alarms):
+            self._alarms.remove(alarm)
+            self._outbox.add(Wake(alarm, None))
+
+    def clear(self) -> None:
+        """Do none of it."""
+        self.stop(*self._alarms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +310,7 @@ class Outcome(Enum):
     INTERNAL_ERROR = "an internal error"
 
 
-Command = Open | Send | Close | Wake | Remind | Defer | Settle | Abandon | Finish
+Command = Open | Send | Close | Rest | Wake | Remind | Defer | Settle | Abandon | Finish
 
 
 class Outbox:

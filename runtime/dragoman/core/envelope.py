@@ -27,6 +27,7 @@ class Frame(NamedTuple):
         headers: What goes with a request where there are headers; of one that came, those that repeat arguments. With
             an error, when it is worth another try.
         sender: The principal that a request is of, where a connection carries those of several; empty elsewhere.
+        source: The connection that a request came on, where nobody has a name: an opaque key of the front.
     """
 
     raw: bytes
@@ -37,6 +38,7 @@ class Frame(NamedTuple):
     stream: bytes | None = None
     headers: tuple[tuple[str, str], ...] = ()
     sender: str = ""
+    source: tuple[object, ...] = ()
 
 
 new_frame: Final = tuple.__new__
@@ -157,8 +159,8 @@ def decoded(frame: Frame) -> Frame:
     """
     if frame.body is not None:
         return frame
-    raw, kind, key, method, _, stream, headers, sender = frame  # `_replace` takes three times as long
-    return new_frame(Frame, (raw, kind, key, method, decode(raw), stream, headers, sender))
+    raw, kind, key, method, _, stream, headers, sender, source = frame  # `_replace` takes three times as long
+    return new_frame(Frame, (raw, kind, key, method, decode(raw), stream, headers, sender, source))
 
 
 def read_params(frame: Frame) -> dict[str, Any]:
@@ -174,8 +176,8 @@ def written(frame: Frame) -> Frame:
     """Give a frame with its line, also where nobody has written that yet."""
     if frame.raw:
         return frame
-    _, kind, key, method, body, stream, headers, sender = frame
-    return new_frame(Frame, (encode_line(body), kind, key, method, body, stream, headers, sender))
+    _, kind, key, method, body, stream, headers, sender, source = frame
+    return new_frame(Frame, (encode_line(body), kind, key, method, body, stream, headers, sender, source))
 
 
 def rewrite(frame: Frame, body: Any) -> Frame:

@@ -19,7 +19,7 @@ from dragoman.core.calls import Call, Calls, Unfit, cancellation, cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Outbox, Side
 from dragoman.core.consent import Consent, Method
-from dragoman.core.edges.behind import Behind
+from dragoman.core.edges.behind import Backend
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, written
 from dragoman.core.methods import CANCELLED, INITIALIZED, PROGRESS
 from dragoman.core.mistakes import Mistakes
@@ -44,6 +44,7 @@ class Exchange:
 
     Attributes:
         front: The client's edge.
+        behind: Who serves it.
         settings: What the user decided.
         calls: The requests of each peer that are not answered.
         revisions: What each peer speaks, as far as that is known.
@@ -58,12 +59,12 @@ class Exchange:
         "_adaptors",
         "_ages",
         "_apart",
-        "_behind",
         "_consent",
         "_own",
         "_reads",
         "_wants_lines",
         "around",
+        "behind",
         "calls",
         "counters",
         "front",
@@ -77,7 +78,7 @@ class Exchange:
     def __init__(
         self,
         front: ClientEdge,
-        behind: Behind[Any],
+        behind: Backend[Any],
         settings: Settings,
         outbox: Outbox,
     ) -> None:
@@ -86,7 +87,7 @@ class Exchange:
         self.calls = {Side.CLIENT: Calls(settings.open_requests), Side.SERVER: Calls(settings.open_requests)}
         self.identity = True
         self.front = front
-        self._behind = behind
+        self.behind = behind
         self._own, self._reads, self._wants_lines = behind.own, behind.reads, behind.wants_lines
         self._apart = behind.own.union(behind.reads)
         self.around: Around[Call] | None = Around(front, self, outbox) if settings.has_middleware else None
@@ -112,9 +113,9 @@ class Exchange:
         self._write_where_wanted()
         self.identity = upward.identity and downward.identity
 
-    def serve(self, behind: Behind[Any]) -> None:
+    def serve(self, behind: Backend[Any]) -> None:
         """Let somebody else serve the client from here on."""
-        self._behind = behind
+        self.behind = behind
         self._own, self._reads, self._wants_lines = behind.own, behind.reads, behind.wants_lines
         self._apart = behind.own.union(behind.reads)
         self._write_where_wanted()
@@ -136,7 +137,7 @@ class Exchange:
         for part in (self._ages, self.around):
             if part is not None:
                 part.release()
-        del self.front, self._behind, self._reads
+        del self.front, self.behind, self._reads
 
     def relay(self, side: Side, frame: Frame) -> None:
         """Carry one frame from this peer to the other."""
@@ -223,7 +224,7 @@ class Exchange:
     @property
     def passes_arrays(self) -> bool:
         """Whether an array may pass whole."""
-        return self.identity and self.around is None and self._ages is None and self._behind.takes_arrays
+        return self.identity and self.around is None and self._ages is None and self.behind.takes_arrays
 
     def relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
         """Carry one request from this peer to the other; it came in this array."""
@@ -263,7 +264,7 @@ class Exchange:
             return
         if self._ages is not None:
             self._ages.start(call)
-        self._behind.carry(call, frame)
+        self.behind.carry(call, frame)
 
     def fail_garbled(self, side: Side, malformed: Malformed) -> None:
         """Tell who waits for a response that this peer garbled."""
@@ -287,7 +288,7 @@ class Exchange:
         elif self._ages is not None and side is Side.SERVER and frame.method == PROGRESS:
             self._ages.renew(self.calls[Side.CLIENT].find_progressing(frame))
         if side is Side.CLIENT and frame.method in self._own:
-            self._behind.notify(self.front, frame)
+            self.behind.notify(self.front, frame)
             return
         adapted = self._adaptors[side].adapt(frame, frame.method)
         if not isinstance(adapted, Frame):
@@ -300,7 +301,7 @@ class Exchange:
     def forward(self, side: Side, frame: Frame) -> None:
         """Hand on what is neither a request nor the answer to one."""
         if side is Side.CLIENT:
-            self._behind.notify(self.front, frame)
+            self.behind.notify(self.front, frame)
         else:
             self.front.send(frame)
 
@@ -381,7 +382,7 @@ class Exchange:
             failure = explain_age(call.method, limit_s)
             self.counters.timed_out += 1
             asked.cancel(call.key)
-            self._behind.notify(self.front, cancellation(call.key, failure.message))
+            self.behind.notify(self.front, cancellation(call.key, failure.message))
             self.answer(call, failure.answer(call.key))
 
     def _deliver(self, side: Side, call: Call, frame: Frame) -> None:

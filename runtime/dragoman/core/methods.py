@@ -31,3 +31,14 @@ LISTEN: Final = "subscriptions/listen"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 
 TASK_STATUS: Final = "notifications/tasks/status"
+
+REPEATABLE: Final = frozenset(
+    {
+        *("initialize", "server/discover", INITIALIZED, PING, CANCELLED, SET_LEVEL, "completion/complete"),
+        *(LIST_TOOLS, "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read"),
+        *(SUBSCRIBE, UNSUBSCRIBE, LISTEN, "notifications/roots/list_changed"),
+        *("tasks/get", "tasks/list", "tasks/result", "tasks/cancel"),
+        None,  # responses: a server that has had one knows its id no more
+    }
+)
+"""What a server may be sent twice, by its meaning: it reads, or the second time changes nothing more."""

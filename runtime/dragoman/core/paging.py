@@ -24,7 +24,7 @@ TakePage = Callable[[Mapping[str, Any], int | None], None]
 AskPage = Callable[[dict[str, Any], TakePage], None]
 """Asks for a page with these params."""
 
-Remind = Callable[[float, Callable[[], None]], None]
+Remind = Callable[[float, Callable[[], None]], object]
 """Calls something after so many seconds."""
 
 

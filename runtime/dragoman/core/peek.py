@@ -62,11 +62,11 @@ def peek(line: bytes) -> Frame | None:
     if member == b"result" or member == b"error":
         if key is None or method is not None or not _ends_with_brace(line):
             return None
-        return new_frame(Frame, (line, member.decode(), key, None, None, None, (), ""))
+        return new_frame(Frame, (line, member.decode(), key, None, None, None, (), "", ()))
     if method is None or not _ends_with_brace(line):
         return None
     if key is not None:
-        return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), ""))
+        return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", ()))
     if member is None or (method.startswith(b"notifications/") and b'"id"' not in line):
         return Frame(line, "notification", None, method.decode())
     return None

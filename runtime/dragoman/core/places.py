@@ -1,8 +1,12 @@
-"""Whether somebody gets one more of places that several share: not while it has as many as are left, so one is left."""
+"""Places that several share: who gets another one, and who gives one back for somebody else.
+
+A place that is soon free again is not given to whoever has as many as are left, so one is left. What is held for long
+may be taken back: then all places may be one's, and whoever has most gives one to another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 
 
 def has_place(sender: str, senders: Iterable[str], taken: int, most: int) -> bool:
@@ -16,3 +20,16 @@ def has_place(sender: str, senders: Iterable[str], taken: int, most: int) -> boo
     """
     left = most - taken
     return taken < left or (left > 0 and not (sender and sum(one == sender for one in senders) >= left))
+
+
+def find_giver(holder: Hashable, taken: Mapping[Hashable, int]) -> Hashable:
+    """Find out who gives a place to another of this holder's where all are taken: who would have most then.
+
+    Who has one more than the holder gives none: they would only change places.
+
+    Args:
+        holder: Who wants it.
+        taken: How many each has.
+    """
+    giver = max(taken, key=taken.__getitem__, default=holder)
+    return giver if taken.get(giver, 0) > taken.get(holder, 0) + 1 else holder

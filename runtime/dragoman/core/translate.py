@@ -182,7 +182,7 @@ class Adaptor:
         translator = self.translator
         if translator is None or self.watch is not None or not self._touched.get((kind, method)):
             asks = method if kind == "request" else None
-            return self.adapt(new_frame(Frame, (b"", kind, key, asks, body, None, (), "")), method)
+            return self.adapt(new_frame(Frame, (b"", kind, key, asks, body, None, (), "", ())), method)
         try:
             translation = translator.translate(body, method)
             crossed = translation.frame
@@ -200,7 +200,7 @@ class Adaptor:
             self.counters.passed += 1
         else:
             self.counters.translated += 1
-        return new_frame(Frame, (line, kind, key, crossed.get("method"), None, None, (), ""))
+        return new_frame(Frame, (line, kind, key, crossed.get("method"), None, None, (), "", ()))
 
     def _pass(self, frame: Frame) -> Frame:
         self.counters.passed += 1
@@ -258,9 +258,8 @@ class Adaptor:
             return self._pass(frame)
         self.counters.translated += 1
         method = frame.method and translated["method"]
-        if not self.writes:
-            return new_frame(Frame, (b"", frame.kind, frame.key, method, translated, frame.stream, (), ""))
-        return new_frame(Frame, (encode_line(translated), frame.kind, frame.key, method, None, frame.stream, (), ""))
+        line, kept = (encode_line(translated), None) if self.writes else (b"", translated)
+        return new_frame(Frame, (line, frame.kind, frame.key, method, kept, frame.stream, (), "", ()))
 
     def _refuse(self, kind: str, method: str | None, refusal: Refusal) -> Refusal:
         self.counters.refused += 1

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final
+
+MOST_LEVELS: Final = 500
+"""How deep may be nested what a peer says of itself: it stands in other frames later, which have to be written."""
 
 
 def find(value: Any, *names: str) -> Any:
@@ -23,6 +26,21 @@ def find_list(value: Any, *names: str) -> list[Any]:
     """Give the array at the end of a path; an empty one where there is none."""
     found = find(value, *names)
     return found if isinstance(found, list) else []
+
+
+def is_deeper(value: Any, levels: int = MOST_LEVELS) -> bool:
+    """Whether arrays and objects are nested deeper than this; without recursion, for it is not we who say how deep."""
+    layer = [value] if isinstance(value, dict | list) else []
+    for _ in range(levels):
+        layer = [
+            child
+            for item in layer
+            for child in (item.values() if isinstance(item, dict) else item)
+            if isinstance(child, dict | list)
+        ]
+        if not layer:
+            return False
+    return bool(layer)
 
 
 def with_meta(holder: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dragoman.core.commands import Side
+from dragoman.demo.crossings import Line, Record
 from dragoman.demo.ink import LABEL_COLUMNS, Ink
 from dragoman.demo.shorten import Span, Tone, shorten
-from dragoman.demo.taps import Line, Record
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 TITLES: Final = {

@@ -1,23 +1,74 @@
 """What crossed: each frame that a peer sent, with what the other got, what was lost, or who answered instead.
 
-Lives here: pairing the lines of a record. A frame keeps its kind and id on the way, and a notification its method, so
-that is what they are paired by. Must not: print. Called by `demo.narrate`.
+Lives here: the record, which the proxy is given as its trace, and pairing its lines. A frame keeps its kind and id on
+the way, and a notification its method, so that is what they are paired by. Must not: print.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 from dragoman.core.commands import Side
-from dragoman.demo.taps import Line, Record
+from dragoman.core.envelope import Frame
+from dragoman.core.translate import Crossing
+from dragoman.trace.lines import Entry, Noted
+from dragoman.trace.trace import Watched
+from dragoman.transports.base import Transport
 from dragoman_spec import Loss
 
 Key = tuple[str, str]
 """The kind of a frame, and its id as JSON; of a notification the method."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that a peer sent, or that was sent to it.
+
+    Attributes:
+        side: The peer.
+        sent: Whether it is the peer who sent it.
+        data: The bytes, line ending included.
+    """
+
+    side: Side
+    sent: bool
+    data: bytes
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """What happened, in order.
+
+    Attributes:
+        client_revision: What the client speaks.
+        server_revision: What the server speaks.
+        lines: Every line at both ends.
+        translations: Every translation.
+        problem: Why the conversation did not come to its end; empty if it did.
+    """
+
+    client_revision: str
+    server_revision: str
+    lines: list[Line] = field(default_factory=list)
+    translations: list[Crossing] = field(default_factory=list)
+    problem: str = ""
+
+    def watch(self, transport: Transport, side: Side) -> Transport:
+        """Return a transport that does what this one does, each line of which is written down."""
+        return Watched(transport, 0, side, self.put)
+
+    def translated(self, crossing: Crossing) -> None:
+        """Write a translation down."""
+        self.translations.append(crossing)
+
+    def put(self, entry: Entry) -> None:
+        """Write a line down."""
+        if isinstance(entry, Noted) and entry.direction in ("sent", "received") and isinstance(entry.what, Frame):
+            self.lines.append(Line(Side(entry.side), entry.direction == "received", entry.what.raw))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +99,15 @@ class DemoCrossing:
 
 def pair_lines(record: Record) -> list[DemoCrossing]:
     """Give every frame that a peer sent, in order, with what became of it."""
-    revisions = {Side.CLIENT: record.client_revision, Side.SERVER: record.server_revision}
     arrived = {(line.side, key_of(frame)): line for line, frame in _read(record.lines) if not line.sent}
-    losses = {(done.source, key_of(done.frame)): done.losses for done in record.translations}
+    losses = {(done.side, key_of(json.loads(done.before.raw))): tuple(done.losses) for done in record.translations}
     crossings = []
     for line, frame in _read(record.lines):
         if line.sent:
             key = key_of(frame)
             found = arrived.pop((line.side.other, key), None)
             answer = None if found else _answer(arrived, line.side, frame)
-            lost = losses.get((revisions[line.side], key), ())
+            lost = losses.get((line.side, key), ())
             after = json.loads(found.data) if found else None
             crossings.append(
                 DemoCrossing(line.side, frame, after, found is not None and found.data == line.data, lost, answer)

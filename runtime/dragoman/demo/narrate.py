@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
-from dragoman.demo.crossings import DemoCrossing, pair_lines, scenes
+from dragoman.demo.crossings import DemoCrossing, Record, pair_lines, scenes
 from dragoman.demo.ink import LABEL_COLUMNS, Ink
 from dragoman.demo.shorten import Span, Tone, compare, shorten
-from dragoman.demo.taps import Record
 from dragoman_spec import HANDSHAKE_REVISIONS, Loss
 
 TITLES: Final = {

@@ -1,7 +1,7 @@
 """Where the demonstration happens: a client in a process of its own, a server in ours, and the proxy between them.
 
-Lives here: starting the peers and joining them, with taps where the proxy meets them. Must not: interpret what the taps
-wrote down. Called by `dragoman.cli.demo`.
+Lives here: starting the peers and joining them, with the record as its trace. Must not: interpret what was written
+down. Called by `dragoman.cli.demo`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ import subprocess
 import sys
 
 import dragoman_spec
-from dragoman.core.commands import Outcome, Side
-from dragoman.core.translate import Translator
+from dragoman.core.commands import Outcome
 from dragoman.demo.client import BRIEF
-from dragoman.demo.taps import Record, TranslatorTap, TransportTap
+from dragoman.demo.crossings import Record
 from dragoman.proxy import Proxy, ProxyConfig
-from dragoman.transports.base import Transport
 from dragoman.transports.spawn import spawn
 from dragoman.transports.stdio import ChildTransport
 
@@ -44,13 +42,7 @@ async def perform(client_revision: str, server_revision: str) -> Record:
 
     studio = make_studio(server_revision)
 
-    def connect() -> Transport:
-        return TransportTap(studio.connect(), Side.SERVER, record)
-
-    def translate(source: str, target: str) -> Translator:
-        return TranslatorTap(dragoman_spec.translator(source, target), record)
-
-    proxy = Proxy(ProxyConfig(), TransportTap(ChildTransport(client), Side.CLIENT, record), connect, translate)
+    proxy = Proxy(ProxyConfig(trace=record), ChildTransport(client), studio.connect)
     too_long = f"the conversation did not end within {PATIENCE_S:g} seconds"
     watch = asyncio.get_running_loop().call_later(PATIENCE_S, proxy.stop, too_long)
     finish = await proxy.run()

@@ -15,7 +15,7 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dragoman.core.commands import (
     Abandon,
@@ -28,13 +28,14 @@ from dragoman.core.commands import (
     Outcome,
     Reached,
     Remind,
+    Rest,
     Send,
     Settle,
     Sleeper,
     Wake,
 )
 from dragoman.core.edges.front import FrontEdge
-from dragoman.core.edges.lifecycle import FrontState
+from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.label import LABEL, PRINCIPAL
@@ -45,12 +46,16 @@ from dragoman.host.timers import Timers
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
+    from dragoman.core.edges.greeting import Greeting
     from dragoman.host.chains import Chains
 
 logger = logging.getLogger("dragoman.proxy")
 
 _SIGN_IN_TICK_S: Final = 1.0
 _OPENING: Final = frozenset({FrontState.CONNECTING, FrontState.INITIALIZING, FrontState.SENDING_INITIALIZED})
+
+Opening: TypeAlias = "Callable[[Host, Greeting], UpstreamEdge | None]"
+"""Lets a host take over a server that another one is opening, for a client that begins with `initialize`, if it may."""
 
 
 class Host:
@@ -157,7 +162,7 @@ class Host:
         self._timers.stop_servers()
         servers = [other for other in self._ports.values() if isinstance(other.edge, UpstreamEdge)]
         for server in servers:  # which may say its last words meanwhile
-            server.edge.dismiss()  # type: ignore[union-attr]
+            server.edge.recovery.is_dismissed = True  # type: ignore[union-attr]
             server.closing = asyncio.ensure_future(server.transport.close())
         closing = [*self._closing, *(server.closing for server in servers if server.closing is not None)]
         if at_once:
@@ -214,16 +219,20 @@ class Host:
     def take_lost_session(self, port: Port, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
         """A server has forgotten the session, and is there."""
         assert isinstance(port.edge, UpstreamEdge)
-        self.perform(port.edge.lose_session, frame, error, renewed)
+        if port.edge.state is not UpstreamState.LOST:
+            self.perform(port.edge.recovery.lose_session, frame, error, renewed)
 
     def take_unsent(self, port: Port, frames: Sequence[Frame]) -> None:
         """A server gets another session; these frames were still to be sent in the old one."""
         assert isinstance(port.edge, UpstreamEdge)
-        self.perform(port.edge.take_back, frames)
+        if port.edge.state is not UpstreamState.LOST:
+            self.perform(port.edge.recovery.take_back, frames)
 
     def take_end(self, port: Port, reason: str) -> None:
-        """A peer says no more."""
-        self.perform(port.edge.close, reason)
+        """A peer says no more; nobody is asked to sign in for a client that has left."""
+        self.perform((edge := port.edge).close, reason)  # which may cut the port from its edge
+        if isinstance(edge, FrontEdge) and edge.client_ended and self._is_signing_in:
+            self.stop(edge, "the client has left")
 
     def take_deaf_client(self, port: Port, front: FrontEdge, reason: str) -> None:
         """A client does not read any more."""
@@ -320,6 +329,9 @@ class Host:
                 port = self._ports.get(edge)
                 if port is not None:
                     self.send(port, frames)
+            case Rest(UpstreamEdge() as upstream):
+                transport = getattr(self._ports.get(upstream), "transport", None)
+                getattr(transport, "stop_signing_in", lambda: None)()
             case Wake(sleeper, after_s):
                 self._timers.wake(sleeper, after_s, lambda one: self._expire(one, after_s))
             case Remind(FrontEdge() as front, after_s):
@@ -329,7 +341,7 @@ class Host:
             case Open(UpstreamEdge() as upstream):
                 self.open_server(upstream)
             case Close(UpstreamEdge() as upstream):
-                self._close(upstream, lambda: self.switch.gone(upstream))
+                self._close(upstream)
             case Finish(edge=FrontEdge() as front):
                 ending = self._endings.get(front)
                 if ending is None:
@@ -350,7 +362,7 @@ class Host:
         return any(getattr(port.transport, "is_signing_in", False) for port in self._ports.values())
 
     def _expire(self, sleeper: Sleeper, after_s: float | None) -> None:
-        is_leaving = isinstance(sleeper, FrontEdge) and sleeper.state not in _OPENING
+        is_leaving = isinstance(sleeper, FrontEdge) and (sleeper.client_ended or sleeper.state not in _OPENING)
         if self._is_signing_in and not is_leaving:
             self._timers.wake(sleeper, after_s, lambda one: self._expire(one, after_s))
         else:
@@ -386,11 +398,19 @@ class Host:
                 self._settings.board.note_problem(self._settings.server_name, reason)
             self.perform(upstream.close, reason, Outcome.SERVER_NOT_STARTED)
 
-    def _close(self, upstream: UpstreamEdge, then: Callable[[], None] = lambda: None) -> None:
+    def take_over(self, upstream: UpstreamEdge, other: Host) -> None:
+        """Have a server that another host has opened, as it is."""
+        port = self._ports[upstream] = other._ports.pop(upstream)
+        port.host, port.label = self, LABEL.get()
+        port.transport.resume_reading()
+        self.note_started(port)
+        self._carry_out(Wake(upstream, other._timers.stop(upstream)))
+        logger.info("the client asked first what the server is; the one that was started for that is waited for")
+
+    def _close(self, upstream: UpstreamEdge) -> None:
         self._timers.stop(upstream)
         port = self._ports.pop(upstream, None)
         if port is None:
-            then()
             return
         transport = port.transport
         task = port.closing or asyncio.ensure_future(transport.close())
@@ -398,12 +418,7 @@ class Host:
         port.full, was_full = False, port.full
         if was_full:  # nobody else would
             self.let_go(port)
-
-        def note(task: asyncio.Task[None]) -> None:
-            self._closing.pop(task, None)
-            then()
-
-        task.add_done_callback(note)
+        task.add_done_callback(lambda task: self._closing.pop(task, None))
         port.cut()
 
     def _count_unread(self, port: Port, size: int) -> None:

@@ -14,6 +14,7 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed
+from dragoman.core.label import LABEL
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Port:
             and not getattr(self.transport, "is_signing_in", False)
         ):
             waiting.warning(
-                "%s has not answered for %g s; it may still be starting, and is waited for",
+                "%s has not answered for %g s; still waiting, because it may be starting",
                 self.host.server_name or "the server",
                 PATIENCE_S,
             )
@@ -115,6 +116,8 @@ class Port:
 
     def received(self, frames: Sequence[Frame | Malformed]) -> None:
         """Frames came."""
+        if self.label and isinstance(self.edge, UpstreamEdge):  # it may have been opened for another session
+            LABEL.set(self.label)
         if self.alive:
             self.host.receive(self, frames)
 

@@ -27,7 +27,7 @@ FAILURES: Final = frozenset(
 )
 """Ends that somebody has to look into; said once, with the reason. An internal error was said when it happened."""
 
-WHAT_NEXT: Final = {Outcome.INITIALIZATION_TIMED_OUT: "; --init-timeout says how long it is waited for"}
+WHAT_NEXT: Final = {Outcome.INITIALIZATION_TIMED_OUT: "; --init-timeout sets how long to wait"}
 """What is said besides."""
 
 
@@ -41,9 +41,6 @@ class Switch(Protocol):
     @property
     def servers(self) -> Iterable[UpstreamEdge]:
         """Those that it has."""
-
-    def gone(self, upstream: UpstreamEdge) -> None:
-        """Take note that a server which the switch has closed is gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from dragoman.core.commands import Finish, Outcome
 from dragoman.core.edges.front import FrontEdge
@@ -23,7 +24,7 @@ from dragoman.core.envelope import Frame, Malformed, to_keep
 from dragoman.core.label import LABEL
 from dragoman.core.switch.shared.desk import SharingSettings
 from dragoman.core.switch.shared.switch import Shared
-from dragoman.host.host import Host
+from dragoman.host.host import Host, Opening
 from dragoman.host.port import Port
 from dragoman.host.settings import HostSettings
 from dragoman.transports.base import Transport
@@ -86,16 +87,19 @@ class SharedHost(Host):
         self._clock: asyncio.TimerHandle | None = None
         self._idle: asyncio.TimerHandle | None = None
 
-    def start(self) -> None:
-        """Open the server.
+    def start(self, opening: Opening | None = None) -> None:
+        """Open the server, or take it over when its first client begins, if it is being opened here already.
 
         Raises:
             TransportClosed: It cannot be reached.
         """
+        self.put_up()
+        if opening is not None:
+            self.switch.inherits = partial(opening, self)
+            return
         upstream = self.switch.upstream
         port = self._ports[upstream] = Port(self, upstream, self._connect(), LABEL.get())
         port.transport.start(port)
-        self.put_up()
 
     def take_down(self) -> None:
         """The server is seen until it is closed, whoever leaves."""
@@ -184,7 +188,7 @@ class SharedHost(Host):
         """The transport gives up a request: its client is told, and the server may still send messages about it."""
         self.set_clock()
         upstream = self.switch.upstream
-        if port.edge is upstream and self.switch.is_open and not upstream.expects(frame):
+        if port.edge is upstream and self.switch.is_open and not upstream.recovery.expects(frame):
             self.perform(self.switch.fail, frame)
         else:
             super().take_failed(port, frame)

@@ -38,10 +38,12 @@ class Timers:
         """Call this with a client's edge after so many seconds."""
         self._reminders[front] = asyncio.get_running_loop().call_later(after_s, self._remind, front, tick)
 
-    def stop(self, sleeper: Sleeper) -> None:
-        """Let a sleeper sleep."""
-        if (timer := self._timers.pop(sleeper, None)) is not None:
-            timer.cancel()
+    def stop(self, sleeper: Sleeper) -> float | None:
+        """Let a sleeper sleep; return how many seconds were left."""
+        if (timer := self._timers.pop(sleeper, None)) is None:
+            return None
+        timer.cancel()
+        return timer.when() - asyncio.get_running_loop().time()
 
     def stop_servers(self) -> None:
         """Let all edges of servers sleep: nothing is started any more."""

@@ -184,7 +184,11 @@ class RouterTransport:
             if member not in self._opened_s:
                 self._board.note_ready(member.name)
             self._opened_s.setdefault(member, asyncio.get_running_loop().time())
-        elif member.state is MemberState.FAILED and self.catalogue.members.get(member.name) is member:
+        elif (
+            member.state is MemberState.FAILED
+            and not self.is_over  # then it is we who let it go
+            and self.catalogue.members.get(member.name) is member
+        ):
             was_there = member in self._opened_s
             proxy = self.proxies.get(member)
             self._outages.note_failure(member, was_there, "" if proxy is None else proxy.not_started)

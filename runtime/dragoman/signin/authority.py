@@ -47,6 +47,11 @@ class SignIn:
             self._keeper = TokenKeeper(self.url, self.settings, self.path, self._people or AtDesktop())
         return self._keeper
 
+    async def load(self) -> None:
+        """Read what is kept, where that may take long; before the first request, and at once afterwards."""
+        if self.settings.store == "keyring" and os.path.exists(self.path):
+            await self.keeper.load()
+
     def authorization(self) -> str:
         """Give what requests are to say in `Authorization`; empty where there is no token."""
         if self._keeper is None and not os.path.exists(self.path):
@@ -91,7 +96,7 @@ def sign_in_for(
 
     parts = urlsplit(url)
     has_credentials = parts.username is not None or any(name.lower() == "authorization" for name in named)
-    if settings is None or has_credentials or parts.scheme not in ("http", "https"):
+    if settings is None or has_credentials:
         return None
     return SignIn(url, settings, people)
 

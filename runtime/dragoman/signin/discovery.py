@@ -38,6 +38,7 @@ class AuthorizationServer:
         token_endpoint: Where tokens are given.
         registration_endpoint: Where clients register; empty if they cannot.
         device_endpoint: Where devices ask for a code; empty if they cannot.
+        revocation_endpoint: Where tokens are given back; empty if they cannot.
         methods: How clients may say who they are; empty if that is not said.
         algorithms: By which they may sign that.
         scopes: What it knows to give.
@@ -52,6 +53,7 @@ class AuthorizationServer:
     token_endpoint: str
     registration_endpoint: str = ""
     device_endpoint: str = ""
+    revocation_endpoint: str = ""
     methods: tuple[str, ...] = ()
     algorithms: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
@@ -168,6 +170,7 @@ def _read_server(occasion: Occasion, issuer: str, found: Mapping[str, Any]) -> A
         token_endpoint=text(found.get("token_endpoint")),
         registration_endpoint=text(found.get("registration_endpoint")),
         device_endpoint=text(found.get("device_authorization_endpoint")),
+        revocation_endpoint=text(found.get("revocation_endpoint")),
         methods=words(found.get("token_endpoint_auth_methods_supported")),
         algorithms=words(found.get("token_endpoint_auth_signing_alg_values_supported")),
         scopes=words(found.get("scopes_supported")),

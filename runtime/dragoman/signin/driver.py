@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -20,13 +21,15 @@ from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin.page import CallbackPage
 from dragoman.signin.people import People
 from dragoman.signin.settings import SignInSettings, is_loopback
-from dragoman.signin.wishes import Fetch, Fetched, Listen, OpenPage, Routine, ShowCode, Sleep, Wish
+from dragoman.signin.wishes import Fetch, Fetched, Keep, Listen, OpenPage, Routine, ShowCode, Sleep, Wish
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.config import Kind, UpstreamConfig, describe_url, origin_of
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.connector import Address, dial, resolve
 from dragoman.transports.upstream.heads import host_of
 from dragoman.transports.upstream.proxies import proxy_of
+
+logger = logging.getLogger("dragoman.signin")
 
 _ANSWER_BYTES: Final = 512 * 1024
 _ANSWER_S: Final = 30.0
@@ -36,6 +39,10 @@ PERSON_S: Final = 600.0
 _T = TypeVar("_T")
 
 
+class NobodyWaitsError(SignInFailed):
+    """Who wanted the sign-in has left before a person has come back."""
+
+
 class Driver:
     """Carries out one routine.
 
@@ -43,12 +50,24 @@ class Driver:
         config: Of the server that it is for.
         settings: What the user decided.
         people: Who may be asked.
+        left: Set while nobody waits for what comes of it: then nobody is asked.
+        keep: Keeps what another process can go on with.
     """
 
-    def __init__(self, config: UpstreamConfig, settings: SignInSettings, people: People) -> None:
+    def __init__(
+        self,
+        config: UpstreamConfig,
+        settings: SignInSettings,
+        people: People,
+        left: asyncio.Event | None = None,
+        keep: Callable[[object], Awaitable[None]] | None = None,
+    ) -> None:
         self._config = config
         self._settings = settings
         self._people = people
+        self._left = left or asyncio.Event()
+        self._keep = keep
+        self._has_asked = False
         self._page: CallbackPage | None = None
 
     async def run(self, routine: Routine[_T]) -> _T:
@@ -64,6 +83,7 @@ class Driver:
             return result
         except TransportError as error:
             told = told[0], str(error)
+            error.was_asked = self._has_asked
             raise
         except ValueError as error:  # such as a URL that is none
             raise SignInFailed(self._config.peer, f"what it is told of the sign-in is of no use: {error}") from None
@@ -92,12 +112,15 @@ class Driver:
                 return await self._fetch(wish)
             case Listen(before):
                 return await self._listen(before)
-            case OpenPage(url, state):
-                return await self._ask(url, state)
+            case OpenPage():
+                return await self._ask(wish)
+            case Keep(value) if self._keep is not None:
+                await self._keep(value)
             case ShowCode(url, code, complete_url):
+                self._has_asked = True
                 await self._people.show_code(self._config.peer, complete_url or url, code)
             case Sleep(seconds):
-                await asyncio.sleep(seconds)
+                await self._until_one_of(seconds)
         return None
 
     async def _fetch(self, wish: Fetch) -> Fetched:
@@ -151,6 +174,8 @@ class Driver:
                 f"{describe_url(self._config.url)}` in a terminal of this machine, with the same --oauth options, or "
                 "send credentials of another kind with --header",
             )
+        if self._page is not None:
+            return self._page.url
         host, port = self._settings.redirect_host, self._settings.redirect_port
         parts = urlsplit(before)
         ports = [port] if port else [*([parts.port] if parts.port and parts.hostname == host else []), 0]
@@ -167,21 +192,43 @@ class Driver:
         self._page = page
         return page.url
 
-    async def _ask(self, url: str, state: str) -> dict[str, str]:
+    async def _ask(self, wish: OpenPage) -> dict[str, str]:
         assert self._page is not None
         with contextlib.suppress(OSError):  # what has no address here may have one where the browser is
-            await self._resolve(url)
-        await self._people.show(self._config.peer, url)
-        came = asyncio.ensure_future(self._page.wait(state))
+            await self._resolve(wish.url)
+        self._has_asked = True
+        came = asyncio.ensure_future(self._page.wait(wish.state))
         pasted = asyncio.ensure_future(self._people.paste())
+        shown = asyncio.ensure_future(self._show(wish))
         try:
-            done, _ = await asyncio.wait((came, pasted), timeout=PERSON_S, return_when=asyncio.FIRST_COMPLETED)
-            if not done:
+            if not await self._until_one_of(PERSON_S, came, pasted):
                 raise SignInFailed(self._config.peer, f"nobody has signed in within {PERSON_S / 60:g} minutes")
-            return came.result() if came in done else dict(parse_qsl(urlsplit(pasted.result().strip()).query))
+            return came.result() if came.done() else dict(parse_qsl(urlsplit(pasted.result().strip()).query))
         finally:
-            came.cancel()
-            pasted.cancel()
+            for task in (came, pasted, shown):
+                task.cancel()
+            await asyncio.gather(came, pasted, shown, return_exceptions=True)
+
+    async def _show(self, wish: OpenPage) -> None:
+        if wish.is_open:
+            logger.warning("%s wants a sign-in; this page should be open already: %s", self._config.peer, wish.url)
+        else:
+            await self._people.show(self._config.peer, wish.url)
+
+    async def _until_one_of(self, patience_s: float, *tasks: asyncio.Future[Any]) -> bool:
+        """Wait for a person; whether one of these is done.
+
+        Raises:
+            NobodyWaitsError: Nobody waits for them any more.
+        """
+        left = asyncio.ensure_future(self._left.wait())
+        try:
+            done, _ = await asyncio.wait((*tasks, left), timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            left.cancel()
+        if self._left.is_set() and done <= {left}:
+            raise NobodyWaitsError(self._config.peer, "nobody waits for the sign-in any more")
+        return bool(done - {left})
 
 
 def _is_public(address: Address) -> bool:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import time
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode
 
@@ -18,6 +20,7 @@ from dragoman.signin.registration import OAuthClient, read_secret
 from dragoman.signin.tokens import GrantRefused, Tokens, ask_token, read_tokens
 from dragoman.signin.wishes import (
     Fetched,
+    Keep,
     Occasion,
     OpenPage,
     Routine,
@@ -34,6 +37,31 @@ _DEVICE_CODE: Final = f"{_URN}:grant-type:device_code"
 _DEVICE_INTERVAL_S: Final = 5.0
 _DEVICE_S: Final = 600.0
 _LONGEST_INTERVAL_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PendingVisit:
+    """A person who was sent to sign in, and what is needed when they come back.
+
+    Attributes:
+        server: Where to.
+        client: Who we are there.
+        redirect_uri: Where they come back to.
+        url: Of the page.
+        state: What they bring back.
+        verifier: What shows that it is us who sent them.
+        scopes: What was asked for.
+        at: When, in seconds since the epoch.
+    """
+
+    server: AuthorizationServer
+    client: OAuthClient
+    redirect_uri: str
+    url: str = field(repr=False)
+    state: str = field(repr=False)
+    verifier: str = field(repr=False)
+    scopes: tuple[str, ...]
+    at: float
 
 
 def get_by_code(
@@ -55,14 +83,37 @@ def get_by_code(
         "code_challenge_method": "S256",
         **({"scope": " ".join(scopes)} if scopes else {}),
         **({"resource": server.resource} if server.resource is not None else {}),
+        # OpenID Connect Core 1.0, 11: without it, the server MUST ignore the scope that gets a refresh token.
+        **({"prompt": "consent"} if "offline_access" in scopes else {}),
         **dict(occasion.settings.authorize_params),
     }
     joint = "&" if "?" in server.authorization_endpoint else "?"
-    answer = yield OpenPage(f"{server.authorization_endpoint}{joint}{urlencode(asked)}", state)
-    code = read_code(occasion, server, state, answer)
-    trade = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri, "code_verifier": verifier}
-    said = yield from ask_token(occasion, server, client, trade)
-    return read_tokens(occasion, said, scopes)
+    url = f"{server.authorization_endpoint}{joint}{urlencode(asked)}"
+    visit = PendingVisit(server, client, redirect_uri, url, state, verifier, scopes, time.time())
+    yield Keep(visit)
+    return (yield from finish_visit(occasion, visit, is_open=False))
+
+
+def finish_visit(occasion: Occasion, visit: PendingVisit, *, is_open: bool) -> Routine[Tokens]:
+    """Wait for a person, and trade the code that they bring back.
+
+    Args:
+        occasion: Why they were sent.
+        visit: What is needed.
+        is_open: Whether they have the page before them already.
+
+    Raises:
+        SignInFailed: They did not come, or what they bring is not to be trusted.
+    """
+    answer = yield OpenPage(visit.url, visit.state, is_open)
+    trade = {
+        "grant_type": "authorization_code",
+        "code": read_code(occasion, visit.server, visit.state, answer),
+        "redirect_uri": visit.redirect_uri,
+        "code_verifier": visit.verifier,
+    }
+    said = yield from ask_token(occasion, visit.server, visit.client, trade)
+    return read_tokens(occasion, said, visit.scopes)
 
 
 def read_code(occasion: Occasion, server: AuthorizationServer, state: str, answer: Mapping[str, str]) -> str:

@@ -3,8 +3,9 @@
 Theory of operation. One process at a time gets tokens for a server; it has the turn of the file (`store`). Who gets the
 turn looks first what the file says by now: somebody may have signed in meanwhile, and then there is nothing to do, or
 have tried and failed, and then nobody is asked again. Only then are tokens refreshed, and only then is a person asked.
-Within a process all requests that are refused wait for one such attempt. A token that is refused although a sign-in has
-just given it ends that: a server that always says no does not fill a screen with pages.
+Within a process all requests that are refused wait for one such attempt. When none of them waits any more, because
+their clients have left, nobody is asked any more: the page stays open, and who is next waits for it. A token that is
+refused although a sign-in has just given it ends that: a server that always says no does not fill a screen with pages.
 """
 
 from __future__ import annotations
@@ -12,29 +13,36 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from dragoman.errors import SignInFailed
+from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin import store
 from dragoman.signin.challenges import read_bearer
-from dragoman.signin.driver import Driver
+from dragoman.signin.driver import PERSON_S, Driver, NobodyWaitsError
+from dragoman.signin.grants import PendingVisit
 from dragoman.signin.people import People
 from dragoman.signin.routine import CLIENT_GONE, SignedIn, renew, sign_in
-from dragoman.signin.settings import SignInSettings
+from dragoman.signin.settings import SignInSettings, as_resource
 from dragoman.signin.store import TokenFile, Written
 from dragoman.signin.tokens import GrantRefused
-from dragoman.signin.wishes import Occasion
+from dragoman.signin.wishes import Occasion, Routine
 from dragoman.transports.upstream.challenge import Challenge
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman_spec import LATEST, REVISIONS, facts
 
 logger = logging.getLogger("dragoman.signin")
 
+_T = TypeVar("_T")
+
 _ATTEMPTS: Final = 3
 """How often one request is sent with another token: once refreshed, once signed in, once for more scopes."""
 
 _UNAUTHORIZED: Final = 401
+_LAST_S: Final = 2.0
+"""How long an authorization server may still answer when the proxy ends: it may have taken a refresh token already."""
+
 _OVER: Final = CLIENT_GONE | {"invalid_grant", "invalid_scope", "invalid_target", "unsupported_grant_type"}
 """What is said of a refresh token that is of no use any more. Anything else may pass."""
 
@@ -47,16 +55,26 @@ class TokenKeeper:
         settings: What the user decided.
         path: Where they are kept.
         people: Who may be asked.
+
+    Attributes:
+        is_kept: Whether what was to be written last has been.
     """
 
     def __init__(self, url: str, settings: SignInSettings, path: Path, people: People) -> None:
         self._url = url
         self._settings = settings
         self._people = people
-        self._file = TokenFile(path)
-        self._current = store.find_current(self._file.read())
+        self._in_keyring = settings.store == "keyring"
+        self._file = TokenFile(path, self._in_keyring)
+        self._current = None if self._in_keyring else store.find_current(self._file.read())
         self._task: asyncio.Task[None] | None = None
+        self._loading = asyncio.Lock()
+        self._is_loaded = False
         self._asks = False  # whether that may ask a person
+        self._has_turn = False  # whether it waits for nobody else
+        self.is_kept = True
+        self._waiting = 0  # requests because of which a person may be asked
+        self._left = asyncio.Event()  # set when there are none of these any more
         self._changed = asyncio.Event()
         self._refreshed = ""  # what a refresh has just given
         self._given = ""  # what a sign-in has just given
@@ -66,6 +84,17 @@ class TokenKeeper:
     def authorization(self) -> str:
         """What requests are to say in `Authorization`; empty where there is no token."""
         return f"Bearer {self._current.tokens.access}" if self._current is not None else ""
+
+    async def load(self) -> None:
+        """Read from the keyring, which may take until somebody has typed a password."""
+        async with self._loading:
+            if self._in_keyring and not self._is_loaded:
+                self._current = store.find_current(await self._do(self._file.read))
+                self._is_loaded = True
+
+    async def _do(self, work: Callable[..., _T], *args: Any) -> _T:
+        """Read or write, without holding up others where that may take long."""
+        return await asyncio.to_thread(work, *args) if self._in_keyring else work(*args)
 
     def takes(self, challenge: Challenge) -> bool:
         """Whether a token may help against this.
@@ -100,10 +129,10 @@ class TokenKeeper:
                 self._task.add_done_callback(self._note_done)
             may_ask = self._asks
             try:
-                await asyncio.shield(self._task)
+                await self._wait(self._task, challenge.asks)
                 return
-            except SignInFailed:
-                if challenge.asks and may_ask:
+            except SignInFailed as error:
+                if challenge.asks and may_ask and not isinstance(error, NobodyWaitsError):
                     raise
                 if not challenge.asks:
                     if not challenge.waits:
@@ -111,11 +140,25 @@ class TokenKeeper:
                     self._changed.clear()
                     await self._changed.wait()
 
+    async def _wait(self, task: asyncio.Task[None], asks: bool) -> None:
+        """Wait for a sign-in, which goes on for others if we are cancelled."""
+        self._waiting += asks
+        if asks:
+            self._left.clear()
+        try:
+            await asyncio.shield(task)
+        finally:
+            self._waiting -= asks
+            if not self._waiting:
+                self._left.set()
+
     async def stop(self) -> None:
-        """Ask nobody any more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        """Ask nobody any more; what a server is about to give is still kept."""
+        if (task := self._task) is not None:
+            self._left.set()
+            await asyncio.wait([task], timeout=_LAST_S if self._has_turn else 0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def sign_in(self, config: UpstreamConfig, said: str) -> SignedIn:
         """Sign in, whatever there is.
@@ -128,14 +171,14 @@ class TokenKeeper:
             TransportError: It has failed.
         """
         async with self._file.turn():
-            written = self._file.read()
+            written = await self._do(self._file.read)
             occasion = self._occasion(Challenge(0, _UNAUTHORIZED, said, "", (), True, False), config.peer)
-            signed_in = await self._run(occasion, written, config)
-            self._keep(written, signed_in)
+            signed_in = await self._run(occasion, written, config, is_open=False)
+            await self._keep(written, signed_in)
         return signed_in
 
     def _note_done(self, task: asyncio.Task[None]) -> None:
-        self._task = None
+        self._task, self._has_turn = None, False
         if not task.cancelled():
             task.exception()  # whoever waits is told; it is no defect if nobody does
 
@@ -148,30 +191,31 @@ class TokenKeeper:
         revision = next((value for value in headers.values() if value in REVISIONS), LATEST)
         demands = facts(revision).authorization
         said = read_bearer(challenge.header) or {}
-        return Occasion(self._url, peer, self._settings, said, demands, self._requested)
+        return Occasion(as_resource(self._url), peer, self._settings, said, demands, self._requested)
 
     async def _renew(self, challenge: Challenge, config: UpstreamConfig) -> None:
         began_s = time.time()
-        async with self._file.turn():
-            written = self._file.read()
+        async with self._file.turn() as has_waited:
+            self._has_turn = True
+            written = await self._do(self._file.read)
             found = store.find_current(written)
             if found is not None and f"Bearer {found.tokens.access}" != challenge.sent:
                 logger.info("%s: somebody has signed in meanwhile", config.peer)
                 self._take(found)
                 return
-            if reason := store.find_failure(written, began_s):
-                raise SignInFailed(config.peer, reason)
-            self._keep(written, await self._get(found, written, challenge, config))
+            if failure := store.find_failure(written, began_s, config.peer):
+                raise failure
+            await self._keep(written, await self._get(found, written, challenge, config, has_waited))
 
     async def _get(
-        self, before: SignedIn | None, written: Written, challenge: Challenge, config: UpstreamConfig
+        self, before: SignedIn | None, written: Written, challenge: Challenge, config: UpstreamConfig, is_open: bool
     ) -> SignedIn:
         occasion = self._occasion(challenge, config.peer)
         # Not twice for one request; but what another process has got may have ended, too.
         is_over = challenge.status == _UNAUTHORIZED and not (challenge.attempt and challenge.sent == self._refreshed)
         if before is not None and before.tokens.refresh and is_over:
             try:
-                renewed = await Driver(config, self._settings, self._people).run(renew(occasion, before))
+                renewed = await self._drive(renew(occasion, before), written, config)
                 self._refreshed = f"Bearer {renewed.tokens.access}"
                 return renewed
             except GrantRefused as error:
@@ -182,28 +226,43 @@ class TokenKeeper:
                 written.update(store.drop(written, *gone))
         if not challenge.asks and self._settings.grant in ("authorization_code", "device_code"):
             raise SignInFailed(config.peer, "somebody has to sign in")
-        signed_in = await self._run(occasion, written, config)
+        signed_in = await self._run(occasion, written, config, is_open)
         self._given = f"Bearer {signed_in.tokens.access}"
         return signed_in
 
-    async def _run(self, occasion: Occasion, written: Written, config: UpstreamConfig) -> SignedIn:
-        routine = sign_in(occasion, store.find_clients(written))
+    async def _run(self, occasion: Occasion, written: Written, config: UpstreamConfig, is_open: bool) -> SignedIn:
+        has_pages = self._settings.grant == "authorization_code"
+        visit = store.find_visit(written, time.time() - PERSON_S) if has_pages else None
+        routine = sign_in(occasion, store.find_clients(written), visit, is_open=is_open)
         try:
-            return await Driver(config, self._settings, self._people).run(routine)
-        except SignInFailed as error:
-            self._write(store.add_failure(store.drop(written, "tokens"), self._url, error.reason))
+            return await self._drive(routine, written, config)
+        except NobodyWaitsError:
+            logger.info("%s: nobody waits for the sign-in any more", config.peer)
+            raise
+        except TransportError as error:
+            await self._write(store.add_failure(written, self._url, error))
             raise
 
-    def _keep(self, written: Written, signed_in: SignedIn) -> None:
-        self._write(store.add(written, self._url, signed_in))
+    async def _drive(self, routine: Routine[SignedIn], written: Written, config: UpstreamConfig) -> SignedIn:
+        async def keep(value: object) -> None:
+            if isinstance(value, PendingVisit):
+                await self._write(store.add_visit(written, self._url, value))
+
+        return await Driver(config, self._settings, self._people, self._left, keep).run(routine)
+
+    async def _keep(self, written: Written, signed_in: SignedIn) -> None:
+        await self._write(store.add(written, self._url, signed_in))
         self._take(signed_in)
 
     def _take(self, signed_in: SignedIn) -> None:
         self._current = signed_in
         self._changed.set()
 
-    def _write(self, written: Written) -> None:
+    async def _write(self, written: Written) -> None:
         try:
-            self._file.write(written)
+            await self._do(self._file.write, written)
+            self.is_kept = True
         except OSError as error:
-            logger.warning("the sign-in cannot be kept in %s: %s", self._file.path, error.strerror or error)
+            level, self.is_kept = logging.WARNING if self.is_kept else logging.DEBUG, False
+            reason = f"{self._file.path}: {error.strerror}" if error.strerror else error
+            logger.log(level, "the sign-in cannot be kept, and ends with us: %s", reason)

@@ -19,9 +19,19 @@ _HEADERS: Final = (
     "Content-Type: text/html; charset=utf-8\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
     "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nConnection: close\r\n"
 )
+_STYLE: Final = (
+    ":root{color-scheme:light dark}"
+    "body{margin:0;min-height:100vh;display:grid;place-items:center;font:1.1rem/1.5 system-ui,sans-serif;"
+    "background:light-dark(#f3f4f6,#16181d);color:light-dark(#1f2328,#e6e8eb)}"
+    "main{box-sizing:border-box;width:min(34rem,92vw);padding:2.5rem;border-radius:.75rem;overflow-wrap:anywhere;"
+    "background:light-dark(#fff,#22262d);border-top:.35rem solid #2f6f5e;box-shadow:0 .3rem 1.5rem #0002}"
+    "h1{margin:0 0 .75rem;font-size:1.6rem;line-height:1.25}p{margin:0}"
+    "small{display:block;margin-top:2rem;color:light-dark(#656d76,#9aa2ad)}"
+)
 _PAGE: Final = (
-    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Dragoman</title>'
-    '<body style="font: 1.2em sans-serif; max-width: 36em; margin: 4em auto"><h1>{}</h1><p>{}</p>'
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>{0} · Dragoman</title>'
+    '<meta name="viewport" content="width=device-width"><style>{2}</style>'
+    "<main><h1>{0}</h1><p>{1}</p><small>Dragoman, on this machine</small></main>"
 )
 
 
@@ -85,7 +95,7 @@ class CallbackPage:
 
 
 async def _answer(writer: asyncio.StreamWriter, status: str, title: str, text: str) -> None:
-    body = _PAGE.format(html.escape(title), html.escape(text)).encode()
+    body = _PAGE.format(html.escape(title), html.escape(text), _STYLE).encode()
     with contextlib.suppress(OSError):
         writer.write(f"HTTP/1.1 {status}\r\n{_HEADERS}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         await writer.drain()

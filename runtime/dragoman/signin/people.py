@@ -16,9 +16,17 @@ import threading
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from dragoman.core.label import LABEL
+from dragoman.errors import SignInFailed
+from dragoman.transports.upstream.visits import VISITOR
+
 logger = logging.getLogger("dragoman.signin")
 
 _OPENERS: Final = {"darwin": ("open",), "linux": ("wslview", "xdg-open", "gio open", "sensible-browser")}
+
+_LOOK_S: Final = 0.1
+_LOOKS: Final = 30
+"""How often to look whether a command has failed; afterwards it counts as a browser."""
 
 
 class People(Protocol):
@@ -47,11 +55,25 @@ class AtDesktop:
     async def show(self, peer: str, url: str) -> None:
         """Open a page."""
         logger.warning("%s wants a sign-in; the browser should show this page: %s", peer, url)
-        if not open_page(url):
-            logger.warning("no browser could be started; open that page in one")
+        if faults := await open_page(url):
+            logger.warning("no browser could be started (%s); open this page by hand: %s", faults, url)
 
     async def show_code(self, peer: str, url: str, code: str) -> None:
-        """Say in the log what to type where."""
+        """Say what to type where: to whoever is behind the client whose call needs it, or else in the log.
+
+        Raises:
+            SignInFailed: They do not want to.
+        """
+        visitor = VISITOR.get()
+        reason = (
+            f"{peer} wants a sign-in, for a call of {LABEL.get() or 'your client'}. Everybody who uses this proxy will "
+            f"act as you there. If the page wants a code, it is {code}."
+        )
+        action = "" if visitor is None else await visitor(url, reason)
+        if action in ("decline", "cancel"):
+            raise SignInFailed(peer, "the person whom the client asked to sign in did not want to")
+        if action == "accept":
+            return
         logger.warning("%s wants a sign-in: open %s in a browser anywhere, and type %s", peer, url, code)
 
     async def paste(self) -> str:
@@ -63,10 +85,11 @@ def find_browsers(environment: Mapping[str, str]) -> list[list[str]]:
     """Give the commands that open pages; none where no person would see them.
 
     Args:
-        environment: With `BROWSER`: commands with colons between, in which `%s` is the URL.
+        environment: With `BROWSER`: commands with colons between, to be tried in turn, in which `%s` is the URL, as
+            Python's `webbrowser` reads them.
     """
     if chosen := environment.get("BROWSER"):
-        return [shlex.split(one) for one in chosen.split(os.pathsep) if one.strip()]
+        return [command for one in chosen.split(os.pathsep) if (command := _read_command(one.strip()))]
     has_screen = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY") or environment.get("WSL_DISTRO_NAME")
     if sys.platform == "linux" and not has_screen:
         return []
@@ -74,17 +97,35 @@ def find_browsers(environment: Mapping[str, str]) -> list[list[str]]:
     return [command for command in found if shutil.which(command[0])]
 
 
-def open_page(url: str) -> bool:
-    """Open a page in a browser; whether one could be started. Never by a shell, which would read the URL."""
+def _read_command(text: str) -> list[str]:
+    try:
+        words = [text] if shutil.which(text) else shlex.split(text)
+    except ValueError:  # a quotation mark without its other one: it is no command, and its name says which
+        words = [text]
+    return words[:-1] if words[-1:] == ["&"] else words  # nobody waits for it in any case
+
+
+async def open_page(url: str) -> str:
+    """Open a page in a browser; say why none could be started, empty if one is.
+
+    Never by a shell, which would read the URL: `%s` does not stand for it in a word with spaces.
+    """
+    faults = []
     for command in find_browsers(os.environ):
-        line = [url if word == "%s" else word for word in command]
-        line = line if "%s" in command else [*line, url]
+        line = [word if " " in word else word.replace("%s", url) for word in command]
+        line = [*line, url] if line == command else line
         nowhere = subprocess.DEVNULL  # our own output is the protocol's
         try:
             child = subprocess.Popen(line, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
-        except OSError as error:
-            logger.warning("%s cannot be started: %s", command[0], error.strerror)
+        except (OSError, ValueError) as error:
+            faults.append(f"{command[0]}: {getattr(error, 'strerror', error)}")
             continue
-        threading.Thread(target=child.wait, daemon=True).start()  # it may be the browser itself, and stay for days
-        return True
-    return False
+        looks = 0
+        while (code := child.poll()) is None and looks < _LOOKS:
+            looks += 1
+            await asyncio.sleep(_LOOK_S)
+        if not code:
+            threading.Thread(target=child.wait, daemon=True).start()  # it may be the browser itself, and stay for days
+            return ""
+        faults.append(f"{command[0]}: ended with {code}")
+    return ", ".join(faults) or "there is none"

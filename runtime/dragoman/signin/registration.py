@@ -27,6 +27,7 @@ class OAuthClient:
         method: How that is shown: a value of `token_endpoint_auth_method`.
         redirect_uri: Where it sends people back to, if we registered for one.
         is_registered: Whether we have registered ourselves, and may do so again.
+        scope: What we said then that we would ask for, with spaces between.
     """
 
     id: str
@@ -34,6 +35,7 @@ class OAuthClient:
     method: str = "none"
     redirect_uri: str = ""
     is_registered: bool = False
+    scope: str = ""
 
 
 def find_client(
@@ -58,7 +60,9 @@ def find_client(
     if settings.client_metadata_url is not None and server.reads_documents:
         method = "none" if settings.private_key_file is None else "private_key_jwt"
         return OAuthClient(settings.client_metadata_url, method=method)
-    if kept is not None and kept.is_registered and kept.redirect_uri == redirect_uri:
+    # RFC 7591, 2: `scope` is what "the client can use", so who needs more registers again.
+    may_ask = kept is not None and set(scope.split()) <= set(kept.scope.split())
+    if kept is not None and kept.is_registered and kept.redirect_uri == redirect_uri and may_ask:
         return kept
     if not server.registration_endpoint:
         raise occasion.failure(
@@ -76,10 +80,10 @@ def _register(occasion: Occasion, server: AuthorizationServer, redirect_uri: str
         "client_name": _NAME,
         "application_type": "native",
         "grant_types": [*grants, "refresh_token"],
+        "redirect_uris": [redirect_uri] if redirect_uri else [],
+        "response_types": ["code"] if redirect_uri else [],
         "token_endpoint_auth_method": _choose_method(occasion, server, "?" if needs_secret else ""),
     }
-    if redirect_uri:
-        asked |= {"redirect_uris": [redirect_uri], "response_types": ["code"]}
     if scope:
         asked["scope"] = scope
     fetched: Fetched = yield Fetch("POST", server.registration_endpoint, _KINDS, json.dumps(asked).encode())
@@ -95,7 +99,7 @@ def _register(occasion: Occasion, server: AuthorizationServer, redirect_uri: str
     method = text(said.get("token_endpoint_auth_method"))
     if method not in ("none", *_SECRET_METHODS):
         method = _choose_method(occasion, server, secret)
-    return OAuthClient(client_id, secret, method, redirect_uri, is_registered=True)
+    return OAuthClient(client_id, secret, method, redirect_uri, is_registered=True, scope=scope)
 
 
 def _choose_method(occasion: Occasion, server: AuthorizationServer, secret: str) -> str:

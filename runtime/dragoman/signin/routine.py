@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
-from dragoman.signin.discovery import AuthorizationServer, discover, shorten
-from dragoman.signin.grants import get_as_client, get_by_assertion, get_by_code, get_by_device, refresh
+from dragoman.signin.discovery import AuthorizationServer, check_endpoint, discover, shorten
+from dragoman.signin.grants import (
+    PendingVisit,
+    finish_visit,
+    get_as_client,
+    get_by_assertion,
+    get_by_code,
+    get_by_device,
+    refresh,
+)
 from dragoman.signin.registration import OAuthClient, find_client
-from dragoman.signin.tokens import GrantRefused, Tokens
-from dragoman.signin.wishes import Listen, Occasion, Routine
+from dragoman.signin.tokens import GrantRefused, Tokens, show_client
+from dragoman.signin.wishes import Fetched, Listen, Occasion, Routine, post_form, quoted
 
 CLIENT_GONE: Final = frozenset({"invalid_client", "unauthorized_client"})
 """What an authorization server says of a client that it does not know any more."""
@@ -25,16 +34,24 @@ class SignedIn:
     tokens: Tokens
 
 
-def sign_in(occasion: Occasion, kept: Mapping[str, OAuthClient]) -> Routine[SignedIn]:
+def sign_in(
+    occasion: Occasion, kept: Mapping[str, OAuthClient], visit: PendingVisit | None = None, *, is_open: bool = False
+) -> Routine[SignedIn]:
     """Sign in.
 
     Args:
         occasion: Why.
         kept: Who we were the last time to each authorization server, by its issuer.
+        visit: Whom another process has sent to sign in, and does not wait for any more: they come to us instead, if we
+            can have the page that they come back to.
+        is_open: Whether they have their page before them; else it is shown again.
 
     Raises:
         SignInFailed: There are no tokens to be had.
     """
+    if visit is not None and (yield Listen(visit.redirect_uri)) == visit.redirect_uri:
+        tokens = yield from finish_visit(occasion, visit, is_open=is_open)
+        return SignedIn(visit.server, visit.client, tokens)
     server = yield from discover(occasion)
     before = kept.get(server.issuer)
     _check_binding(occasion, server, kept)
@@ -54,6 +71,28 @@ def renew(occasion: Occasion, before: SignedIn) -> Routine[SignedIn]:
     """
     tokens = yield from refresh(occasion, before.server, before.client, before.tokens)
     return SignedIn(before.server, before.client, tokens)
+
+
+def revoke(occasion: Occasion, before: SignedIn) -> Routine[bool]:
+    """Give tokens back; whether their authorization server takes them. RFC 7009.
+
+    Raises:
+        SignInFailed: It does not, although it should.
+    """
+    server, tokens = before.server, before.tokens
+    check_endpoint(occasion, server.revocation_endpoint)
+    if not server.revocation_endpoint:
+        return False
+    for kind, token in (("refresh_token", tokens.refresh), ("access_token", tokens.access)):
+        headers, shown = show_client(occasion, server, before.client)
+        asked = {"token": token, "token_type_hint": kind, **shown}
+        if token:
+            fetched: Fetched = yield post_form(server.revocation_endpoint, asked, headers)
+            # RFC 7009, 2.2.1: a server need not know how to revoke access tokens.
+            if fetched.status != HTTPStatus.OK and fetched.json.get("error") != "unsupported_token_type":
+                why = quoted(fetched.json.get("error")) or f"status {fetched.status}"
+                raise occasion.failure(f"its authorization server {shorten(server.issuer)} does not revoke it ({why})")
+    return True
 
 
 def choose_scopes(occasion: Occasion, server: AuthorizationServer) -> tuple[str, ...]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
+
+from dragoman.options import Option
 
 Grant = Literal["authorization_code", "device_code", "client_credentials", "identity_assertion"]
 GRANTS: Final[tuple[Grant, ...]] = get_args(Grant)
+
+Store = Literal["file", "keyring"]
+STORES: Final[tuple[Store, ...]] = get_args(Store)
 
 Host = Literal["127.0.0.1", "localhost"]
 HOSTS: Final[tuple[Host, ...]] = get_args(Host)
@@ -34,6 +40,11 @@ def is_safe(url: str) -> bool:
         return False
 
 
+def as_resource(url: str) -> str:
+    """Give the URL by which metadata and tokens name a server: RFC 9728, 1.2 knows none but those of HTTP."""
+    return url.replace("ws", "http", 1) if url.startswith("ws") else url
+
+
 @dataclass(frozen=True, slots=True)
 class SignInSettings:
     """How to sign in to one server. Files are read when they are needed.
@@ -54,6 +65,7 @@ class SignInSettings:
         assertion_file: Holds what says who the user is, for `identity_assertion`.
         idp_token_endpoint: Where that is exchanged for what the server takes; None if it takes it as it is.
         idp_client_id: Who we are there.
+        store: Where tokens are kept.
     """
 
     grant: Grant = "authorization_code"
@@ -71,12 +83,13 @@ class SignInSettings:
     assertion_file: str | None = None
     idp_token_endpoint: str | None = None
     idp_client_id: str | None = None
+    store: Store = "file"
 
     def find_fault(self) -> str:
         """Say which of these do not go together; empty if all do."""
         for option in OPTIONS:
-            url = getattr(self, option.field)
-            if option.kind == "url" and url is not None and not is_safe(url):
+            url = getattr(self, option.setting)
+            if option.placeholder == "URL" and url is not None and not is_safe(url):
                 return f"expected an https URL, found {url!r}"
         endpoints = self.authorization_endpoint, self.token_endpoint
         if any(endpoints) and not all(endpoints):
@@ -88,56 +101,50 @@ class SignInSettings:
             return "the grant client_credentials needs a client id, and its secret or private key"
         if self.grant == "identity_assertion" and not (self.client_id and self.assertion_file):
             return "the grant identity_assertion needs a client id and a file with the assertion"
+        if self.store == "keyring" and find_spec("keyring") is None:
+            return "to keep tokens in the keyring takes a package: pip install 'dragoman[keyring]'"
         return ""
 
     @property
     def profile(self) -> tuple[str, ...]:
-        """What tells the tokens of two uses of one server apart."""
-        return self.grant, self.client_id or "", self.client_metadata_url or "", self.assertion_file or ""
+        """What tells the tokens of two uses of one server apart; not how a person was asked."""
+        grant = "authorization_code" if self.grant == "device_code" else self.grant
+        return grant, self.client_id or "", self.client_metadata_url or "", self.assertion_file or ""
 
 
 DEFAULT: Final = SignInSettings()
 
-Kind = Literal["text", "url", "file", "port", "pairs"] | tuple[str, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class SettingOption:
-    """How one setting is written.
-
-    Attributes:
-        field: Of `SignInSettings`; the flag and the key of a configuration file are named after it.
-        kind: What its value is, or the words that it may be.
-        about: What it says.
-        placeholder: What stands for it in the help.
-    """
-
-    field: str
-    kind: Kind
-    about: str
-    placeholder: str = ""
-
-    @property
-    def key(self) -> str:
-        """Its name in a configuration file."""
-        first, *rest = self.field.split("_")
-        return first + "".join(word.title() for word in rest)
+def _option(field: str, kind: str | tuple[str, ...], about: str, placeholder: str = "", default: Any = None) -> Option:
+    first, *rest = field.split("_")
+    name = f"oauth-{field.removesuffix('s').replace('_', '-')}"
+    key = first + "".join(word.title() for word in rest)
+    return Option(name, kind, about, default, placeholder, dest=f"oauth_{field}", key=key, field=field)
 
 
 OPTIONS: Final = (
-    SettingOption("grant", GRANTS, "by which way tokens are got (default: authorization_code, in a browser)"),
-    SettingOption("client_id", "text", "who we are there, if somebody has registered us", "ID"),
-    SettingOption("client_secret_file", "file", "the secret that goes with it", "FILE"),
-    SettingOption("private_key_file", "file", "a private key in its place, as PEM or JWK", "FILE"),
-    SettingOption("client_metadata_url", "url", "the document that says who we are, where such are read", "URL"),
-    SettingOption("scope", "text", "what to ask for, in place of what the server says", "SCOPES"),
-    SettingOption("authorize_params", "pairs", "what else its sign-in page wants to be told", "NAME=VALUE"),
-    SettingOption("redirect_host", HOSTS, "how the page is called that people come back to (default: 127.0.0.1)"),
-    SettingOption("redirect_port", "port", "its port, if only one is allowed (default: any)", "PORT"),
-    SettingOption("authorization_endpoint", "url", "where people sign in, if that cannot be found out", "URL"),
-    SettingOption("token_endpoint", "url", "where tokens are given, the same", "URL"),
-    SettingOption("assertion_file", "file", "what says who the user is, for identity_assertion", "FILE"),
-    SettingOption("idp_token_endpoint", "url", "the identity provider that exchanges it first", "URL"),
-    SettingOption("idp_client_id", "text", "who we are there", "ID"),
+    replace(_option("grant", GRANTS, "how to get tokens", default=DEFAULT.grant), note="in a browser"),
+    _option("client_id", "text", "our client id, if somebody has registered us there", "ID"),
+    _option("client_secret_file", "file", "the secret that goes with it"),
+    _option("private_key_file", "file", "a private key in its place, as PEM or JWK"),
+    _option("client_metadata_url", "text", "our client metadata document, for servers that read such", "URL"),
+    _option("scope", "text", "what to ask for, in place of what the server says", "SCOPES"),
+    _option("authorize_params", "pairs", "a further parameter for its sign-in page", default=()),
+    _option("redirect_host", HOSTS, "the host of the page that the browser returns to", default=DEFAULT.redirect_host),
+    _option("redirect_port", "port", "its port, if only one is allowed (default: any)"),
+    _option("authorization_endpoint", "text", "where people sign in, if the server does not say", "URL"),
+    _option("token_endpoint", "text", "where tokens are issued, if the server does not say", "URL"),
+    _option("assertion_file", "file", "the assertion that says who the user is, for identity_assertion"),
+    _option("idp_token_endpoint", "text", "the identity provider that exchanges the assertion first", "URL"),
+    _option("idp_client_id", "text", "our client id at the identity provider", "ID"),
+    replace(_option("store", STORES, "where tokens are kept", default=DEFAULT.store), note="which you alone can read"),
+    Option(
+        "no-oauth-resource",
+        "switch",
+        "do not say which server the token is for; some identity providers refuse that",
+        False,
+        key="resource",
+        field="names_resource",
+    ),
 )
-"""All that a command line or a configuration file may say, but for `names_resource`."""
+"""All that a command line or a configuration file may say; of the last, the key says the opposite of the flag."""

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import fcntl
 import json
+import logging
 import os
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -17,13 +18,22 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from dragoman.errors import SignInFailed, TransportError
+from dragoman.signin import vault
 from dragoman.signin.discovery import AuthorizationServer
+from dragoman.signin.grants import PendingVisit
 from dragoman.signin.registration import OAuthClient
 from dragoman.signin.routine import SignedIn
 from dragoman.signin.tokens import Tokens
 
 _LOOK_S: Final = 0.1
 """How often to look whether it is our turn."""
+
+logger = logging.getLogger("dragoman.signin")
+
+_KEYRING: Final = "keyring"
+_OURS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
+"""What holds tokens is no symbolic link: it could lead to what others can read. The directory may be one."""
 
 _Part = TypeVar("_Part")
 Written = dict[str, Any]
@@ -34,28 +44,36 @@ class TokenFile:
 
     Args:
         path: Where it is.
+        in_keyring: Whether the system's keyring keeps what is written; then the file says only that.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, in_keyring: bool = False) -> None:
         self.path = path
+        self._in_keyring = in_keyring
         self._unwritten: tuple[Written, Written] = {}, {}  # what could not be written, and what was there instead
 
     @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def turn(self) -> AsyncIterator[bool]:
         """Wait until nobody else signs in to this server, and keep others from it; a process that dies gives it up.
 
         Where nothing can be written, nobody takes turns.
+
+        Returns:
+            Whether somebody else had the turn.
         """
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | _OURS, 0o600)
         except OSError:
-            yield
+            yield False
             return
         try:
+            has_waited = False
             while not _take(lock):
+                has_waited = True
                 await asyncio.sleep(_LOOK_S)
-            yield
+            self._clean()
+            yield has_waited
         finally:
             os.close(lock)
 
@@ -68,11 +86,20 @@ class TokenFile:
         return self._unwritten[0] if found == self._unwritten[1] else found
 
     def _load(self) -> Written:
+        found = self._load_file()
+        if found.get("store") == _KEYRING:
+            try:
+                return _read_object(vault.load(self.path.stem)) or found
+            except OSError as error:
+                logger.warning("the sign-in cannot be read: %s", error)
+        return found
+
+    def _load_file(self) -> Written:
         try:
-            found = json.loads(self.path.read_bytes())
+            with open(os.open(self.path, os.O_RDONLY | _OURS), encoding="utf-8") as file:
+                return _read_object(file.read())
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
 
     def write(self, written: Written) -> None:
         """Write everything anew.
@@ -81,21 +108,45 @@ class TokenFile:
             OSError: It cannot be written; what was there is there still, and `read` gives the new.
         """
         self._unwritten = written, self._load()
+        written = {key: value for key, value in written.items() if key != "store"}
+        was_in_keyring = self._load_file().get("store") == _KEYRING
+        if self._in_keyring:
+            vault.save(self.path.stem, json.dumps(written))
+        if not (self._in_keyring and was_in_keyring):
+            said = {"format": 1, "url": written.get("url"), "store": _KEYRING}
+            self._replace(said if self._in_keyring else written)
+        if was_in_keyring and not self._in_keyring:
+            vault.remove(self.path.stem)
+        self._unwritten = {}, {}
+
+    def _replace(self, written: Written) -> None:
         spare = self.path.with_suffix(f".{os.getpid()}")
         try:
-            with open(os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
+            with open(os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _OURS, 0o600), "w") as file:
                 json.dump(written, file, indent=1)
                 file.flush()
                 os.fsync(file.fileno())
             spare.replace(self.path)
-            self._unwritten = {}, {}
         except BaseException:
             spare.unlink(missing_ok=True)
             raise
 
     def remove(self) -> None:
-        """Forget the server."""
+        """Forget the server.
+
+        Raises:
+            OSError: It is still known.
+        """
+        self._clean()
+        if self._load_file().get("store") == _KEYRING:
+            vault.remove(self.path.stem)
         self.path.unlink(missing_ok=True)
+
+    def _clean(self) -> None:
+        """Remove what a process has left that was killed while it wrote."""
+        for spare in self.path.parent.glob(f"{self.path.stem}.[0-9]*"):
+            with contextlib.suppress(OSError):
+                spare.unlink()
 
 
 def find_current(written: Mapping[str, Any]) -> SignedIn | None:
@@ -116,7 +167,7 @@ def add(written: Mapping[str, Any], url: str, signed_in: SignedIn) -> Written:
     """Give what is to be written after a sign-in."""
     issuer, entries = signed_in.server.issuer, _entries(written)
     entry = {**entries.get(issuer, {}), **asdict(signed_in)}
-    kept = {key: value for key, value in written.items() if key != "failed"}
+    kept = {key: value for key, value in written.items() if key not in ("failed", "visit")}
     return {**kept, "format": 1, "url": url, "issuer": issuer, "issuers": {**entries, issuer: entry}}
 
 
@@ -127,17 +178,39 @@ def drop(written: Mapping[str, Any], *names: str) -> Written:
     return {**written, "issuers": {**entries, issuer: entry}}
 
 
-def add_failure(written: Mapping[str, Any], url: str, reason: str) -> Written:
+def add_failure(written: Mapping[str, Any], url: str, error: TransportError) -> Written:
     """Give what is to be written after a sign-in that has failed."""
-    return {**written, "format": 1, "url": url, "failed": {"at": time.time(), "reason": reason}}
+    kept = {key: value for key, value in written.items() if key != "visit"}
+    failed = {"at": time.time(), "reason": error.reason, "asked": error.was_asked}
+    return {**kept, "format": 1, "url": url, "failed": failed}
 
 
-def find_failure(written: Mapping[str, Any], since_s: float) -> str:
-    """Say why a sign-in failed that others have tried since; empty if none did, or the clock was wrong then."""
+def find_failure(written: Mapping[str, Any], since_s: float, peer: str) -> SignInFailed | None:
+    """Give why a sign-in failed that others have tried since; None if none did, or the clock was wrong then."""
     failed = written.get("failed")
     if isinstance(failed, dict) and isinstance(failed.get("at"), float) and since_s <= failed["at"] <= time.time():
-        return str(failed.get("reason"))
-    return ""
+        error = SignInFailed(peer, str(failed.get("reason")))
+        error.was_asked = failed.get("asked") is True
+        return error
+    return None
+
+
+def add_visit(written: Mapping[str, Any], url: str, visit: PendingVisit) -> Written:
+    """Give what is to be written while a person is asked to sign in."""
+    return {**written, "format": 1, "url": url, "visit": asdict(visit)}
+
+
+def find_visit(written: Mapping[str, Any], since_s: float) -> PendingVisit | None:
+    """Give whom somebody else has sent to sign in since, and does not wait for any more."""
+    found = written.get("visit")
+    if not isinstance(found, dict) or not isinstance(at := found.get("at"), float) or not since_s <= at <= time.time():
+        return None
+    server, client = _build(AuthorizationServer, found.get("server")), _build(OAuthClient, found.get("client"))
+    return (
+        None
+        if server is None or client is None
+        else _build(PendingVisit, {**found, "server": server, "client": client})
+    )
 
 
 def list_files(folder: Path) -> Iterator[tuple[TokenFile, Written]]:
@@ -151,6 +224,14 @@ def list_files(folder: Path) -> Iterator[tuple[TokenFile, Written]]:
 def _entries(written: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     found = written.get("issuers")
     return {key: value for key, value in found.items() if isinstance(value, dict)} if isinstance(found, dict) else {}
+
+
+def _read_object(text: str) -> Written:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _build(kind: type[_Part], value: object) -> _Part | None:

@@ -75,7 +75,7 @@ def ask_token(
     Raises:
         GrantRefused: It gives nothing.
     """
-    headers, shown = _show_client(occasion, server, client)
+    headers, shown = show_client(occasion, server, client)
     target = {"resource": server.resource} if server.resource is not None else {}
     fetched: Fetched = yield post_form(server.token_endpoint, {**parameters, **target, **shown}, headers)
     said = fetched.json
@@ -116,10 +116,14 @@ def read_tokens(
     )
 
 
-def _show_client(
+def show_client(
     occasion: Occasion, server: AuthorizationServer, client: OAuthClient
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Give the headers and the parameters that show who we are."""
+    """Give the headers and the parameters that show who we are.
+
+    Raises:
+        SignInFailed: That takes a key, and it is of no use, or nobody has named it.
+    """
     match client.method:
         case "client_secret_basic":
             pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"
@@ -143,8 +147,9 @@ def sign_assertion(occasion: Occasion, server: AuthorizationServer, client_id: s
     from joserfc import jwt
     from joserfc.errors import JoseError
 
-    assert occasion.settings.private_key_file is not None
     path = occasion.settings.private_key_file
+    if path is None:
+        raise occasion.failure("its authorization server wants a signature, and --oauth-private-key-file is not given")
     written = read_secret(occasion, path)
     now = int(time.time())
     claims = {"iss": client_id, "sub": client_id, "aud": server.issuer, "iat": now, "exp": now + _ASSERTION_S}

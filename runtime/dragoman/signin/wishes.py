@@ -64,10 +64,19 @@ class OpenPage:
     Attributes:
         url: The page.
         state: What they bring back as `state`; who brings another one is somebody else.
+        is_open: Whether somebody else has sent them there already.
     """
 
     url: str = field(repr=False)
     state: str = field(repr=False)
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Have something kept, so that another process can go on with it; given nothing."""
+
+    value: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +101,7 @@ class Sleep:
     seconds: float
 
 
-Wish = Fetch | Listen | OpenPage | ShowCode | Sleep
+Wish = Fetch | Listen | OpenPage | Keep | ShowCode | Sleep
 Routine = Generator[Wish, Any, T]
 
 

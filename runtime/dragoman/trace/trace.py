@@ -11,14 +11,25 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from dragoman.core.commands import Side
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.label import LABEL
 from dragoman.core.translate import Crossing
-from dragoman.trace.lines import Noted, Translated
+from dragoman.trace.lines import Entry, Noted, Translated
 from dragoman.trace.writer import LineWriter, open_target
 from dragoman.transports.base import Receiver, Transport
+
+
+class Watcher(Protocol):
+    """Who is told what crosses a proxy."""
+
+    def watch(self, transport: Transport, side: Side) -> Transport:
+        """Return a transport that does what this one does, and tells of each frame."""
+
+    def translated(self, crossing: Crossing) -> None:
+        """A frame was translated."""
 
 
 class Trace:
@@ -42,7 +53,7 @@ class Trace:
             transport: To a peer.
             side: Which one.
         """
-        return Watched(transport, next(self._numbers), side, self._writer)
+        return Watched(transport, next(self._numbers), side, self._writer.put)
 
     def translated(self, crossing: Crossing) -> None:
         """Write a translation down."""
@@ -64,14 +75,14 @@ class Watched:
         transport: What it stands for.
         number: Of the connection.
         side: Which peer is at its other end.
-        writer: Where entries go.
+        put: Gets each entry.
     """
 
-    def __init__(self, transport: Transport, number: int, side: Side, writer: LineWriter) -> None:
+    def __init__(self, transport: Transport, number: int, side: Side, put: Callable[[Entry], None]) -> None:
         self._transport = transport
         self._number = number
         self._side = side.value
-        self._writer = writer
+        self._put = put
         self._label = ""
         self._receiver: Receiver | None = None
         self.pause_reading = transport.pause_reading
@@ -142,7 +153,7 @@ class Watched:
             self._receiver.broken(reason)
 
     def _note(self, direction: str, what: Frame | Malformed | str) -> None:
-        self._writer.put(Noted(time.time(), self._label, self._number, self._side, direction, what))
+        self._put(Noted(time.time(), self._label, self._number, self._side, direction, what))
 
 
 def _nothing() -> None:

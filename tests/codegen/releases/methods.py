@@ -61,6 +61,13 @@ def renamed_key(frame: dict[str, Any]) -> dict[str, Any]:
     return {**frame, "params": {**frame["params"], "_meta": meta}}
 
 
+def asks_for_progress(defs: Schema) -> None:
+    arms = defs["ServerNotification"]["anyOf"]
+    arms.remove({"$ref": "#/$defs/ProgressNotification"})
+    defs["ClientRequest"]["anyOf"].append({"$ref": "#/$defs/ProgressNotification"})
+
+
+PROGRESS = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1, "progressToken": "t"}}
 INVOKED = rename_method("tools/call", "tools/invoke", "CallTool", "InvokeTool")
 CALL = request("tools/call", OLD, name="t", arguments={"a": 1})
 INVOKE = {**request("tools/invoke", NEXT, name="t", arguments={"a": 1})}
@@ -84,10 +91,11 @@ METHODS = [
             both(INVOKED, add("InvokeToolRequestParams", hint={"type": "string"})),
             ["up renamed tools/call"], [over({**INVOKE, "params": {**INVOKE["params"], "hint": "x"}}, CALL, "down")],
             rename("method", "tools/call", "tools/invoke")),
+    Release("a notification becomes a request", asks_for_progress, ["up required ProgressNotification.id"],
+            [over(PROGRESS, None), over({**PROGRESS, "id": 1}, REFUSED, "down")]),
     Release("a notification has another name",
             rename_method("notifications/progress", "notifications/advance", "ProgressNotification", "AdvanceNotification"),
             ["up renamed notifications/progress"],
-            [over({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1, "progressToken": "t"}},
-                  {"jsonrpc": "2.0", "method": "notifications/advance", "params": {"progress": 1, "progressToken": "t"}})],
+            [over(PROGRESS, {**PROGRESS, "method": "notifications/advance"})],
             rename("method", "notifications/progress", "notifications/advance")),
 ]  # fmt: skip

@@ -35,7 +35,10 @@ def test_answers_go_to_the_requests_in_their_order() -> None:
     desk.ask(b"7", "elicitation/create", FORM)
     desk.ask(b'"x"', "roots/list", None)
     answers = {"other": 5, "question-2": {"roots": []}, "question-1": YES}
-    assert desk.answer(answers) == ([(b"7", YES), (b'"x"', {"roots": []})], ())
+    assert desk.answer(answers) == (
+        [(b"7", "elicitation/create", YES), (b'"x"', "roots/list", {"roots": []})],
+        (),
+    )
     assert len(desk) == 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.asking import AskedCall
+from dragoman.core.bridge.asking import AskedCall, OpenQuestions
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import (
     read_initialize,
@@ -19,10 +19,9 @@ from dragoman.core.bridge.headers import check_headers, make_headers
 from dragoman.core.bridge.inputs import Asked, run_rounds
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
 from dragoman.core.bridge.names import OLDER
-from dragoman.core.bridge.parked import Parking
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.seal import Seal
-from dragoman.core.bridge.state import Binding, Keeper, Moment, digest_params
+from dragoman.core.bridge.state import Binding, Keeper, State, digest_params
 from dragoman.core.bridge.verdict import Era, judge
 from dragoman.core.routines import Ask, Done, Pose
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -137,17 +136,18 @@ def test_a_per_request_client_is_asked_three_times_by_a_server_with_a_handshake(
     assert judge(response(discovered, "server/discover", E)).revision == E
 
     keeper = Keeper(Seal(b"k" * 32, b"i" * 16))
-    parking = Parking(keeper)
     sent = request("tools/call", stamp(CALL, metadata))
     caller = AskedCall(
         Binding("s", "tools/call", digest_params(sent["params"])), read(sent["params"], [E]).capabilities, revision
     )
+    questions = OpenQuestions(caller)
     passed = translated({**sent, "params": take_off(sent["params"])}, E, revision)
     assert passed["params"] == CALL
     for number in range(3):
         asked = request("elicitation/create", {**FORM, "_meta": {"progressToken": number}}, revision)
-        assert isinstance(parking.ask("call", b"%d" % number, asked["method"], asked["params"], caller), Question)
-        parked = parking.compose("call", Moment(number, number), b"n" * 12)
+        assert isinstance(questions.ask(b"%d" % number, asked["method"], asked["params"]), Question)
+        state = keeper.write(State("park", "call", str(number)), caller.binding, number, b"n" * 12)
+        parked = {"resultType": "input_required", "inputRequests": questions.spell(), "requestState": state}
         shown = response(put_identity(parked, SERVER), "tools/call", E)["result"]
         (key,) = shown["inputRequests"]
         retry = request(
@@ -155,11 +155,9 @@ def test_a_per_request_client_is_asked_three_times_by_a_server_with_a_handshake(
             stamp({**CALL, "inputResponses": {key: YES}, "requestState": shown["requestState"]}, metadata),
         )["params"]
         binding = Binding("s", "tools/call", digest_params(retry))
-        state = keeper.read(retry["requestState"], binding, number)
-        resumed = parking.resume(state, retry["inputResponses"], metadata.capabilities)
-        ((question_id, reply),) = resumed.replies
+        assert keeper.read(retry["requestState"], binding, number).round == str(number)
+        ((question_id, _, reply),), _ = questions.answer(retry["inputResponses"])
         assert question_id == b"%d" % number
         response(reply, "elicitation/create", revision)
-    assert parking.finish("call", DONE)
     finished = translated(response(DONE, "tools/call", revision), revision, E, "tools/call")
     valid({**finished, "result": put_identity(finished["result"], SERVER)}, E, "tools/call")

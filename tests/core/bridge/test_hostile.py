@@ -169,10 +169,10 @@ def test_questions_and_answers(params: Any, answers: Any, revision: str, capabil
     OBJECTS, VALUES, OBJECTS, st.sampled_from(["notifications/resources/updated", "notifications/tools/list_changed"])
 )
 def test_notices(capabilities: dict[str, Any], value: Any, params: dict[str, Any], method: str) -> None:
-    listens = Listens({"tools": {"listChanged": True}, "resources": {"subscribe": True}, **capabilities})
+    listens: Listens[str] = Listens({"tools": {"listChanged": True}, "resources": {"subscribe": True}, **capabilities})
     listens.open("one", value, value)
-    listens.open("one", 1, {"notifications": params})
-    listens.open("one", 2, {"notifications": {"resourceSubscriptions": ["file:///a"], "toolsListChanged": True}})
+    listens.open("two", 1, {"notifications": params})
+    listens.open("three", 2, {"notifications": {"resourceSubscriptions": ["file:///a"], "toolsListChanged": True}})
     listens.settle("file:///a", True)
     listens.hear(method, params)
     listener = ListenStream({"tools": {"listChanged": True}, "resources": {"subscribe": True}, **capabilities})

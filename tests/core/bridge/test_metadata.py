@@ -186,10 +186,11 @@ def test_a_request_that_says_nothing_is_refused_after_one_that_did() -> None:
     assert reader.read(stamp({}, ALL)) == ALL
 
 
-def test_capabilities_that_are_nested_without_end_are_read() -> None:
+def test_capabilities_that_are_nested_without_end_are_refused() -> None:
     capabilities: dict[str, Any] = {}
     for _ in range(5_000):
         capabilities = {"experimental": capabilities}
     reader = MetadataReader([E])
-    assert reader.read(stamp({}, Metadata(E, capabilities))).capabilities["experimental"]
+    with pytest.raises(RemoteProtocolError, match="at most 500 levels at /params/_meta"):
+        reader.read(stamp({}, Metadata(E, capabilities)))
     assert reader.read(stamp({}, ALL)) == ALL

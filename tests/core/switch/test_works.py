@@ -1,18 +1,92 @@
-"""What a server with a handshake is at work on: tables that do not grow."""
+"""What a server with a handshake is at work on: tables that do not grow, and calls that are compared with none."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
+from dragoman.core.commands import Schedule
+from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame
-from dragoman.core.switch.to_handshake.works import Works
+from dragoman.core.switch.to_handshake.undecided import Undecided, UndecidedQuestions
+from dragoman.core.switch.to_handshake.works import Work, Works
+
+
+def make_works() -> Works:
+    """Works of a server that asks without saying what about, where the calls of one sender are as good as one."""
+    upstream, schedule = (
+        SimpleNamespace(send=lambda frame: None),
+        SimpleNamespace(after=lambda *what: None, stop=lambda *alarms: None),
+    )
+    clock = (lambda: 0.0), (lambda: 600.0)
+    works = Works(cast(UpstreamEdge, upstream), True, "x", cast(Schedule, schedule), *clock, guesses=True)
+    works.is_asking = True
+    return works
+
+
+def make_call(works: Works, sender: str) -> Work:
+    frame = Frame(b"", "request", b"1", "tools/call", sender=sender)
+    work = works.new_work(cast(Request, SimpleNamespace(method=frame.method, params={"name": "ask"}, frame=frame)))
+    work.frame = frame
+    return work
+
+
+def begin(works: Works, sender: str = "") -> Work:
+    """A call that is with the server, unless it has to wait for its turn."""
+    work = make_call(works, sender)
+    works.start(work)
+    return work
+
+
+def ask(undecided: UndecidedQuestions, works: Works, about: Work) -> Undecided:
+    """A question that may be about any call of a sender, and is put to this one."""
+    key = b'"about %b"' % about.key
+    about.questions = cast(Any, [key])
+    own = {work for work in works if work.sender == about.sender}
+    question = Undecided(key, "elicitation/create", {}, own, 0.0)
+    undecided.guess(question, about)
+    return question
+
+
+def test_a_call_is_not_compared_with_each_of_its_own_sender(monkeypatch: pytest.MonkeyPatch) -> None:
+    works, looked = make_works(), []
+    monkeypatch.setattr(Work, "is_at_work", property(looked.append))
+    calls = [begin(works, "Ann") for _ in range(50)]
+    assert looked == []
+    for work in calls:
+        works.finish(work)
+    assert [begin(works, "Ben"), begin(works, "Ann")]
+    assert looked, "somebody else has a call now"
+
+
+def test_questions_that_are_guessed_do_not_keep_all_calls_each() -> None:
+    works = make_works()
+    undecided = UndecidedQuestions(works)
+    questions = [ask(undecided, works, begin(works)) for _ in range(50)]
+    assert sum(len(one.works) for one in questions) <= 50
+
+
+def test_a_question_that_was_guessed_wrong_is_about_an_older_call_of_the_same_sender() -> None:
+    works = make_works()
+    undecided = UndecidedQuestions(works)
+    older, other, asked = begin(works, "Ann"), make_call(works, "Ben"), begin(works, "Ann")
+    question = ask(undecided, works, asked)
+    begin(works, "Ann")
+    works.start(other)
+    assert other.frame is not None, "it waits for its turn"
+    other.frame = None  # which has come
+    works.take_answered(asked.key)
+    assert undecided.finish(asked) == [question]
+    assert question.works == {older}
 
 
 def test_questions_of_our_own_that_nobody_answers_do_not_pile_up() -> None:
     sent: list[Frame] = []
-    works = Works(cast(UpstreamEdge, SimpleNamespace(send=sent.append)), restore_ids=True, label="x")
+    upstream, schedule = cast(UpstreamEdge, SimpleNamespace(send=sent.append)), cast(Schedule, None)
+    works = Works(upstream, True, "x", schedule, lambda: 0.0, lambda: 600.0, guesses=False)
     answered: list[Any] = []
     for _ in range(5000):
         works.ask("tasks/cancel", {"taskId": "t"}, answered.append)

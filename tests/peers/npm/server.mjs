@@ -2,7 +2,7 @@
 // `node server.mjs FOLDER LEGACY [--listen]`. LEGACY says what becomes of clients with a handshake: `reject` or `serve`.
 
 import { createServer } from "node:http";
-import { Readable } from "node:stream";
+import { byFetch } from "./fetching.mjs";
 
 const [folder, legacy, listens] = process.argv.slice(2);
 const sdk = await import(`${folder}/node_modules/@modelcontextprotocol/server/dist/index.mjs`);
@@ -133,15 +133,6 @@ if (!listens) {
     if (kind === "touch") handler.notify.resourceUpdated(uri);
     else for (const name of ["tools", "prompts", "resources"]) handler.notify[`${name}Changed`]();
   });
-  const http = createServer(async (incoming, outgoing) => {
-    const gone = new AbortController();
-    outgoing.on("close", () => gone.abort());
-    const body = incoming.method === "POST" ? { body: Readable.toWeb(incoming), duplex: "half" } : {};
-    const about = { method: incoming.method, headers: incoming.headers, signal: gone.signal, ...body };
-    const response = await handler.fetch(new Request(`http://${incoming.headers.host}${incoming.url}`, about));
-    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-    if (response.body) for await (const part of response.body) outgoing.write(part);
-    outgoing.end();
-  });
+  const http = createServer(byFetch(handler));
   http.listen(0, "127.0.0.1", () => console.log(`listening on 127.0.0.1:${http.address().port}`));
 }

@@ -1,7 +1,8 @@
 """Every default client before every released server, directly and through the proxy: `nox -s peers -- servers`.
 
 Writes what came of it into `seen.json` and the page `docs/pairs.md`, and fails if a pair is worse off through the
-proxy. `--server PART`, `--client PART`, `--link PART` and `--delay S` choose among them.
+proxy. `--server PART`, `--client PART`, `--link PART` and `--delay S` choose among them, and `--missing` those that the
+page does not have yet.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 from tests.peers.pairs import PAGE, render
 from tests.peers.released.joining import Peers, without_proxy
-from tests.peers.released.page import keep_seen
+from tests.peers.released.page import keep_seen, read_seen
 from tests.peers.released.visiting import (
     CLIENTS,
     DELAYS_S,
@@ -49,6 +50,9 @@ def chosen(arguments: argparse.Namespace) -> list[Visit]:
         for way in ways(server, client)
     ]
     wanted = [about for about in visits if about[3] in (arguments.delay or DELAYS_S) and arguments.link in about[2]]
+    if arguments.missing:
+        seen = read_seen()
+        wanted = [about for about in wanted if f"{about[2]} {about[3]}" not in seen.get(about[0], {}).get(about[1], {})]
     return sorted(dict.fromkeys([*map(base, wanted), *wanted]), key=lambda about: -about[3])
 
 
@@ -58,7 +62,7 @@ def base(about: Visit) -> Visit:
     return server, client, without_proxy(link), delay_s
 
 
-def visit_all(visits: Iterable[Visit], peers: Peers, together: int = TOGETHER) -> dict[Visit, Report]:
+def visit_all(visits: Iterable[Visit], peers: Peers, together: int) -> dict[Visit, Report]:
     """Make the visits beside each other."""
 
     def one(about: Visit) -> tuple[Visit, Report]:
@@ -71,7 +75,7 @@ def visit_all(visits: Iterable[Visit], peers: Peers, together: int = TOGETHER) -
 
 def judge(visits: Iterable[Visit], reports: dict[Visit, Report]) -> dict[Visit, list[str]]:
     """Return what is worse than directly, by visit."""
-    found = {about: list(worse(SERVERS[about[0]], reports[base(about)], reports[about])) for about in visits}
+    found = {about: list(worse(SERVERS[about[0]], reports[base(about)], reports[about], about[3])) for about in visits}
     return {about: lost for about, lost in found.items() if lost}
 
 
@@ -84,11 +88,13 @@ def main() -> int:
     parser.add_argument("--client", default="")
     parser.add_argument("--link", default="")
     parser.add_argument("--delay", type=int, action="append")
+    parser.add_argument("--missing", action="store_true", help="make only the visits that are not on the page yet")
+    parser.add_argument("--together", type=int, default=TOGETHER, help="how many visits at once, %(default)s")
     parser.add_argument("--keep", type=Path, help="write all reports into this file")
     arguments = parser.parse_args()
     peers = Peers(arguments.environments, arguments.npm)
     visits = chosen(arguments)
-    reports = visit_all(visits, peers)
+    reports = visit_all(visits, peers, arguments.together)
     bad = judge(visits, reports)
     # A busy machine makes clients lose patience; what is worse is worse without company, too.
     doubtful = [about for about in visits if about in bad or SLOW in reports[base(about)]["open"].get("raised", "")]

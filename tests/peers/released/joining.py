@@ -135,10 +135,12 @@ def gateway(joint: Joint, target: list[str]) -> list[str]:
 Stage = Callable[[Joint, list[str]], list[str]]
 
 PLAIN: Final[Mapping[str, tuple[Stage, ...]]] = {"direct": (), "stdio": (proxy,), "http": (listening,)}
-NETWORK: Final[Mapping[str, tuple[Stage, ...]]] = {
+HTTP: Final[Mapping[str, tuple[Stage, ...]]] = {
     "HTTP": (serve,),
     "HTTP, stdio": (serve, proxy),
     "HTTP, http": (serve, listening),
+}
+GATEWAYS: Final[Mapping[str, tuple[Stage, ...]]] = {
     **{
         f"{name}{where}": stages
         for name, put in (("mcp-remote", remote), ("supergateway", supergateway), ("mcp-proxy", gateway))
@@ -158,7 +160,7 @@ NETWORK: Final[Mapping[str, tuple[Stage, ...]]] = {
         }.items()
     },
 }
-LINKS: Final = {**PLAIN, **NETWORK}
+LINKS: Final = {**PLAIN, **HTTP, **GATEWAYS}
 
 
 def without_proxy(link: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tests.peers.released.joining import LINKS, NETWORK, without_proxy
+from tests.peers.released.joining import LINKS, PLAIN, without_proxy
 from tests.peers.released.visiting import CLIENTS, SERVERS
 
 SEEN: Final = Path(__file__).parent / "seen.json"
@@ -18,7 +18,9 @@ HEAD: Final = """\
 `nox -s peers -- servers` lets clients with the default settings of their SDK visit {servers} released servers from npm
 and PyPI, directly, through `dragoman proxy` on stdio, and through `dragoman proxy --listen`; then again with a server
 whose start takes {late} s longer, as `npx -y` takes on its first day. A client that stands here with 2026-07-28 speaks
-nothing else; it is not tried with late servers. The last table has other gateways, which make a command of a URL or a
+nothing else; it is not tried with late servers. Other current clients give a late server ten seconds to answer in
+2026-07-28, and then open with a handshake; on the way through the proxy this may be so where it was not without it, or
+the other way round. The last table has other gateways, which make a command of a URL or a
 URL of a command: `mcp-remote`, `supergateway` and `mcp-proxy`, before the proxy and behind it.
 
 Each client opens, lists tools, prompts, resources and templates, calls tools, gets prompts and reads resources. A
@@ -91,7 +93,7 @@ def _table(seen: Mapping[str, Any], late_s: int, words: str) -> str:
 
 
 def _gateways(seen: Mapping[str, Any]) -> str:
-    links = dict.fromkeys(without_proxy(link) for link in NETWORK)
+    links = dict.fromkeys(without_proxy(link) for link in LINKS if link not in PLAIN)
     rows = {f"{link} | {server}": (about, link) for link in links for server, about in seen.items()}
     return "\n".join(_lines("before and behind the proxy | server", rows, 0))
 

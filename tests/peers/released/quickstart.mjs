@@ -1,7 +1,11 @@
-// The server that everybody writes first, under either line of the TypeScript SDK: `node quickstart.mjs FOLDER LINE`, where
-// LINE is 1 or 2.
+// The server that everybody writes first, under either line of the TypeScript SDK:
+// `node quickstart.mjs FOLDER LINE [--listen PORT]`, where LINE is 1 or 2.
 
-const [folder, line] = process.argv.slice(2);
+import { randomUUID } from "node:crypto";
+import { createServer } from "node:http";
+import { byFetch } from "../npm/fetching.mjs";
+
+const [folder, line, listens, port] = process.argv.slice(2);
 const packages = `${folder}/node_modules`;
 const { z } = await import(`${packages}/zod/index.js`);
 
@@ -9,14 +13,32 @@ async function load() {
   if (line === "1") {
     const { McpServer, ResourceTemplate } = await import(`${packages}/sdk-1.32/dist/esm/server/mcp.js`);
     const { StdioServerTransport } = await import(`${packages}/sdk-1.32/dist/esm/server/stdio.js`);
-    return { McpServer, ResourceTemplate, run: (make) => make().connect(new StdioServerTransport()) };
+    const { StreamableHTTPServerTransport } = await import(`${packages}/sdk-1.32/dist/esm/server/streamableHttp.js`);
+    const run = (make) => make().connect(new StdioServerTransport());
+    return { McpServer, ResourceTemplate, run, answerer: (make) => bySession(make, StreamableHTTPServerTransport) };
   }
   const dist = `${packages}/@modelcontextprotocol/server/dist`;
   const { serveStdio } = await import(`${dist}/stdio.mjs`);
-  return { ...(await import(`${dist}/index.mjs`)), run: serveStdio };
+  const sdk = await import(`${dist}/index.mjs`);
+  return { ...sdk, run: serveStdio, answerer: (make) => byFetch(sdk.createMcpHandler(make)) };
 }
 
-const { McpServer, ResourceTemplate, run } = await load();
+// A transport for each session, as the documentation of release 1.x shows it.
+function bySession(make, Transport) {
+  const sessions = new Map();
+  return async (incoming, outgoing) => {
+    const known = sessions.get(incoming.headers["mcp-session-id"]);
+    if (known) return known.handleRequest(incoming, outgoing);
+    const transport = new Transport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void sessions.set(id, transport),
+    });
+    await make().connect(transport);
+    return transport.handleRequest(incoming, outgoing);
+  };
+}
+
+const { McpServer, ResourceTemplate, run, answerer } = await load();
 
 function make() {
   const server = new McpServer({ name: "quickstart", version: "1.0.0" });
@@ -46,4 +68,5 @@ function make() {
   return server;
 }
 
-await run(make);
+if (listens) createServer(answerer(make)).listen(Number(port), "127.0.0.1");
+else await run(make);

@@ -118,6 +118,17 @@ async def test_a_call_that_is_cancelled_does_not_hold_up_the_end() -> None:
 
 
 @on_loop
+async def test_a_client_without_a_session_that_leaves_does_not_hold_up_the_end() -> None:
+    async with playing(drain_timeout_s=600.0) as stage:
+        calling = await begin(stage)
+        assert (await stage.server.hear())["method"] == "tools/call"
+        reply = await within(calling)  # a stream, after a second
+        await drain(stage)
+        reply.leave()
+        await is_over(stage)
+
+
+@on_loop
 async def test_a_call_that_is_not_answered_fails_when_the_time_is_over() -> None:
     async with serving(drain_timeout_s=7.0) as stage:
         calling = await under_way(stage)

@@ -1,4 +1,4 @@
-"""Clients that are bad on purpose, at the HTTP side that faces them. Each row of docs/faults.md names tests."""
+"""Clients that are bad on purpose, at the HTTP side that faces them. Rows of docs/internals/faults.md name them."""
 
 from __future__ import annotations
 

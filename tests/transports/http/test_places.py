@@ -12,10 +12,11 @@ from dragoman.transports.http.config import Admission, FrontConfig, Limits
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from tests.proxy.test_per_request import asks
+from tests.proxy.test_per_request_asked import ACCEPTED, FORM
 from tests.proxy.test_per_request_relay import INTRODUCED
 from tests.transports.http.stage import Stage, content, on_loop, serving, text_of, until, within
 from tests.transports.http.test_known_requests import Caller
-from tests.transports.http.test_per_request import ANN, BEN, TOKENS, begin, call, playing, posts
+from tests.transports.http.test_per_request import ANN, ASKED, BEN, TOKENS, begin, call, playing, posts
 from tests.transports.http.test_per_request_relay import LISTED
 from tests.transports.http.wire import Reply, connect
 from tests.transports.upstream import stage as upstream
@@ -84,6 +85,36 @@ async def test_a_connection_has_one_place_at_a_time_where_nobody_has_a_name() ->
         assert text_of(await other.frame()) == "beside it"
         stage.server.answer(first["id"], **content("done"))
         assert (await stage.server.hear())["params"]["arguments"] == {"whose": "two"}
+
+
+class Asked(Caller):
+    """A client that is asked something by each call."""
+
+    async def is_asked(self, key: Any) -> Any:
+        """Call the tool, whose server asks; give the call to come back with."""
+        self.write(call(key, has=FORM))
+        heard = await self.stage.server.hear()
+        self.stage.server.say({"jsonrpc": "2.0", "id": f"about {key}", "method": "elicitation/create", "params": ASKED})
+        assert heard["method"] == "tools/call"
+        state = (await self.frame())["result"]["requestState"]
+        return call(f"{key} again", has=FORM, inputResponses={"question-1": ACCEPTED}, requestState=state)
+
+
+@on_loop
+async def test_the_connection_with_most_calls_that_wait_gives_its_oldest() -> None:
+    async with playing(most_parked=3, questions="park") as stage:
+        first = await begin(stage, call(has=FORM))
+        stage.server.answer((await stage.server.hear())["id"], **content("first"))
+        (await within(first)).leave()
+        greedy, modest, other = [Asked(stage, *await connect(stage.port)) for _ in range(3)]
+        mine = await modest.is_asked("mine")
+        again = [await greedy.is_asked(key) for key in ("one", "two")]
+        await other.is_asked("other's")
+        assert (await stage.server.hear())["id"] == "about one"  # it gets an error, for nobody answers
+        greedy.write(again[0])
+        assert (await greedy.frame())["error"]["data"]["reason"] == "call-gave-way"
+        modest.write(mine)
+        assert await stage.server.hear() == {"jsonrpc": "2.0", "id": "about mine", "result": ACCEPTED}
 
 
 @pytest.mark.parametrize("has_handshake", [True, False])

@@ -9,8 +9,10 @@ from typing import Any
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.http.config import Admission, FrontConfig
 from tests.proxy.test_per_request import NEW, asks
+from tests.proxy.test_per_request_asked import FORM
 from tests.transports.http.stage import BOTH, Stage, call, content, on_loop, serving, text_of, until, within
-from tests.transports.http.test_per_request import begin, posts
+from tests.transports.http.test_per_request import ANN, ASKED, BEN, TOKENS, begin, begin_sharing, posts, sharing
+from tests.transports.http.test_per_request import call as call_alone
 from tests.transports.http.wire import Reply, connect, read_reply
 
 ADA, BOB = "secret-of-ada-0001", "secret-of-bob-0001"
@@ -99,6 +101,22 @@ async def test_a_connection_whose_requests_are_known_is_asked_again() -> None:
         task = await begin_as(stage, "secret-of-ada-0002")  # so that ada is served again
         assert (await within(ask(ADA, 5))).status == 401
         task.cancel()
+
+
+@on_loop
+async def test_calls_that_wait_for_a_revoked_client_end_at_once() -> None:
+    async with sharing() as stage:
+        calling, heard = await begin_sharing(stage, call_alone(has=FORM), **ANN)
+        stage.server.say({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": ASKED})
+        assert (await (await within(calling)).frame())["result"]["resultType"] == "input_required"
+        stage.front.admit(Admission(tokens={"ben": TOKENS["ben"]}))
+        told = await stage.server.hear()
+        assert (told["id"], "may not come in" in told["error"]["message"]) == ("q", True)
+        told = await stage.server.hear()  # a second later: until then it may end by itself
+        assert (told["method"], told["params"]["requestId"]) == ("notifications/cancelled", heard["id"])
+        his = posts(stage, call_alone(7, has=FORM), **BEN)
+        stage.server.answer((await stage.server.hear())["id"], **content("his"))
+        assert text_of(await (await within(his)).frame()) == "his"
 
 
 async def begin_as(stage: Stage, secret: str) -> asyncio.Task[Reply]:

@@ -112,6 +112,30 @@ async def test_calls_one_after_another_use_one_connection() -> None:
     assert len(peer.writers) == 1
 
 
+@pytest.mark.parametrize(
+    ("method", "times"), [("resources/read", 2), ("prompts/list", 2), ("tools/call", 1), ("tasks/update", 1)]
+)
+@on_loop
+async def test_what_only_reads_is_sent_again_when_its_connection_is_closed_meanwhile(method: str, times: int) -> None:
+    """A server closes an idle connection while a request is on its way to it."""
+
+    async def closes(request: Request, reply: Reply) -> None:
+        if peer.asked.count("late") == 1:
+            reply.cut()
+        else:
+            await reply.raw(whole(request, name="late"))
+
+    peer = Peer(late=closes)
+    async with server(peer) as url, client(url) as one:
+        await one.ask("tools/call", name="first")
+        answer = await one.ask(method, name="late")
+        if times == 1:
+            assert "it closed the connection without an answer" in answer["error"]["message"]
+        else:
+            assert answer["result"] == {"name": "late"}
+    assert peer.asked.count("late") == times
+
+
 @on_loop
 async def test_many_calls_at_once_get_their_own_answers() -> None:
     async with server(Peer()) as url, client(url) as one:

@@ -15,7 +15,8 @@ def test_urls_of_servers_are_accepted(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "named"),
     [
-        ("h/mcp", "found none of them"),
+        ("h/mcp", "found none of them: put http:// or https:// before it"),
+        ("localhost:8080/mcp", "found none of them: put http:// or https:// before it"),
         ("ftp://h/", "found 'ftp'"),
         ("http:///mcp", "names a host"),
         ("http://h/#part", "without fragment"),

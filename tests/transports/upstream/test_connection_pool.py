@@ -111,9 +111,12 @@ async def test_a_connection_that_is_being_closed_is_not_used() -> None:
         assert await ask(wire) == (200, b"ok")
 
 
-@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+@pytest.mark.parametrize(("method", "repeats"), [("POST", False), ("POST", True), ("GET", False), ("DELETE", False)])
+@pytest.mark.parametrize("at_once", [False, True])
 @on_both_loops
-async def test_a_request_on_a_connection_that_dies_is_repeated_only_if_it_changes_nothing(method: str) -> None:
+async def test_a_request_on_a_connection_that_dies_is_repeated_only_if_it_changes_nothing(
+    method: str, repeats: bool, at_once: bool
+) -> None:
     asked: list[bytes] = []
 
     async def handle(line: Line) -> None:
@@ -125,12 +128,14 @@ async def test_a_request_on_a_connection_that_dies_is_repeated_only_if_it_change
 
     async with raw_server(handle) as url, wire_to(url) as wire:
         await ask(wire)
-        if method == "POST":
-            with pytest.raises(TransportError, match="it closed the connection without an answer"):
-                await ask(wire)
+        begun = wire.post_at_once(url, {}, b"{}", lambda: None, None) if at_once and method == "POST" else None
+        is_safe = repeats or method != "POST"
+        if is_safe:
+            assert await ask(wire, method, begun=begun, repeats=repeats) == (200, b"ok")
         else:
-            assert await ask(wire, method) == (200, b"ok")
-    assert asked == [b"POST", *[method.encode()] * (1 if method == "POST" else 2)]
+            with pytest.raises(TransportError, match="it closed the connection without an answer"):
+                await ask(wire, begun=begun)
+    assert asked == [b"POST", *[method.encode()] * (2 if is_safe else 1)]
 
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1"])
@@ -152,7 +157,7 @@ async def test_a_request_on_a_fresh_connection_or_with_half_an_answer_is_not_rep
         if said:
             await ask(wire)
         with pytest.raises(TransportError, match="it closed the connection"):
-            await ask(wire, "GET")
+            await ask(wire, "GET", repeats=True)
     assert asked == (2 if said else 1)
 
 

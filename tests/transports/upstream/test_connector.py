@@ -106,10 +106,10 @@ async def test_a_name_of_the_machine_is_reached() -> None:
     ("error", "reason"),
     [
         (socket.gaierror(-2, "Name or service not known"), "the name h is not known"),
-        (TimeoutError(), "no connection in time (--connect-timeout says how long it is waited for)"),
+        (TimeoutError(), "no connection in time (--connect-timeout sets how long to wait)"),
         (
             TimeoutError(errno.ETIMEDOUT, "x"),
-            "no connection in time (--connect-timeout says how long it is waited for)",
+            "no connection in time (--connect-timeout sets how long to wait)",
         ),
         (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "no connection: connection refused"),
         (OSError(errno.ENETUNREACH, "x"), "no connection: network is unreachable"),

@@ -1,4 +1,4 @@
-"""Servers that do what they should not: the rows of `docs/faults.md`. Nothing hangs, and the reason is named."""
+"""Servers that do what they should not, as `docs/internals/faults.md` has it: nothing hangs, the reason is named."""
 
 from __future__ import annotations
 

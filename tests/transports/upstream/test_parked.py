@@ -64,9 +64,25 @@ async def test_a_call_that_waits_for_its_client_leaves_its_place_to_others() -> 
 
 
 @on_loop
+async def test_a_server_that_waits_for_its_client_may_be_silent() -> None:
+    """People take longer to answer than a server may take that owes something."""
+    serve = Asking()
+    async with server(serve) as url, client(url, idle_timeout_s=0.4) as peer:
+        first, second = peer.start("tools/call", name="a"), peer.start("tools/call", name="slow")
+        await peer.until(lambda: len(asked(peer)) == 2)
+        await linger(1.0)
+        decline(peer, "a-0")
+        assert "result" in await peer.answer(first)
+        decline(peer, "slow-0")
+        await serve.answered["slow-0"].wait()
+        error = (await peer.answer(second))["error"]  # from here on it owes the answer
+        assert "nothing came from it for too long" in error["message"]
+
+
+@on_loop
 async def test_calls_that_wait_for_their_clients_have_a_limit_of_their_own() -> None:
     serve = Asking()
-    async with server(serve) as url, client(url, open_requests=2) as peer:
+    async with server(serve) as url, client(url, open_requests=2, parked_requests=2) as peer:
         for name in "abcdef":
             peer.start("tools/call", name=name)
         await peer.until(lambda: len(asked(peer)) == 4)

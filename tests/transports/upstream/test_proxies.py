@@ -80,6 +80,56 @@ def test_the_environment_names_the_proxy_as_for_other_programs(
     assert (None if proxy is None else str(proxy)) == found
 
 
+@pytest.mark.parametrize(
+    ("exempt", "without", "through"),
+    [
+        ("*", "a.example b.example:81 10.0.0.1 [2001:db8::1]", ""),
+        ("a.example", "a.example x.a.example A.Example a.example. a.example:81", "ba.example a.example.org 10.0.0.1"),
+        (".a.example", "a.example x.a.example", "ba.example"),
+        ("*.a.example", "a.example x.a.example", "ba.example"),
+        ("a.example.", "a.example", "example"),
+        ("a.example:81", "a.example:81 x.a.example:81", "a.example a.example:8181"),
+        ("https://a.example", "a.example", "b.example"),
+        ("https://a.example/", "a.example", "b.example"),
+        ("http://a.example:81/", "a.example:81", "a.example"),
+        ("b.example,a.example", "a.example b.example", "c.example"),
+        (" b.example ,\ta.example ", "a.example b.example", "c.example"),
+        ("b.example a.example", "a.example b.example", "c.example"),
+        (",,", "", "a.example"),
+        ("10.0.0.1", "10.0.0.1 10.0.0.1:81", "10.0.0.10 210.0.0.1"),
+        ("10.0.0.1:81", "10.0.0.1:81", "10.0.0.1"),
+        ("10.1.0.0/16", "10.1.2.3", "10.2.1.1 a10.1.0.0"),
+        ("10.1.2.3/16", "10.1.9.9", "10.2.1.1"),
+        ("2001:db8::1", "[2001:db8::1] [2001:db8:0::1]:81", "[2001:db8::2] 10.0.0.1"),
+        ("[2001:db8::1]", "[2001:db8::1] [2001:db8::1]:81", "[2001:db8::2]"),
+        ("[2001:db8::1]:81", "[2001:db8::1]:81", "[2001:db8::1]"),
+        ("2001:db8::/32", "[2001:db8:5::1]", "[2001:db9::1] 10.0.0.1"),
+        ("[2001:db8::]/32", "[2001:db8:5::1]", "[2001:db9::1]"),
+        ("xn--bcher-kva.example", "bücher.example xn--bcher-kva.example", "bucher.example"),
+        ("bücher.example", "bücher.example x.xn--bcher-kva.example", "bucher.example"),
+        ("BÜCHER.example", "bücher.example", "bucher.example"),
+        ("10.0.0.0/99", "", "10.0.0.1 a.example"),
+        ("[a", "", "a.example [2001:db8::1]"),
+        ("a.example/path", "", "a.example"),
+    ],
+)
+def test_whom_no_proxy_leaves_out(exempt: str, without: str, through: str) -> None:
+    environment = {"HTTPS_PROXY": "http://p:1", "NO_PROXY": exempt}
+    found = {
+        where: find_proxy(f"https://{where}/mcp", None, environment) for where in (without + " " + through).split()
+    }
+    assert {where for where, proxy in found.items() if proxy is None} == set(without.split())
+
+
+@on_both_loops
+async def test_a_proxy_that_is_not_there_is_named_without_tls_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://user:secret@127.0.0.1:1")
+    async with wire_to("http://mcp.example.com/mcp") as wire:
+        with pytest.raises(TransportError, match=r"the proxy 127\.0\.0\.1:1 \(HTTP_PROXY\)") as caught:
+            await ask(wire)
+    assert "secret" not in str(caught.value)
+
+
 def test_a_proxy_that_is_asked_for_leads_to_loopback_too() -> None:
     assert find_proxy("http://127.0.0.1/mcp", "http://p:1", {}) is not None
     assert find_proxy("https://example.com/mcp", "none", {"HTTPS_PROXY": "http://p:1"}) is None

@@ -1,4 +1,4 @@
-"""Through a proxy that others wrote, where it is installed: tinyproxy, before a server with TLS and one without."""
+"""Through proxies that others wrote, where they are installed: squid and tinyproxy, before TLS and without."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import contextlib
 import os
 import shutil
 import socket
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,50 @@ from tests.support.waiting import until
 from tests.transports.upstream.raw import OK, Line, ask, on_both_loops, raw_server, wire_to
 from tests.transports.upstream.test_tls import certificate, context  # noqa: F401
 
-PROGRAM = shutil.which("tinyproxy", path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/bin", "/usr/sbin")))
+SETTINGS = {
+    "squid": """\
+http_port 127.0.0.1:{port}
+visible_hostname localhost
+pid_filename none
+cache deny all
+access_log none
+cache_log {folder}/log
+coredump_dir {folder}
+shutdown_lifetime 0 seconds
+auth_param basic program /bin/sh {folder}/helper
+auth_param basic children 1
+acl known proxy_auth REQUIRED
+http_access allow known
+http_access deny all
+""",
+    "tinyproxy": """\
+Port {port}
+Listen 127.0.0.1
+Timeout 60
+MaxClients 20
+BasicAuth ann secret
+LogFile "{folder}/log"
+""",
+}
+HELPER = 'while read -r line; do if [ "$line" = "ann secret" ]; then echo OK; else echo ERR; fi; done\n'
+OPTIONS = {"squid": ("-N", "-f"), "tinyproxy": ("-d", "-c")}
+PLACES = os.pathsep.join((os.environ.get("PATH", ""), "/usr/bin", "/usr/sbin"))
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="tinyproxy is not installed")
+
+@pytest.fixture(params=sorted(SETTINGS))
+def proxy(request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    """The command of a proxy that wants credentials, and the port where it will listen."""
+    name = request.param
+    program = shutil.which(name, path=PLACES)
+    if program is None:
+        pytest.skip(f"{name} is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)  # squid becomes somebody else, where it is started by root
+        port = free_port()
+        file, helper = Path(folder) / "settings", Path(folder) / "helper"
+        file.write_text(SETTINGS[name].format(port=port, folder=folder))
+        helper.write_text(HELPER)
+        yield [str(port), program, *OPTIONS[name], str(file)]
 
 
 async def answer_all(line: Line) -> None:
@@ -29,15 +71,12 @@ async def answer_all(line: Line) -> None:
 
 
 @contextlib.asynccontextmanager
-async def tinyproxy(folder: Path) -> AsyncIterator[str]:
-    """Run it on loopback; give its address. It wants credentials."""
-    assert PROGRAM is not None
-    port, file, log = free_port(), folder / "tinyproxy.conf", folder / "log"
-    settings = f'Port {port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 20\nBasicAuth ann secret\nLogFile "{log}"\n'
-    file.write_text(settings)
-    process = await asyncio.create_subprocess_exec(PROGRAM, "-d", "-c", str(file), stdout=-3, stderr=-3)
+async def running(proxy: list[str]) -> AsyncIterator[str]:
+    """Run it on loopback; give its address."""
+    port, *command = proxy
+    process = await asyncio.create_subprocess_exec(*command, stdout=-3, stderr=-3)
     try:
-        await until(lambda: _listens(port))
+        await until(lambda: _listens(int(port)))
         yield f"127.0.0.1:{port}"
     finally:
         process.kill()
@@ -54,24 +93,29 @@ def _listens(port: int) -> bool:
 @on_both_loops
 async def test_a_server_is_reached_with_credentials(
     certificate: Path,  # noqa: F811
-    tmp_path: Path,
+    proxy: list[str],
     with_tls: bool,
 ) -> None:
     options = {"ssl": context(certificate)} if with_tls else {}
-    async with raw_server(answer_all, **options) as url, tinyproxy(tmp_path) as address:
+    async with raw_server(answer_all, **options) as url, running(proxy) as address:
         config = {"proxy": f"http://ann:secret@{address}", "ca_file": str(certificate)}
         async with wire_to(url, **config) as wire:
             assert await ask(wire) == (200, b"ok")
             assert await ask(wire) == (200, b"ok")
 
 
+@pytest.mark.parametrize(
+    ("credentials", "said"), [("", "it wants credentials"), ("ann:wrong@", "it does not accept the user")]
+)
 @on_both_loops
-async def test_without_credentials_it_is_the_proxy_that_wants_some(
+async def test_without_good_credentials_it_is_the_proxy_that_wants_some(
     certificate: Path,  # noqa: F811
-    tmp_path: Path,
+    proxy: list[str],
+    credentials: str,
+    said: str,
 ) -> None:
-    async with raw_server(answer_all, ssl=context(certificate)) as url, tinyproxy(tmp_path) as address:
-        config = {"proxy": f"http://{address}", "ca_file": str(certificate)}
+    async with raw_server(answer_all, ssl=context(certificate)) as url, running(proxy) as address:
+        config = {"proxy": f"http://{credentials}{address}", "ca_file": str(certificate)}
         async with wire_to(url, **config) as wire:
-            with pytest.raises(TransportError, match=rf"the proxy {address} \(as configured\): it wants credentials"):
+            with pytest.raises(TransportError, match=rf"the proxy {address} \(as configured\): {said}"):
                 await ask(wire)

@@ -1,4 +1,4 @@
-"""Bad event streams and bad sessions: the other rows of `docs/faults.md`."""
+"""Bad event streams and bad sessions: the other rows of `docs/internals/faults.md`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ sockets or clocks, know transports, or translate what one message says by itself
 - Every hop of the per-request era: `metadata`, `annotations` and `headers`, `results`, `errors`.
 - Which era, and who is told what: `verdict`, `capabilities`, `discovery`.
 - A client with a handshake at a per-request server: `inputs`; `listening`.
-- A per-request client at a server with a handshake: `strategy`, then `parked` or `promoted`, which both ask by
+- A per-request client at a server with a handshake: `strategy`, then a result or `promoted`, which both ask by
   `asking`, or `replay`; `urls`, `roots`, `listens`, `levels`.
 - A per-request client at a per-request server: `relay`.
 - For several of them: `questions`, `tasks`, `notices`; what clients carry for us: `seal`, `state`.

@@ -1,7 +1,7 @@
 """The questions of a server with a handshake in the middle of one call, and the answers of its per-request client.
 
 Lives here: which questions are open, under which keys, and whether they may be put. Must not: know how they reach the
-client: in a result (`parked`) or in what is told of a task (`promoted`).
+client: in a result, or in what is told of a task (`promoted`).
 """
 
 from __future__ import annotations
@@ -46,6 +46,14 @@ class Turned:
     error: Refusal | None
 
 
+class Answered(NamedTuple):
+    """The result that answers a request of the server."""
+
+    id: bytes
+    method: str
+    result: dict[str, Any]
+
+
 class _Open(NamedTuple):
     id: bytes
     question: Question
@@ -67,6 +75,9 @@ class OpenQuestions:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def __contains__(self, question_id: object) -> bool:
+        return any(asked.id == question_id for asked in self._open.values())
 
     def ask(self, question_id: bytes, method: str, params: Any) -> Question | Turned:
         """Take a question.
@@ -102,11 +113,11 @@ class OpenQuestions:
             for key, asked in self._open.items()
         }
 
-    def answer(self, answers: object) -> tuple[Sequence[tuple[bytes, dict[str, Any]]], tuple[Loss, ...]]:
+    def answer(self, answers: object) -> tuple[Sequence[Answered], tuple[Loss, ...]]:
         """Take `inputResponses` of the client; what answers nothing that is open is ignored.
 
         Returns:
-            What answers the server's requests, by their ids, and the losses.
+            What answers the server's requests, and the losses.
 
         Raises:
             RemoteProtocolError: An answer is not one to its question (-32602); then none of them counts.
@@ -117,7 +128,8 @@ class OpenQuestions:
             raise refuse(Reason.MALFORMED, {"pointer": "/params/inputResponses"})
         replies = {key: self._read(key, answers[key]) for key in self._open if key in answers}
         losses = tuple(loss for reply in replies.values() for loss in reply.losses)
-        return [(self._open.pop(key).id, reply.result) for key, reply in replies.items()], losses
+        answered = [(self._open.pop(key), reply.result) for key, reply in replies.items()]
+        return [Answered(asked.id, asked.question.method, result) for asked, result in answered], losses
 
     def _read(self, key: str, answer: object) -> Reply:
         where = {"pointer": f"/params/inputResponses/{key}"}
@@ -132,9 +144,10 @@ class OpenQuestions:
         """Take note that the server does not want an answer to this any more."""
         self._open = {key: asked for key, asked in self._open.items() if asked.id != question_id}
 
-    def clear(self) -> None:
-        """Take note that the server does not want any answer any more."""
-        self._open = {}
+    def clear(self) -> list[bytes]:
+        """Forget all questions; give the ids of the server's requests."""
+        asked, self._open = self._open, {}
+        return [one.id for one in asked.values()]
 
 
 def turn(reason: str) -> Turned:

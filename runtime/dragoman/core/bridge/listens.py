@@ -8,52 +8,48 @@ subscribed to at the server when the first listener wants it, and given up when 
 acknowledged when the server has answered for all of its resources: "`notifications/subscriptions/acknowledged` as the
 first message" (2026-07-28/basic/patterns/subscriptions), so what happens before that waits. Every notice is copied to
 each listener that asked for it, tagged with the id of the listener's own request, as the client wrote it. Two clients
-may use the same id: a listener is known by connection and id.
+may use the same id: so a listener is known by whatever its driver calls it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Generic, TypeVar
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, Backlog, covers, promises
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
-from dragoman.core.envelope import Refusal, key_of
+from dragoman.core.envelope import Refusal
 from dragoman.core.methods import ACKNOWLEDGED
 from dragoman.core.unchecked import with_meta
 
-
-class ListenId(NamedTuple):
-    """A listen request: the client's connection, and its id there as canonical JSON."""
-
-    connection: Hashable
-    key: bytes
+R = TypeVar("R", bound=Hashable)
+"""A listen request."""
 
 
 @dataclass(frozen=True, slots=True)
-class TellListener:
+class TellListener(Generic[R]):
     """Send a notification on the stream of a listen request."""
 
-    to: ListenId
+    to: R
     method: str
     params: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Generic[R]):
     """Answer a listen request with an error."""
 
-    to: ListenId
+    to: R
     error: Refusal
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class End(Generic[R]):
     """Answer a listen request with this result, after `cancel` where all share one channel; then close its stream."""
 
-    to: ListenId
+    to: R
     result: dict[str, Any]
     cancel: dict[str, Any]
 
@@ -72,7 +68,7 @@ class Unsubscribe:
     uri: str
 
 
-Command = TellListener | Refuse | End | Subscribe | Unsubscribe
+Command = TellListener[R] | Refuse[R] | End[R] | Subscribe | Unsubscribe
 
 
 @dataclass(slots=True)
@@ -91,7 +87,7 @@ class _Listen:
 
 
 @dataclass(slots=True)
-class Listens:
+class Listens(Generic[R]):
     """The listen requests at one session of a server with a handshake.
 
     Attributes:
@@ -103,22 +99,24 @@ class Listens:
     capabilities: Mapping[str, Any]
     most: int = 1024
     most_uris: int = 4096
-    _listens: dict[ListenId, _Listen] = field(default_factory=dict)
+    _listens: dict[R, _Listen] = field(default_factory=dict)
     _subscribed: dict[str, bool] = field(default_factory=dict)
     """The resources that the server was asked for; whether it has agreed."""
 
     def __len__(self) -> int:
         return len(self._listens)
 
-    def open(self, connection: Hashable, request_id: Any, params: object) -> list[Command]:
+    def __contains__(self, to: object) -> bool:
+        return to in self._listens
+
+    def open(self, to: R, request_id: Any, params: object) -> list[Command[R]]:
         """Take a listen request.
 
         Args:
-            connection: Whose it is.
+            to: The request.
             request_id: Its id, as the client wrote it.
             params: Of it.
         """
-        to = ListenId(connection, key_of(request_id) or b"null")
         asked = params.get("notifications") if isinstance(params, dict) else None
         if (fault := _find_fault(asked)) is not None or not isinstance(asked, dict):
             refusal = Refusal(INVALID_PARAMS, f"expected {fault}", {"pointer": "/params/notifications"})
@@ -141,7 +139,7 @@ class Listens:
         self._subscribed.update(dict.fromkeys(new, False))
         return [*(Subscribe(uri) for uri in new), *self._acknowledge(to)]
 
-    def settle(self, uri: str, agreed: bool) -> list[Command]:
+    def settle(self, uri: str, agreed: bool) -> list[Command[R]]:
         """Take the server's answer to `resources/subscribe`."""
         if uri not in self._subscribed:
             return []
@@ -149,7 +147,7 @@ class Listens:
             self._subscribed[uri] = True
         else:
             del self._subscribed[uri]
-        commands: list[Command] = []
+        commands: list[Command[R]] = []
         for to, listen in self._listens.items():
             if uri in listen.unsettled:
                 listen.unsettled.discard(uri)
@@ -158,12 +156,12 @@ class Listens:
                 commands += self._acknowledge(to)
         return commands
 
-    def hear(self, method: str, params: Mapping[str, Any] | None) -> list[Command]:
+    def hear(self, method: str, params: Mapping[str, Any] | None) -> list[Command[R]]:
         """Take a notification of the server, in the form of the clients."""
         if method not in FACTS.subscriptions.values():
             return []
         uri = (params or {}).get("uri")
-        commands: list[Command] = []
+        commands: list[Command[R]] = []
         for to, listen in self._listens.items():
             if listen.wants(method, uri):
                 if listen.is_acknowledged:
@@ -172,12 +170,12 @@ class Listens:
                     listen.waiting.put(method, params)
         return commands
 
-    def close(self, connection: Hashable, key: bytes) -> list[Command]:
+    def close(self, to: R) -> list[Command[R]]:
         """Take note that a client has cancelled a listen request."""
-        self._listens.pop(ListenId(connection, key), None)
+        self._listens.pop(to, None)
         return self._give_up_unwanted()
 
-    def end_all(self, reason: str) -> list[Command]:
+    def end_all(self, reason: str) -> list[Command[R]]:
         """End every listen request: the server has gone for good, or the proxy stops."""
         ended, self._listens, self._subscribed = self._listens, {}, {}
         return [
@@ -189,7 +187,7 @@ class Listens:
             for to, listen in ended.items()
         ]
 
-    def _acknowledge(self, to: ListenId) -> list[Command]:
+    def _acknowledge(self, to: R) -> list[Command[R]]:
         listen = self._listens[to]
         if listen.is_acknowledged or listen.unsettled:
             return []
@@ -201,7 +199,7 @@ class Listens:
         held = [(method, params) for method, params in listen.waiting.take_all() if listen.wants(method, _uri(params))]
         return [acknowledged, *(TellListener(to, method, _tag(params, listen.request_id)) for method, params in held)]
 
-    def _give_up_unwanted(self) -> list[Command]:
+    def _give_up_unwanted(self) -> list[Command[R]]:
         wanted = {uri for listen in self._listens.values() for uri in listen.uris}
         unwanted = [uri for uri in self._subscribed if uri not in wanted]
         for uri in unwanted:

@@ -24,7 +24,7 @@ from dragoman.core.bridge.names import (
 )
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.exact_json import escape
-from dragoman.core.unchecked import find, find_object, without_meta
+from dragoman.core.unchecked import MOST_LEVELS, find, find_object, is_deeper, without_meta
 from dragoman.errors import RemoteProtocolError
 
 _OF_REQUESTS: Final = frozenset({META_VERSION, META_CLIENT_INFO, META_CLIENT_CAPABILITIES, META_LOG_LEVEL})
@@ -98,6 +98,8 @@ def read(params: object, supported: Collection[str]) -> Metadata:
     capabilities = meta.get(META_CLIENT_CAPABILITIES)
     if not isinstance(capabilities, dict):
         raise _malformed(_pointer(META_CLIENT_CAPABILITIES), "an object")
+    if is_deeper(meta):
+        raise _malformed("/params/_meta", f"at most {MOST_LEVELS} levels")
     client_info = meta.get(META_CLIENT_INFO)
     if client_info is not None and not isinstance(client_info, dict):
         raise _malformed(_pointer(META_CLIENT_INFO), "an object")

@@ -1,7 +1,7 @@
 """A server's questions and their answers, across the eras: requests of their own there, parts of a result here.
 
 Lives here: one question or answer at a time, each way. Must not: decide whether a question may be asked, or keep one
-that waits (`inputs`, `parked`). Called by both.
+that waits (`inputs`, `core.switch.to_handshake`). Called by both.
 
 The steps do the translating. A question is converted as the definition that it is across the eras, where one side has
 it as a frame and the other does not; within the era with a handshake it is a frame like any other.

@@ -1,7 +1,7 @@
 """The roots that callers have told, for as long as the user lets them be used again.
 
-Lives here: keeping them by principal. Must not: ask for them (`inputs`, `parked`). A server with a handshake that asks
-for roots while their owner is known is answered from here, and nobody waits.
+Lives here: keeping them by principal. Must not: ask for them (`inputs`, `core.switch`). A server with a handshake that
+asks for roots while their owner is known is answered from here, and nobody waits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What stands in the `requestState` that we give to a client, and whether what comes back is that.
 
 Lives here: writing a state and checking it against the request that brings it. Must not: keep what it stands for
-(`parked`), or follow it (`urls`, `replay`).
+(`core.switch.to_handshake.asking`), or follow it (`urls`, `replay`).
 
 "Servers MUST treat `requestState` as an attacker-controlled input" (2026-07-28/basic/patterns/mrtr). So it is sealed,
 and it says for which server, caller and request it is, and until when. That it is used once is for whoever keeps what
@@ -36,6 +36,7 @@ class Reason(Enum):
         OTHER_REQUEST: It was given for another server, method or params.
         OTHER_INSTANCE: The call waits in another instance, or waited in one that is gone.
         UNKNOWN: No such call is waiting: it has ended, or was given up.
+        GAVE_WAY: It had to give its place to another call.
         USED: Somebody has gone on from it before.
         MALFORMED: An answer is not one to the question.
         OTHER_QUESTION: The server asks something else than it did before.
@@ -47,6 +48,7 @@ class Reason(Enum):
     OTHER_REQUEST = "other-request"
     OTHER_INSTANCE = "other-instance"
     UNKNOWN = "call-unknown"
+    GAVE_WAY = "call-gave-way"
     USED = "state-used"
     MALFORMED = "answer-malformed"
     OTHER_QUESTION = "other-question"
@@ -59,6 +61,7 @@ _WORDS: Final = {
     Reason.OTHER_REQUEST: "the state was given for another request",
     Reason.OTHER_INSTANCE: "the call waits in another instance of the proxy, or in one that is gone",
     Reason.UNKNOWN: "no such call is waiting any more",
+    Reason.GAVE_WAY: "the call was given up for another one: more calls waited for their clients than may",
     Reason.USED: "the state has been used before",
     Reason.MALFORMED: "an answer is not one to its question",
     Reason.OTHER_QUESTION: "the server asks something else than the first time",

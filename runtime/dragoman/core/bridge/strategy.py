@@ -1,6 +1,6 @@
 """How a question in the middle of a per-request client's call is put to it: which of four ways.
 
-Lives here: the choice. Must not: follow it (`parked`, `replay`). Called when a server with a handshake first asks.
+Lives here: the choice, when a server with a handshake first asks. Must not: follow it (`replay`, `core.switch`).
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ F_contra = TypeVar("F_contra", contravariant=True)
 NOTHING_READ: Final[Reads] = MappingProxyType({})
 
 
-class Behind(Protocol[F_contra]):
-    """Who serves the client of a front edge. Frames are in the server's revision.
+class Backend(Protocol[F_contra]):
+    """Who serves the open session of a front edge's client. Frames are in the server's revision.
 
     Attributes:
         takes_arrays: Whether an array may pass whole.
@@ -40,6 +40,19 @@ class Behind(Protocol[F_contra]):
     wants_lines: bool
     own: frozenset[str]
     reads: Reads
+
+    def carry(self, call: Call, frame: Frame) -> None:
+        """Take a request of the client to a server."""
+
+    def notify(self, front: F_contra, frame: Frame) -> None:
+        """Take a notification of the client to a server; or an array, where client and server both know arrays."""
+
+    def reply(self, front: F_contra, frame: Frame) -> None:
+        """Take an answer of the client, or one in its place, to the server that asked."""
+
+
+class Behind(Backend[F_contra], Protocol[F_contra]):
+    """Who opens a session for the client of a front edge, too."""
 
     def ask(self, front: F_contra) -> Refusal | None:
         """The client has sent `initialize`; a refusal if there is nothing that it could be offered as."""
@@ -55,12 +68,3 @@ class Behind(Protocol[F_contra]):
 
     def serve_handshake(self, front: F_contra) -> None:
         """Begin anew: the client has sent such requests, and now `initialize` after all."""
-
-    def carry(self, call: Call, frame: Frame) -> None:
-        """Take a request of the client to a server."""
-
-    def notify(self, front: F_contra, frame: Frame) -> None:
-        """Take a notification of the client to a server; or an array, where client and server both know arrays."""
-
-    def reply(self, front: F_contra, frame: Frame) -> None:
-        """Take an answer of the client, or one in its place, to the server that asked."""

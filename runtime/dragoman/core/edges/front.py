@@ -67,6 +67,7 @@ class FrontEdge(FrontActions):
         outgoing: Frames for the client that are not written yet.
         per_request: The client's requests, where each speaks for itself; None in a session.
         has_streams: Whether the client's transport has a stream for each call.
+        client_ended: Whether the client has said, before its session is open, that it says no more.
     """
 
     __slots__ = ("behind",)
@@ -85,7 +86,7 @@ class FrontEdge(FrontActions):
         self._welcome: Frame | None = None  # what answers `initialize`
         self._initialized: Frame | None = None
         self._client_owed: bytes | None = None  # the id of an `initialize` that is not answered yet
-        self._client_ended = False
+        self.client_ended = False
         self._replaying = False
         self._failure = connection_closed("the session is over")
         self._outcome = Outcome.CLIENT_CLOSED
@@ -96,7 +97,7 @@ class FrontEdge(FrontActions):
         if side is CLIENT:
             self._outbox.post(self, frame)
         else:
-            self.behind.reply(self, frame)
+            self.exchange.behind.reply(self, frame)
 
     def release(self) -> None:
         """Let go of everything, once the session is over: circles stay until somebody looks for such."""
@@ -132,7 +133,7 @@ class FrontEdge(FrontActions):
     def close(self, reason: str) -> None:
         """Take note that the client says no more."""
         if self.state is FrontState.INITIALIZING:
-            self._client_ended = True  # waits behind the frames that wait
+            self.client_ended = True  # waits behind the frames that wait
             return
         refused = self.state is FrontState.CONNECTING and self.greeting is not None
         if self.per_request is not None and self.state is FrontState.PER_REQUEST:
@@ -186,11 +187,6 @@ class FrontEdge(FrontActions):
         """Take the answer to a call of this client: of its server, or the switch's own, in the client's revision."""
         (self.exchange.settle if own else self.exchange.answer)(call, frame)
         self.answered()
-
-    def serve(self, behind: Behind[FrontEdge]) -> None:
-        """Let somebody else serve the client from here on."""
-        self.behind = behind
-        self.exchange.serve(behind)
 
     def speak(self, server_revision: str) -> None:
         """Take note of what the server speaks, or is offered: what crosses from here on is translated so."""
@@ -258,10 +254,10 @@ class FrontEdge(FrontActions):
             self.exchange.relay(Side.CLIENT, frame)
         elif is_request and frame.method == "ping":
             self._early.answer_ping(Side.CLIENT, frame)
-        elif self.state in (_DRAINING, FrontState.CLOSED, FrontState.FAILED):
+        elif self.state in (_DRAINING, _CLOSING, FrontState.CLOSED, FrontState.FAILED):
             if is_request:
                 self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
-            elif self.state is _DRAINING:  # an answer to a question in a call, say, or the end of one
+            elif self.state in (_DRAINING, _CLOSING):  # an answer to a question in a call, say, or the end of one
                 self.exchange.relay(Side.CLIENT, frame)
                 self.answered()
         elif not self._early.take_client(frame, self.state):
@@ -286,6 +282,7 @@ class FrontEdge(FrontActions):
             self._take_initialize(frame)
         elif is_open or frame.kind != "request":
             per_request.take(frame)
+            self.answered()
         else:
             self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
 

@@ -29,8 +29,9 @@ class FrontActions:
     """What the table asks for."""
 
     __slots__ = (
-        "_client_ended", "_client_owed", "_early", "_failure", "_finished", "_initialized", "_outbox", "_outcome",
-        "_replaying", "_welcome", "_wiring", "exchange", "greeting", "has_streams", "outgoing", "per_request", "state",
+        "_client_owed", "_early", "_failure", "_finished", "_initialized", "_outbox", "_outcome", "_replaying",
+        "_welcome", "_wiring", "client_ended", "exchange", "greeting", "has_streams", "outgoing", "per_request",
+        "state",
     )  # fmt: skip
 
     state: FrontState
@@ -39,7 +40,7 @@ class FrontActions:
     has_streams: bool
     outgoing: list[Frame]
     per_request: PerRequestFront | None
-    _client_ended: bool
+    client_ended: bool
     _client_owed: bytes | None
     _early: EarlyFrames
     _failure: Refusal
@@ -132,8 +133,8 @@ class FrontActions:
         self._finish_client()
 
     def _finish_client(self) -> None:
-        if self._client_ended:
-            self._client_ended = False
+        if self.client_ended:
+            self.client_ended = False
             self.close("end of input")
 
     def _fail_requests(self, side: Side) -> None:

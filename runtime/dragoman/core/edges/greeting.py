@@ -14,7 +14,7 @@ from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUN
 from dragoman.core.envelope import Frame, Malformed, classify, decoded, error_frame, rewrite
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import INITIALIZED
-from dragoman.core.unchecked import find, find_object
+from dragoman.core.unchecked import MOST_LEVELS, find, find_object, is_deeper
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
 
 logger = logging.getLogger("dragoman.session")
@@ -71,6 +71,8 @@ def read_greeting(frame: Frame, client_revision: str) -> Greeting | Malformed:
         frame = told
     if frame.key is None:
         return Malformed(INVALID_REQUEST, "expected initialize to have an id")
+    if is_deeper(frame.body):
+        return Malformed(INVALID_PARAMS, f"expected at most {MOST_LEVELS} levels in initialize", frame.key)
     requested = find(frame.body, "params", "protocolVersion")
     revision = negotiation.choose_client_revision(requested, client_revision)
     return Greeting(frame, frame.key, requested, revision, find_object(frame.body, "params", "capabilities"))

@@ -1,8 +1,8 @@
 """The lifecycles of the two edges, as tables.
 
 Lives here, as data: the states, the events that are possible in each, and the actions that follow. Must not: run them;
-the edges look up every event here and run the actions by name. The diagrams in docs/lifecycle.md are drawn from the
-tables, and a test keeps them in step.
+the edges look up every event here and run the actions by name. The diagrams in docs/internals/lifecycle.md are drawn
+from the tables, and a test keeps them in step.
 
 Theory of operation. The proxy is a server to the client and a client to the server. Where both belong together, the
 client's `initialize` is offered to the server, the server's result answers the client, and the client's `initialized`
@@ -80,10 +80,7 @@ class UpstreamState(Enum):
     OPENING = "opening"
     ACCEPTED = "accepted"
     READY = "ready"
-    RENEWING = "renewing"
-    RESTORING = "restoring"
-    DROPPED = "dropped"
-    RESTARTING = "restarting"
+    RECOVERING = "recovering"
     ABSENT = "absent"
     LOST = "lost"
 
@@ -99,11 +96,8 @@ class UpstreamEvent(Enum):
     ANNOUNCED = "announced"
     SESSION_LOST = "session lost"
     NEEDED = "needed"
-    RENEWED = "renewed"
-    NOT_RENEWED = "not renewed"
-    RESTORED = "restored"
     CRASHED = "crashed"
-    DUE = "due"
+    RECOVERED = "recovered"
     VANISHED = "vanished"
     CLOSED = "closed"
 
@@ -117,15 +111,9 @@ class UpstreamAction(Enum):
     TELL_REFUSED = "tell refused"
     TELL_FAILED = "tell failed"
     SEND_INITIALIZED = "send initialized"
-    OFFER_AGAIN = "offer again"
-    ANNOUNCE_AGAIN = "announce again"
-    ASK_AGAIN = "ask again"
-    SEND_KEPT = "send kept"
-    FAIL_KEPT = "fail kept"
     TELL_INTERRUPTED = "tell interrupted"
-    WAIT_TO_RESTART = "wait to restart"
-    NOTE_RESTART = "note restart"
-    TELL_RETURNED = "tell returned"
+    TELL_CHANGES = "tell changes"
+    SEND_KEPT = "send kept"
     WATCH = "watch"
     CLOSE = "close"
     TELL_LOST = "tell lost"
@@ -241,24 +229,14 @@ UPSTREAM: Final[Table[Any, Any, Any]] = Table(
         (_U.ACCEPTED, _V.ANNOUNCED): (_U.READY, (_B.SEND_INITIALIZED, _B.WATCH)),
         (_U.ACCEPTED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         (_U.READY, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
-        # The server is there, and has forgotten the session: it gets a new one, and is asked again for what stands.
-        (_U.READY, _V.SESSION_LOST): (_U.RENEWING, (_B.OFFER_AGAIN,)),
-        (_U.RENEWING, _V.RENEWED): (_U.RESTORING, (_B.ANNOUNCE_AGAIN, _B.ASK_AGAIN)),
-        (_U.RENEWING, _V.NOT_RENEWED): (_U.DROPPED, (_B.FAIL_KEPT,)),
-        (_U.RENEWING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
-        (_U.RESTORING, _V.SESSION_LOST): (_U.RENEWING, (_B.OFFER_AGAIN,)),
-        (_U.RESTORING, _V.RESTORED): (_U.READY, (_B.TELL_RETURNED, _B.SEND_KEPT)),
-        (_U.RESTORING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
-        # There was no new session to be had. What comes next tries again.
-        (_U.DROPPED, _V.NEEDED): (_U.RENEWING, (_B.OFFER_AGAIN,)),
-        (_U.DROPPED, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
-        # The server is gone, and is to be started again, if that is wanted. What was asked may have run: it fails.
-        (_U.READY, _V.CRASHED): (_U.RESTARTING, (_B.TELL_INTERRUPTED, _B.WAIT_TO_RESTART)),
-        (_U.RENEWING, _V.CRASHED): (_U.RESTARTING, (_B.FAIL_KEPT, _B.WAIT_TO_RESTART)),
-        (_U.RESTORING, _V.CRASHED): (_U.RESTARTING, (_B.FAIL_KEPT, _B.WAIT_TO_RESTART)),
-        (_U.DROPPED, _V.CRASHED): (_U.RESTARTING, (_B.WAIT_TO_RESTART,)),
-        (_U.RESTARTING, _V.DUE): (_U.RENEWING, (_B.REOPEN, _B.NOTE_RESTART, _B.OFFER_AGAIN)),
-        (_U.RESTARTING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
+        # The server has forgotten the session, or is gone and to be started again, if that is wanted. How it gets the
+        # session that it had is one routine: `recovery`. What was asked before a crash may have run: it fails.
+        (_U.READY, _V.SESSION_LOST): (_U.RECOVERING, ()),
+        (_U.READY, _V.CRASHED): (_U.RECOVERING, (_B.TELL_INTERRUPTED,)),
+        (_U.RECOVERING, _V.SESSION_LOST): (_U.RECOVERING, ()),
+        (_U.RECOVERING, _V.CRASHED): (_U.RECOVERING, ()),
+        (_U.RECOVERING, _V.RECOVERED): (_U.READY, (_B.WATCH, _B.TELL_CHANGES, _B.SEND_KEPT)),
+        (_U.RECOVERING, _V.CLOSED): (_U.LOST, (_B.TELL_LOST,)),
         # A server without a handshake keeps nothing that could be lost: it is opened again when it is needed.
         (_U.READY, _V.VANISHED): (_U.ABSENT, (_B.CLOSE, _B.TELL_LOST)),
         (_U.ABSENT, _V.NEEDED): (_U.READY, (_B.REOPEN, _B.WATCH)),

@@ -10,7 +10,7 @@ import logging
 from typing import Any, NamedTuple, Protocol
 
 from dragoman.core import negotiation
-from dragoman.core.codes import INTERNAL_ERROR
+from dragoman.core.codes import ASKED_IN_VAIN, INTERNAL_ERROR
 from dragoman.core.commands import Side
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.envelope import Frame, Malformed, Refusal, read_params, twin_of
@@ -18,7 +18,7 @@ from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Counters
-from dragoman.core.unchecked import find_object
+from dragoman.core.unchecked import MOST_LEVELS, find_object, is_deeper
 from dragoman.core.wiring import Wiring
 from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -52,6 +52,12 @@ class InitializeRefused(NamedTuple):
     def words(self) -> str:
         """For the log, and for requests that waited."""
         return f"{self.message[:WORDS_SHOWN]} ({self.code})"
+
+    @property
+    def reason(self) -> str:
+        """For a client that has not sent `initialize` itself."""
+        was_asked = isinstance(self.data, dict) and ASKED_IN_VAIN in self.data
+        return self.message if was_asked else f"the server refused initialize: {self.words}"
 
 
 class Retried(NamedTuple):
@@ -146,8 +152,9 @@ class Offer:
         except ValueError as error:
             return self.fail(INTERNAL_ERROR, f"the server's answer to initialize cannot be read: {error}")
         member = body["error" if frame.kind == "error" else "result"]
-        if not isinstance(member, dict):
-            return self.fail(INTERNAL_ERROR, "the server's answer to initialize is not an object")
+        if not isinstance(member, dict) or is_deeper(member):
+            expected = "not an object" if not isinstance(member, dict) else f"nested deeper than {MOST_LEVELS} levels"
+            return self.fail(INTERNAL_ERROR, f"the server's answer to initialize is {expected}")
         if frame.kind == "result":
             return self._read_result(frame._replace(body=body), member)
         rejection = negotiation.read_rejection(member, self.offered)

@@ -21,21 +21,23 @@ import logging
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
-from dragoman.core.codes import INTERNAL_ERROR
-from dragoman.core.edges.offer import Accepted, Offer, Retried
+from dragoman.core.codes import ASKED_IN_VAIN, INTERNAL_ERROR
+from dragoman.core.edges.offer import Accepted, InitializeRefused, Offer, Retried
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded
+from dragoman.core.exact_json import encode
+from dragoman.core.unchecked import find_object
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 if TYPE_CHECKING:
     from dragoman.core.bridge.verdict import Verdict
-    from dragoman.core.edges.offer import InitializeRefused
     from dragoman.core.edges.probe import Probe
 
 logger = logging.getLogger("dragoman.session")
 
-SILENCE_S: Final = 10.0
-"""After how many silent seconds a server is asked the other question as well. Clients of both eras wait as long, so a
-slow server gets from us what it gets from them; sooner, one of both eras would be made to open a session."""
+SILENCE_S: Final = 11.0
+"""After how many silent seconds a server is asked the other question as well. Clients of both eras wait for ten, so a
+slow server gets from us what it gets from them, and in their own words: `initialize` of such a client comes first.
+Sooner, a server of both eras would be made to open a session."""
 
 UP_SILENCE_S: Final = 3.0
 """The same for a server that runs before we do: it does not wait because it starts."""
@@ -49,6 +51,9 @@ class Ended(NamedTuple):
 
     reason: str
 
+
+_IN_VAIN: Final = b'"data":' + encode({ASKED_IN_VAIN: True}) + b"}}\n"
+"""How an error of ours ends that says so; a server could write the same, and would only refuse itself."""
 
 Event = Frame | Malformed | Ended | None
 """What happened; None: nothing, for `SILENCE_S`."""
@@ -108,6 +113,11 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
             if found is not None:
                 return found
             has_offer = has_offer and kept is not None
+        elif isinstance(event, Frame) and event.kind == "error" and event.raw.endswith(_IN_VAIN):
+            # Whatever it was asked, a person would be asked again by what comes next.
+            error = find_object(decoded(event).body, "error")
+            told = error.get("code", INTERNAL_ERROR), str(error.get("message")), error["data"]
+            return Refusal(*told) if offer is None else InitializeRefused(event, *told)
         elif question is not None and (verdict := question.judge(event)) is not None:
             question = None
             if verdict.discovers:

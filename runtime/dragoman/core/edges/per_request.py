@@ -51,13 +51,13 @@ class Asker(Protocol):
         """Whether log messages can be about it."""
 
     def take_answer(self, frame: Frame) -> None:
-        """It is answered, with a body that has been decoded; under an id that means nothing here."""
+        """It is answered, with a body that has been decoded; under an id that means nothing here.
+
+        Also where the server is gone, or what should have answered it is not a response: with an error of ours.
+        """
 
     def take_notice(self, frame: Frame) -> None:
         """A notification for it came, decoded; its progress token is what the request had."""
-
-    def take_garbled(self, reason: str) -> None:
-        """What should have answered it is not a response."""
 
 
 @dataclass(slots=True, eq=False)
@@ -68,12 +68,14 @@ class Lent:
         asker: Whose it is.
         number: Its id there.
         key: The same as a key.
+        method: What it asks.
         token: The progress token that it had; None if it had none, for `null` is no token.
     """
 
     asker: Asker
     number: int
     key: bytes
+    method: str
     token: Any = None
 
 
@@ -101,6 +103,7 @@ class PerRequestEdge:
         mirrored: Sequence[Mirrored] = (),
         written: bytes = b"",
         sender: str = "",
+        source: tuple[object, ...] = (),
     ) -> Lent:
         """Send a request.
 
@@ -111,9 +114,10 @@ class PerRequestEdge:
             mirrored: The arguments that are repeated in headers, where there are headers.
             written: A line with this method and these params, if there is one: encoding a large one takes long.
             sender: Whose share of the places at the server it takes.
+            source: The connection that it came on, where nobody has a name.
         """
         self._last += 1
-        lent = Lent(asker, self._last, b"%d" % self._last)
+        lent = Lent(asker, self._last, b"%d" % self._last, method)
         meta = params["_meta"]
         if meta.get(_TOKEN) is not None:
             lent.token = meta[_TOKEN]
@@ -122,7 +126,7 @@ class PerRequestEdge:
         body = {"jsonrpc": "2.0", "id": lent.number, "method": method, "params": params}
         headers = tuple(make_headers(body, mirrored)) if self.upstream.takes_headers else ()
         line = (splice_id(written, lent.key) if len(written) > SPLICED_BYTES else None) or encode_line(body)
-        self.upstream.send(new_frame(Frame, (line, "request", lent.key, method, body, None, headers, sender)))
+        self.upstream.send(new_frame(Frame, (line, "request", lent.key, method, body, None, headers, sender, source)))
         return lent
 
     def withdraw(self, lent: Lent, reason: str | None = None) -> None:
@@ -142,9 +146,7 @@ class PerRequestEdge:
         level = logging.WARNING if lent else logging.INFO  # it may go because its client has
         logger.log(level, "the server is gone, and is opened again when it is needed: %s", reason)
         for one in lent:
-            error = {"code": CONNECTION_CLOSED, "message": reason}
-            body = {"jsonrpc": "2.0", "id": one.number, "error": error}
-            one.asker.take_answer(Frame(b"", "error", one.key, None, body))
+            _fail(one, {"code": CONNECTION_CLOSED, "message": reason})
 
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """Take what the server says."""
@@ -176,7 +178,7 @@ class PerRequestEdge:
         logger.warning("%s", explain_malformed(frame))
         lent = self._lent.pop(frame.key, None) if frame.is_response and frame.key is not None else None
         if lent is not None:
-            lent.asker.take_garbled(frame.reason)
+            _fail_garbled(lent, frame.reason)
 
     def _take_response(self, frame: Frame) -> None:
         key, kind, body = frame.key, frame.kind, frame.body
@@ -188,12 +190,11 @@ class PerRequestEdge:
             logger.debug("the server answered %s, which was never asked or is already answered", key)
             return
         if "result" in body and "error" in body:
-            lent.asker.take_garbled("expected either result or error, found both")
-            return
-        if not isinstance(body[kind], dict):
-            lent.asker.take_garbled(f"expected {kind} to be an object")
-            return
-        lent.asker.take_answer(frame)
+            _fail_garbled(lent, "expected either result or error, found both")
+        elif not isinstance(body[kind], dict):
+            _fail_garbled(lent, f"expected {kind} to be an object")
+        else:
+            lent.asker.take_answer(frame)
 
     def _take_notification(self, frame: Frame) -> None:
         params = find_object(frame.body, "params")
@@ -225,3 +226,14 @@ class PerRequestEdge:
         owners = {lent.asker.owner for lent in heard}
         is_clear = len(heard) == 1 or (len(owners) == 1 and owners != {""})  # who has no name may be several
         return heard[-1] if is_clear and not self._suspects.may_explain(owners, only_asking=True) else None
+
+
+def _fail_garbled(lent: Lent, reason: str) -> None:
+    message = f"the server answered with something that is not a response: {reason}"
+    logger.warning("%s fails: %s", lent.method, message)
+    _fail(lent, {"code": INTERNAL_ERROR, "message": message, "data": {"method": lent.method}})
+
+
+def _fail(lent: Lent, error: dict[str, Any]) -> None:
+    body = {"jsonrpc": "2.0", "id": lent.number, "error": error}
+    lent.asker.take_answer(Frame(b"", "error", lent.key, None, body))

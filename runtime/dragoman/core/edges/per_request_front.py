@@ -11,8 +11,8 @@ own; it is never asked anything, other than by a result (2026-07-28/basic/patter
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dragoman.core.around import Around
 from dragoman.core.bridge.discovery import served_versions
@@ -39,6 +39,9 @@ from dragoman.core.translate import Counters
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS, load
 
+if TYPE_CHECKING:
+    from dragoman.core.edges.per_request import Lent
+
 logger = logging.getLogger("dragoman.session")
 
 
@@ -63,9 +66,11 @@ class Request:
         body: The same, decoded.
         params: Of the request; they have the metadata at least.
         metadata: What it says of its client.
+        lent: What stands for it at its server, where that knows it by another id.
+        ended: What is to be done once it is answered, or about to be cancelled.
     """
 
-    __slots__ = ("body", "frame", "id", "key", "metadata", "method", "params")
+    __slots__ = ("body", "ended", "frame", "id", "key", "lent", "metadata", "method", "params")
 
     def __init__(self, frame: Frame, body: dict[str, Any], metadata: Metadata) -> None:
         assert frame.key is not None
@@ -76,6 +81,8 @@ class Request:
         self.body = body
         self.params: dict[str, Any] = body["params"]
         self.metadata = metadata
+        self.lent: Lent | None = None
+        self.ended: Callable[[Request], None] | None = None
 
     def go_on_as(self, frame: Frame) -> None:
         """Take note of what middleware has made of it: a frame that is decoded."""
@@ -101,11 +108,13 @@ class BehindRequests(Protocol):
     def cancel(self, request: Request, reason: str) -> None:
         """The client does not wait for this any more."""
 
-    def finished(self, request: Request) -> None:
-        """A request is not under way any more: it has been answered, or it is about to be cancelled."""
+    def leave(self, reason: str, sender: str = "") -> None:
+        """The client has gone, and what waits for its return is over; what it has asked is still answered.
 
-    def leave(self, reason: str) -> None:
-        """The client has gone, and what waits for its return is over; what it has asked is still answered."""
+        Args:
+            reason: Why.
+            sender: The principal that may not come back, where it is one of several; empty for all.
+        """
 
 
 class PerRequestFront:
@@ -159,6 +168,8 @@ class PerRequestFront:
             request = self.requests.pop(cancelled_key(frame) or b"", None)
             if request is not None:
                 self._cancel(request, read_reason(frame) or "")
+            elif frame.sender:  # a principal may not come in any more
+                self._behind.leave(read_reason(frame) or "", frame.sender)
         elif frame.kind == "batch":
             self._write_error(None, None, INVALID_REQUEST, "expected one JSON-RPC object", None)
         else:
@@ -181,7 +192,8 @@ class PerRequestFront:
 
     def _cancel(self, request: Request, reason: str) -> None:
         if self._around is None or self._around.cancel(request):
-            self._behind.finished(request)
+            if request.ended is not None:
+                request.ended(request)
             self._behind.cancel(request, reason)
 
     def leave(self, reason: str) -> None:
@@ -294,7 +306,8 @@ class PerRequestFront:
 
     def _finish(self, request: Request, frame: Frame) -> None:
         del self.requests[request.key]
-        self._behind.finished(request)
+        if request.ended is not None:
+            request.ended(request)
         self._front.send(frame)
         self._front.answered()
 

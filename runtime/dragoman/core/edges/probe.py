@@ -16,6 +16,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.discovery import read_initialize
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.core.bridge.names import (
@@ -29,10 +31,11 @@ from dragoman.core.bridge.names import (
 )
 from dragoman.core.bridge.verdict import Era, Verdict, judge
 from dragoman.core.codes import METHOD_NOT_FOUND
-from dragoman.core.edges.greeting import IDENTITY
-from dragoman.core.envelope import Frame, Malformed, twin_of
+from dragoman.core.edges.greeting import IDENTITY, Greeting
+from dragoman.core.envelope import Frame, Malformed, read_params, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.negotiation import read_rejection
+from dragoman.core.unchecked import MOST_LEVELS, is_deeper
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 logger = logging.getLogger("dragoman.session")
@@ -62,19 +65,27 @@ def suspects_newer(error: Mapping[str, Any], offered: str) -> bool:
     return any(word in said for word in (*PER_REQUEST_REVISIONS, META_VERSION, "_meta"))
 
 
+def describe(about: Greeting | Metadata | None) -> Metadata:
+    """Return what a probe says of a client, by its `initialize` or one of its requests; None: of nobody."""
+    if isinstance(about, Greeting):
+        about = read_initialize(read_params(about.frame), Path(about.revision, NEWER))[0]
+    about = about or Metadata(NEWER, {})
+    return about._replace(client_info=about.client_info or IDENTITY, log_level=None)
+
+
 class Probe:
     """One `server/discover`, and what came of it.
 
     Args:
         number: How many probes of this server there are, with this one.
         revision: That it is written in; None for the oldest of the era.
-        declared: The capabilities that it declares; a router opens the sessions of its servers with them.
+        about: Of the client in whose name it is sent: a proxy of ours, and a router, opens its servers so.
     """
 
     __slots__ = ("_metadata", "key")
 
-    def __init__(self, number: int, revision: str | None, declared: Mapping[str, Any]) -> None:
-        self._metadata = Metadata(revision or NEWER, declared, IDENTITY)
+    def __init__(self, number: int, revision: str | None, about: Metadata) -> None:
+        self._metadata = about._replace(revision=revision or NEWER)
         self.key = encode(f"{PROBE_ID}{number}")
 
     def write(self) -> Frame:
@@ -102,6 +113,7 @@ class Probe:
             body = decode(frame.raw) if frame.body is None else frame.body
         except ValueError as error:
             return Verdict(Era.NONE, f"an answer that cannot be read: {error}")
-        verdict = judge(body)
+        is_deep = is_deeper(body)
+        verdict = Verdict(Era.NONE, f"an answer of more than {MOST_LEVELS} levels") if is_deep else judge(body)
         logger.info("the server's era: %s (%s)", verdict.era.value, verdict.why)
         return verdict

@@ -18,9 +18,8 @@ from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEven
 from dragoman.core.edges.offer import OFFER_ID, Accepted, InitializeRefused, Introduce, Offer
 from dragoman.core.edges.opening import SILENCE_S, UP_SILENCE_S, Ended, Event, Found, open_server
 from dragoman.core.edges.owner import Follower, Owner
-from dragoman.core.edges.renewal import Renewal
-from dragoman.core.edges.restarting import Restarting
-from dragoman.core.edges.standing import NOTED
+from dragoman.core.edges.recovery import Recovery
+from dragoman.core.edges.session_state import NOTED
 from dragoman.core.envelope import Frame, Malformed, Refusal, result_frame
 from dragoman.core.exact_json import encode
 from dragoman.core.negotiation import AUTO
@@ -28,6 +27,7 @@ from dragoman.core.settings import Settings
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 if TYPE_CHECKING:
+    from dragoman.core.bridge.metadata import Metadata
     from dragoman.core.bridge.verdict import Verdict
     from dragoman.core.edges.probe import Probe
 
@@ -36,10 +36,11 @@ logger = logging.getLogger("dragoman.session")
 # Names of their own for what is asked with every frame: see `commands.CLIENT`.
 _READY: Final = UpstreamState.READY
 _OPENING: Final = UpstreamState.OPENING
+_RECOVERING: Final = UpstreamState.RECOVERING
 _ABSENT: Final = UpstreamState.ABSENT
 
 
-class UpstreamEdge(Restarting):
+class UpstreamEdge:
     """The machine for one server.
 
     Args:
@@ -53,11 +54,13 @@ class UpstreamEdge(Restarting):
         outgoing: Frames for the server that are not written yet.
         takes_headers: Whether what it is sent goes with headers that repeat some of it: the host knows.
         offer: What it was offered, or is to be, as long as that matters.
+        recovery: What outlives its session.
     """
 
     __slots__ = (
+        "_about",
         "_answered",
-        "_declared",
+        "_failure",
         "_first",
         "_follower",
         "_initialized",
@@ -73,6 +76,7 @@ class UpstreamEdge(Restarting):
         "_verdict",
         "offer",
         "outgoing",
+        "recovery",
         "revision",
         "state",
         "takes_headers",
@@ -91,27 +95,28 @@ class UpstreamEdge(Restarting):
         self._first: Frame | None = None  # the first offer, before it is sent
         self._offered: Frame | None = None  # the last offer that was sent, until the session is ready
         self._initialized: Frame | None = None  # that an action sends
-        self._renewal: Renewal | None = None  # once it is
         self._answered: Accepted | InitializeRefused | None = None
         self._failure: Refusal | None = None
         self._loss = ("", Outcome.SERVER_CLOSED)
         self.takes_headers = False
         self._probes = 0
-        self._declared: Mapping[str, Any] = {}
+        self._about: Greeting | Metadata | None = None  # whose client asks what it is
         self._silence_s = SILENCE_S
         self._verdict: Verdict | None = None
         self._keeps_nothing = False  # whether it has no handshake
-        self._begin_to_watch()
+        self.recovery = Recovery(self, settings, outbox)
 
     def release(self) -> None:
         """Let go of who is told, once nothing more comes; a timer may still run."""
         self.state = UpstreamState.LOST
         self._opening = None
+        self.recovery.release()
         del self._owner, self._follower
 
-    def hand_to(self, owner: Owner[UpstreamEdge]) -> None:
-        """Have somebody else told from here on."""
+    def hand_to(self, owner: Owner[UpstreamEdge], outbox: Outbox | None = None) -> None:
+        """Have somebody else told from here on; commands go to this outbox then, if it is another one."""
         self._owner = self._follower = owner
+        self._outbox = self.recovery.outbox = outbox or self._outbox
 
     def open(self) -> None:
         """Open a connection to the server."""
@@ -122,16 +127,16 @@ class UpstreamEdge(Restarting):
         if self.state is _ABSENT:
             if frame.kind != "request":
                 return  # it was about something that is lost
-            self._advance(UpstreamEvent.NEEDED)
-        elif self._renewal is not None:
-            if self.state is not _READY and self._keep(frame, self._renewal):
+            self.advance(UpstreamEvent.NEEDED)
+        elif not self._keeps_nothing:
+            if self.state is _RECOVERING and self.recovery.keep(frame):
                 return
             if frame.method in NOTED or frame.kind == "batch":
-                self._renewal.standing.note(frame)
+                self.recovery.session.note(frame)
         self._outbox.post(self, frame)
 
     def ask(
-        self, greeting: Greeting, introduce: Introduce, key: bytes, *, needs_session: bool = True
+        self, greeting: Greeting, introduce: Introduce, key: bytes, *, metadata: Metadata | None = None
     ) -> Refusal | None:
         """Open the server. One that is being opened for a client goes on with that, as far as it can.
 
@@ -139,16 +144,18 @@ class UpstreamEdge(Restarting):
             greeting: Whose session leads to it.
             introduce: Writes the request.
             key: Its id.
-            needs_session: Whether its client needs one; else, and where it costs little because the server is up, it is
-                first asked whether it can do without.
+            metadata: Of a client that needs no session. For it, and where that costs little because the server is up,
+                the server is first asked whether it can do without; also in the client's name, for it may be one of our
+                own, which opens a session then.
 
         Returns:
             Why the request cannot be written, if it cannot: then nothing has begun.
         """
         setting = self._settings.server_revision
+        needs_session, about = metadata is None, metadata or greeting
         if setting in REVISIONS and setting not in HANDSHAKE_REVISIONS:
             if self.state is not _OPENING:
-                self.pin()
+                self.pin(about)
             return None
         memory = self._settings.known
         known, is_up = (None, False) if memory is None else (memory.recall(), memory.is_up)
@@ -169,25 +176,25 @@ class UpstreamEdge(Restarting):
                 self._owner.offered(self)
                 return None
             self.open()
-        self.offer, self._first = offer, first
+        self.offer, self._first, self._about = offer, first, about
         logger.info("the client asked for %s; to be offered: %s", greeting.requested, offer.offered)
         if self.state is not _OPENING or self._offered is not None:
             self._begin(asks_first)
         return None
 
-    def pin(self, declared: Mapping[str, Any] | None = None) -> None:
+    def pin(self, about: Greeting | Metadata | None = None) -> None:
         """Begin without a handshake: the server is known to have none.
 
         Args:
-            declared: The capabilities to declare to it in `server/discover`: a router opens its servers with them.
+            about: Of the client in whose name it is asked what it is: a router opens its servers so.
         """
         self.offer = self._first = None
-        self._declared = declared or {}
+        self._about = about
         self._begin(asks_first=True)
 
     def _begin(self, asks_first: bool) -> None:
         self._offered = None
-        self._advance(UpstreamEvent.ASKED)
+        self.advance(UpstreamEvent.ASKED)
         if self.state is _OPENING:
             self._opening = open_server(self, asks_first)
             self._go_on(None)
@@ -199,7 +206,7 @@ class UpstreamEdge(Restarting):
     def announce(self, frame: Frame) -> None:
         """Tell the server that its client is ready, if it has not been told."""
         self._initialized = frame
-        self._advance(UpstreamEvent.ANNOUNCED)
+        self.advance(UpstreamEvent.ANNOUNCED)
 
     def take(self, frame: Frame | Malformed) -> None:
         """Take a frame of the server."""
@@ -207,18 +214,17 @@ class UpstreamEdge(Restarting):
             if self._owner.waits_for(self):
                 self._go_on(frame)
             return
-        self._heard = True
-        if self._ping is not None and self._is_pong(frame):
-            return
-        if self.state is _READY or not self._take_renewal(frame):
+        recovery = self.recovery
+        recovery.heard = True
+        if (self.state is _READY and recovery.ping is None) or not recovery.take(frame):
             self._follower.take_server(self, frame)
 
     def expire(self) -> None:
-        """Take note that the time has passed that this edge asked for."""
+        """The time has passed that this edge asked for."""
         if self.state is _OPENING:
             self._go_on(None)
-        else:
-            super().expire()
+        elif self.state is not UpstreamState.LOST:
+            self.recovery.expire()
 
     def close(self, reason: str, outcome: Outcome = Outcome.SERVER_CLOSED) -> None:
         """Take note that the server says no more.
@@ -230,18 +236,17 @@ class UpstreamEdge(Restarting):
         if self.state is _OPENING and self._owner.waits_for(self):
             self._loss = reason, outcome
             self._go_on(Ended(reason))
-        else:
-            self._lose(reason, outcome)
+        elif self.state is not UpstreamState.LOST:
+            self.recovery.lose(reason, outcome)
 
-    def _end(self, reason: str, outcome: Outcome) -> None:
+    def end(self, reason: str, outcome: Outcome) -> None:
+        """The server is gone for good."""
         self._loss = reason, outcome
         vanished = self._keeps_nothing and self.state is UpstreamState.READY
-        self._advance(UpstreamEvent.VANISHED if vanished else UpstreamEvent.CLOSED)
+        self.advance(UpstreamEvent.VANISHED if vanished else UpstreamEvent.CLOSED)
 
-    def _interrupt(self, failure: Refusal) -> None:
-        self._owner.interrupted(self, failure)
-
-    def _tell(self, frame: Frame | Malformed) -> None:
+    def tell(self, frame: Frame | Malformed) -> None:
+        """Let clients have what the server says, or what is said in its place."""
         self._follower.take_server(self, frame)
 
     # What the routine of the opening wants, and what comes of it
@@ -259,19 +264,19 @@ class UpstreamEdge(Restarting):
     def _take_found(self, found: Found) -> None:
         match found:
             case None:
-                self._lose(*self._loss)
+                self.recovery.lose(*self._loss)
             case Accepted():
                 self.revision, self._answered = found.revision, found
-                self._advance(UpstreamEvent.ACCEPTED)
+                self.advance(UpstreamEvent.ACCEPTED)
             case InitializeRefused():
                 self._answered = found
-                self._advance(UpstreamEvent.REFUSED)
+                self.advance(UpstreamEvent.REFUSED)
             case Refusal():
                 self._failure = found
-                self._advance(UpstreamEvent.FAILED)
+                self.advance(UpstreamEvent.FAILED)
             case _ if found.discovers:
                 self._verdict = found
-                self._advance(UpstreamEvent.DISCOVERED)
+                self.advance(UpstreamEvent.DISCOVERED)
             case _:
                 message = f"the server was said to speak {self._settings.server_revision}, and does not: {found.why}"
                 self._take_found(Refusal(INTERNAL_ERROR, message, {"supported": list(found.supported)}))
@@ -285,13 +290,15 @@ class UpstreamEdge(Restarting):
 
     def _write_probe(self, revision: str | None = None) -> Probe:
         # Loaded where it is needed: most servers have a handshake.
-        from dragoman.core.edges.probe import Probe
+        from dragoman.core.edges.probe import Probe, describe
 
         self._probes += 1
-        return Probe(self._probes, revision, self._declared)
+        self._about = describe(self._about)
+        return Probe(self._probes, revision, self._about)
 
-    def _write_ping(self, key: bytes) -> Frame:
-        return self._write_probe().write() if self._keeps_nothing else super()._write_ping(key)
+    def write_discover(self) -> Frame | None:
+        """What a server without a handshake has to answer; None: it has one."""
+        return self._write_probe().write() if self._keeps_nothing else None
 
     def remember(self, has_handshake: bool) -> None:
         """Remember what the server is, for the next time."""
@@ -317,13 +324,14 @@ class UpstreamEdge(Restarting):
         if isinstance(frame, Frame) and (frame.kind, frame.method) == ("request", "ping"):
             self._outbox.post(self, result_frame(frame.key or b"null", {}))
         elif has_offer or isinstance(frame, Malformed):
-            self._tell(frame)
+            self.tell(frame)
         else:
             logger.debug("%s of the server dropped: it was asked what it is", frame.kind)
 
     # Actions of the table
 
-    def _advance(self, event: UpstreamEvent) -> None:
+    def advance(self, event: UpstreamEvent) -> None:
+        """Change the state by the table."""
         transition = UPSTREAM.advance(self.state, event)
         if transition is None:
             logger.debug("%s means nothing while the server is %s", event.value, self.state.value)
@@ -336,9 +344,9 @@ class UpstreamEdge(Restarting):
         assert self._offered is not None
         assert self._initialized is not None
         self._outbox.post(self, self._initialized)
-        self._renewal = Renewal(self._settings, self._offered, self._initialized)
+        self.recovery.begin(self._offered, self._initialized)
         # Nobody asks for these again.
-        self._initialized = self._first = self._offered = self._answered = self.offer = None
+        self._initialized = self._first = self._offered = self._answered = self.offer = self._about = None
 
     def _tell_discovered(self) -> None:
         assert self._verdict is not None
@@ -360,6 +368,9 @@ class UpstreamEdge(Restarting):
         assert self._failure is not None
         self._owner.failed(self, self._failure)
 
+    def _tell_interrupted(self) -> None:
+        self._owner.interrupted(self, self.recovery.failure)
+
     def _tell_lost(self) -> None:
         self._follower.lost(self, *self._loss)
 
@@ -371,16 +382,10 @@ _ACTIONS: Final[Mapping[UpstreamAction, Callable[[UpstreamEdge], Any]]] = {
     UpstreamAction.TELL_REFUSED: UpstreamEdge._tell_refused,
     UpstreamAction.TELL_FAILED: UpstreamEdge._tell_failed,
     UpstreamAction.SEND_INITIALIZED: UpstreamEdge._send_initialized,
-    UpstreamAction.OFFER_AGAIN: UpstreamEdge._offer_again,
-    UpstreamAction.ANNOUNCE_AGAIN: UpstreamEdge._announce_again,
-    UpstreamAction.ASK_AGAIN: UpstreamEdge._ask_again,
-    UpstreamAction.SEND_KEPT: UpstreamEdge._send_kept,
-    UpstreamAction.FAIL_KEPT: UpstreamEdge._fail_kept,
     UpstreamAction.TELL_LOST: UpstreamEdge._tell_lost,
     UpstreamAction.TELL_INTERRUPTED: UpstreamEdge._tell_interrupted,
-    UpstreamAction.WAIT_TO_RESTART: UpstreamEdge._wait_to_restart,
-    UpstreamAction.NOTE_RESTART: UpstreamEdge._note_restart,
-    UpstreamAction.TELL_RETURNED: UpstreamEdge._tell_returned,
-    UpstreamAction.WATCH: UpstreamEdge._watch,
+    UpstreamAction.TELL_CHANGES: lambda edge: edge.recovery.tell_changes(),
+    UpstreamAction.SEND_KEPT: lambda edge: edge.recovery.send_kept(),
+    UpstreamAction.WATCH: lambda edge: edge.recovery.watch(),
     UpstreamAction.CLOSE: lambda edge: edge._outbox.add(Close(edge)),
 }

@@ -8,8 +8,8 @@ Ids pass unchanged; the proxy needs none of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Outcome, Side
@@ -24,8 +24,12 @@ from dragoman.core.wiring import Wiring
 
 if TYPE_CHECKING:
     from dragoman.core.bridge.verdict import Verdict
+    from dragoman.core.edges.greeting import Greeting
     from dragoman.core.edges.per_request_front import PerRequestFront
     from dragoman.core.switch.to_handshake.switch import ToHandshake
+
+Inherits: TypeAlias = "Callable[[Greeting], UpstreamEdge | None]"
+"""Gives a server that is being opened already, and nobody else waits for, by the `initialize` of a client."""
 
 
 class Direct:
@@ -33,9 +37,12 @@ class Direct:
 
     Args:
         wiring: What the edges need.
+
+    Attributes:
+        inherits: Asked for a server before one is opened, if there may be any.
     """
 
-    __slots__ = ("_each", "_wiring", "front", "outbox", "upstream")
+    __slots__ = ("_each", "_wiring", "front", "inherits", "outbox", "upstream")
 
     takes_arrays = True
     wants_lines = True
@@ -48,11 +55,13 @@ class Direct:
         self._each: ToHandshake | None = None
         self.front = FrontEdge(wiring, self.outbox, self)
         self.upstream = UpstreamEdge(wiring.settings, self.outbox, self)
+        self.inherits: Inherits | None = None
 
     def open(self) -> None:
         """Begin."""
         self.front.open()
-        self.upstream.open()
+        if self.inherits is None:
+            self.upstream.open()
 
     def release(self) -> None:
         """Let the edges go of each other, once both peers are gone."""
@@ -70,6 +79,7 @@ class Direct:
         """Offer the server what the client's `initialize` says."""
         greeting = front.greeting
         assert greeting is not None
+        self._open_late(greeting)
         introduce = pass_on(greeting, self._wiring, front.exchange.counters)
         return self.upstream.ask(greeting, introduce, greeting.key)
 
@@ -87,6 +97,7 @@ class Direct:
         # Loaded where it is needed: most sessions have a handshake on both sides.
         from dragoman.core.switch.to_handshake.switch import ToHandshake
 
+        self._open_late(None)
         self._each = ToHandshake(self._wiring, self._wiring.bridging, self.outbox, front, self.upstream)
         return self._each.requests
 
@@ -94,8 +105,21 @@ class Direct:
         """Take the server back, also one that is being opened; a fresh one, if it knows its client already."""
         assert self._each is not None
         spare, self._each = self._each.give_back(), None
+        self._serve_with(spare)
+
+    def give_opening(self, greeting: Greeting) -> UpstreamEdge | None:
+        """Give the server that is being opened to a client which asked what it is, and begins anew elsewhere."""
+        return None if self._each is None else self._each.give_opening(greeting)
+
+    def _open_late(self, greeting: Greeting | None) -> None:
+        """Open the server, or go on with one that is being opened for the same client, if there was any to expect."""
+        inherits, self.inherits = self.inherits, None
+        if inherits is not None:
+            self._serve_with(None if greeting is None else inherits(greeting))
+
+    def _serve_with(self, spare: UpstreamEdge | None) -> None:
         self.upstream = spare or UpstreamEdge(self._wiring.settings, self.outbox, self)
-        self.upstream.hand_to(self)
+        self.upstream.hand_to(self, self.outbox)
         if spare is None:
             self.upstream.open()
 
@@ -155,9 +179,6 @@ class Direct:
         from dragoman.core.switch.per_request.switch import PerRequest
 
         PerRequest(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
-
-    def gone(self, upstream: UpstreamEdge) -> None:
-        """Nothing to do: a server that is closed has no clients any more."""
 
     def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Answer what the client has asked, and take back what it was asked."""

@@ -23,15 +23,15 @@ from dragoman.core.calls import cancellation
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
-from dragoman.core.edges.per_request import Lent, PerRequestEdge
+from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, key_of
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
-from dragoman.core.paging import Remind
+from dragoman.core.paging import Remind, TakePage
 from dragoman.core.peek import SPLICED_BYTES, splice_id
-from dragoman.core.switch.to_handshake.works import bind, find_principal
-from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
+from dragoman.core.switch.listed_tools import ListedTools, PageAsker
+from dragoman.core.switch.to_handshake.reading import bind, find_principal
 from dragoman.core.unchecked import find_object, with_meta
 from dragoman.core.wiring import Bridging
 from dragoman.errors import RemoteProtocolError
@@ -74,12 +74,9 @@ class ByBytes:
         """Hand on that nobody waits any more."""
         self._upstream.send(cancellation(key_of(request.id) or b"null", reason))
 
-    def finished(self, request: Request) -> None:
-        """Nothing to do: nothing is kept for it."""
-
-    def leave(self, reason: str) -> None:
-        """End the streams that would never end."""
-        for request in [one for one in self._requests.requests.values() if one.method == LISTEN]:
+    def leave(self, reason: str, sender: str = "") -> None:
+        """End the streams that would never end; those of one principal have ended with it."""
+        for request in [one for one in self._requests.requests.values() if one.method == LISTEN and not sender]:
             self._requests.abandon(request.key, reason)
 
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
@@ -129,15 +126,14 @@ class ByIds:
         tools: Which arguments of the server's tools go in headers.
     """
 
-    __slots__ = ("_bridging", "_edge", "_lent", "_requests", "tools")
+    __slots__ = ("_bridging", "_edge", "_requests", "tools")
 
     def __init__(self, requests: PerRequestFront, edge: PerRequestEdge, bridging: Bridging, remind: Remind) -> None:
         sends, hears = edge.upstream.takes_headers, not bridging.shares_channel
-        self.tools = ToolHeaders(sends=sends, hears=hears, remind=remind)
+        self.tools = ListedTools(sends=sends, hears=hears, remind=remind)
         self._bridging = bridging
         self._requests = requests
         self._edge = edge
-        self._lent: dict[Request, Lent] = {}
 
     def carry(self, request: Request) -> None:
         """Hand on a request, once it is known which headers it has to have."""
@@ -175,8 +171,9 @@ class ByIds:
             params = dict(unwrap(params, bridging.keeper(), bind(bridging, request), bridging.now()))
         asker = _Asker(self, self._requests, request, has_refreshed)
         mirrored = self.tools.mirrored(request.method, params)
-        written = request.frame.raw if params == request.params else b""
-        self._lent[request] = self._edge.ask(asker, request.method, params, mirrored, written, request.frame.sender)
+        frame = request.frame
+        written = frame.raw if params == request.params else b""
+        request.lent = self._edge.ask(asker, request.method, params, mirrored, written, frame.sender, frame.source)
 
     def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
         """Give a result whose state is good for this client alone: the server may know all of them by one name."""
@@ -187,20 +184,12 @@ class ByIds:
 
     def cancel(self, request: Request, reason: str) -> None:
         """Hand on that nobody waits any more."""
-        lent = self._lent.pop(request, None)
-        if lent is not None:
-            self._edge.withdraw(lent, reason or None)
+        if request.lent is not None:
+            self._edge.withdraw(request.lent, reason or None)
 
-    def finished(self, request: Request) -> None:
-        """Nothing to do: what is kept for it goes with its answer."""
-
-    def forget(self, request: Request) -> None:
-        """Take note that a request is answered."""
-        self._lent.pop(request, None)
-
-    def leave(self, reason: str) -> None:
-        """End the streams that would never end."""
-        for request in [one for one in self._requests.requests.values() if one.method == LISTEN]:
+    def leave(self, reason: str, sender: str = "") -> None:
+        """End the streams that would never end; those of one principal have ended with it."""
+        for request in [one for one in self._requests.requests.values() if one.method == LISTEN and not sender]:
             self._requests.abandon(request.key, reason)
 
 
@@ -228,7 +217,6 @@ class _Asker:
     def take_answer(self, frame: Frame) -> None:
         """Give the answer to the client; what is about our own hop is answered anew."""
         request, body = self._request, frame.body
-        self._switch.forget(request)
         if frame.kind == "error":
             path, declared = Path(request.metadata.revision, NEWER), request.metadata.capabilities
             has_refreshed = self._has_refreshed
@@ -262,12 +250,6 @@ class _Asker:
         if frame.method == CANCELLED:
             params = {**(params or {}), "requestId": self._request.id}
         self._requests.tell(self._request, frame.method or "", params)
-
-    def take_garbled(self, reason: str) -> None:
-        """Tell the client."""
-        self._switch.forget(self._request)
-        message = f"the server answered with something that is not a response: {reason}"
-        self._requests.refuse(self._request, INTERNAL_ERROR, message, {"method": self._request.method})
 
 
 def _name_again(holder: dict[str, Any], request: Request) -> dict[str, Any]:

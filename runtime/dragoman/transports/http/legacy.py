@@ -8,16 +8,16 @@ Source: 2024-11-05/basic/transports, HTTP with SSE.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 from urllib.parse import parse_qs
 
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import HttpExchange, RequestRefused, accepts
 from dragoman.transports.http.lines import LineTransport
+from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted, check_content_type, read_posted
-from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
-from dragoman.transports.http.sse import COMMENT, encode_event, encode_message
+from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, Sessions
+from dragoman.transports.http.sse import encode_event, encode_message
 
 _PARAMETER: Final = "sessionId"
 _ALLOW_STREAM: Final = (b"allow", b"GET, OPTIONS")
@@ -26,6 +26,16 @@ _ALLOW_POST: Final = (b"allow", b"POST, OPTIONS")
 
 class LegacyTransport(LineTransport):
     """A client that speaks HTTP+SSE."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing comes but what can be taken now."""
+        return self.closed
+
+    def take_part(self) -> tuple[bytes, int]:
+        """Take the next line as an event, and what it counts; nothing when there is none."""
+        line = self.take()
+        return (b"", 0) if line is None else (encode_message(line), len(line))
 
 
 class LegacyFront:
@@ -58,10 +68,11 @@ class LegacyFront:
         with session:
             reason = "the client has closed its stream"
             try:
-                await self._send(exchange, session)
-            except TimeoutError:
-                reason = f"the client took nothing for {self._config.patience.stall_s:g} s"
-                exchange.abort()
+                await exchange.start_stream()
+                endpoint = f"{exchange.scope.get('root_path', '')}{self._config.paths.messages}"
+                await exchange.send_part(encode_event("endpoint", f"{endpoint}?{_PARAMETER}={session.id}"))
+                if not await pump(exchange, transport, transport.settle, self._config.patience):
+                    reason = f"the client took nothing for {self._config.patience.stall_s:g} s"
             finally:
                 transport.end(reason)
 
@@ -105,36 +116,3 @@ class LegacyFront:
         limits = self._config.limits
         body = await exchange.read_body(limits.body_bytes, self._config.patience.body_s)
         return read_posted(body, limits.nesting) if body.strip() else None
-
-    async def _send(self, exchange: HttpExchange, session: HttpSession[LegacyTransport]) -> None:
-        """Send until the client leaves or the session is over."""
-        transport, patience = session.transport, self._config.patience
-        await exchange.start_stream()
-        root = exchange.scope.get("root_path", "")
-        await exchange.send_part(
-            encode_event("endpoint", f"{root}{self._config.paths.messages}?{_PARAMETER}={session.id}")
-        )
-        watch = asyncio.ensure_future(exchange.wait_for_disconnect())
-        watch.add_done_callback(lambda _: transport.changed.set())
-        try:
-            while not watch.done():
-                transport.changed.clear()
-                while (line := transport.take()) is not None and not watch.done():
-                    await exchange.send_within(encode_message(line), patience.stall_s)
-                    transport.settle(len(line))
-                if transport.closed:
-                    break
-                await _wait_for_change(exchange, transport, patience.keepalive_s, patience.stall_s)
-            await exchange.send_part(b"", more=False)
-        finally:
-            watch.cancel()
-
-
-async def _wait_for_change(
-    exchange: HttpExchange, transport: LegacyTransport, keepalive_s: float, stall_s: float
-) -> None:
-    timer = asyncio.get_running_loop().call_later(keepalive_s, transport.changed.set)
-    await transport.changed.wait()
-    timer.cancel()
-    if asyncio.get_running_loop().time() >= timer.when():
-        await exchange.send_within(COMMENT, stall_s)

@@ -24,7 +24,7 @@ class LineTransport(FlowingTransport):
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(limits.high_water_bytes)
-        self.changed = asyncio.Event()  # set when there is something to take, and at the end
+        self.wake = asyncio.Event()  # set when there is something to take, and at the end
         self.closed = False
         self._lines: deque[bytes] = deque()
         self._waiting = 0  # bytes not taken, and bytes taken that have not gone out
@@ -38,17 +38,17 @@ class LineTransport(FlowingTransport):
             return
         self._lines.extend(lines)
         self._weigh(sum(map(len, lines)))
-        self.changed.set()
+        self.wake.set()
 
     async def close(self) -> None:
         """End the connection, once its reader has taken what it is owed."""
         self.closed = True
         self.readable.set()
-        self.changed.set()
+        self.wake.set()
         await self._flow.drain()
         self.over = True
         self._lines.clear()
-        self.changed.set()
+        self.wake.set()
 
     # What the front calls.
 
@@ -63,7 +63,7 @@ class LineTransport(FlowingTransport):
             self._lines.clear()
             self._weigh(-self._waiting)
             self._flow.end(reason)
-        self.changed.set()
+        self.wake.set()
 
     def sweep(self, now: float) -> None:
         """Nothing here grows old."""

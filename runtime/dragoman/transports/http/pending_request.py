@@ -17,9 +17,9 @@ from dragoman.core.label import LABEL
 from dragoman.errors import RemoteProtocolError
 from dragoman.transports.http.exchange import JSON, LARGE_BYTES, LOST, REPLY, HttpExchange, OnLost, Reply
 from dragoman.transports.http.pending import AsgiRequest, Later
-from dragoman.transports.http.per_request import PerRequestHttpFront, Place, find_place, list_headers
+from dragoman.transports.http.per_request import PerRequestHttpFront, find_place, list_headers
 from dragoman.transports.http.reading import read_posted
-from dragoman.transports.http.requests import Post, RequestsTransport
+from dragoman.transports.http.requests import Place, Post, RequestsTransport
 from dragoman.transports.http.sessions import HttpSession
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class PendingRequest:
         known.requests.begin(self._place)
         assert known.watch is not None
         known.watch(self._lose)
-        post = transport.post(frame, known.arguments, exchange.principal, True, self)
+        post = transport.post(frame, known.arguments, self._place, True, self)
         exchange.hold.release()
         if not post.is_over:
             self._post = post

@@ -11,7 +11,7 @@ there are no sessions, and a session's header means nothing.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, NamedTuple
+from typing import Any
 
 from dragoman.core.bridge.errors import find_http_status
 from dragoman.core.bridge.headers import check_headers, select_arguments
@@ -32,10 +32,10 @@ from dragoman.transports.http.exchange import (
     RequestRefused,
     encode_headers,
 )
+from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted
-from dragoman.transports.http.requests import Post, RequestsTransport
+from dragoman.transports.http.requests import Place, Post, RequestsTransport
 from dragoman.transports.http.sessions import MAX_STREAMS, Caller, HttpSession, Sessions
-from dragoman.transports.http.sse import COMMENT, encode_message
 
 
 def claims_this_era(posted: Posted, by_headers: bool) -> bool:
@@ -50,21 +50,11 @@ def claims_this_era(posted: Posted, by_headers: bool) -> bool:
     return claims_per_request(body.get("params"))
 
 
-class Place(NamedTuple):
-    """What a request is counted with; listens count apart, because they stay open.
-
-    Attributes:
-        caller: Whose it is: a principal, or the address of a connection where nobody has a name.
-        listens: Whether it is a listen.
-    """
-
-    caller: str | tuple[Any, ...]
-    listens: bool
-
-
 def find_place(exchange: HttpExchange, frame: Frame) -> Place:
     """Say what a request is counted with."""
-    return Place(exchange.principal or tuple(exchange.scope.get("client") or ()), frame.method == LISTEN)
+    principal = exchange.principal
+    source = () if principal else tuple(exchange.scope.get("client") or ())
+    return Place(principal, source, frame.method == LISTEN)
 
 
 class PerRequestHttpFront:
@@ -120,7 +110,7 @@ class PerRequestHttpFront:
             if transport.over:
                 raise RequestRefused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
             headers = select_arguments(list_headers(exchange))
-            post = transport.post(frame, headers, exchange.principal, takes_stream)
+            post = transport.post(frame, headers, place, takes_stream)
             exchange.hold.release()
             self.begin(place)
             await self.go_on(exchange, transport, post, place, takes_json)
@@ -207,18 +197,19 @@ class PerRequestHttpFront:
         if as_json:
             await _wait(post, after_s if post.takes_stream and self.config.answers != "json" else None)
         if post.answer is not None and len(post.lines) == 1 and as_json:
-            lines = transport.take_lines(post)
+            (line,) = post.lines
+            post.lines = []
             try:
                 await self._reply(exchange, post.answer)
             finally:
-                transport.settle(lines)
+                transport.settle(len(line))
         elif watch.done():
             raise Disconnected
         elif post.is_over and post.answer is None:
             raise RequestRefused(503, "the server has gone without a word about this request", (b"retry-after", b"1"))
         else:
             await exchange.start_stream()
-            await self._stream(exchange, transport, post, watch)
+            await pump(exchange, post, transport.settle, self.config.patience, watch=watch)
 
     async def _reply(self, exchange: HttpExchange, answer: Frame) -> None:
         code = decoded(answer).body["error"].get("code") if answer.kind == "error" else None
@@ -229,28 +220,6 @@ class PerRequestHttpFront:
             await exchange.reply(status, answer.raw, JSON)
         else:
             await exchange.reply_large(answer.raw, self.config.patience.stall_s, JSON)
-
-    async def _stream(
-        self, exchange: HttpExchange, transport: RequestsTransport, post: Post, watch: asyncio.Future[None]
-    ) -> None:
-        patience = self.config.patience
-        try:
-            while not watch.done():
-                is_over, lines = post.is_over, transport.take_lines(post)
-                if lines:
-                    try:
-                        await exchange.send_within(b"".join(map(encode_message, lines)), patience.stall_s)
-                    finally:
-                        transport.settle(lines)
-                if is_over:
-                    break
-                if not await _wait(post, patience.keepalive_s):
-                    await exchange.send_within(COMMENT, patience.stall_s)
-            await exchange.send_part(b"", more=False)
-        except TimeoutError:
-            exchange.abort()
-        except OSError:  # how ASGI servers may say that the client has gone
-            pass
 
 
 async def _wait(post: Post, limit_s: float | None) -> bool:

@@ -21,7 +21,7 @@ from dragoman.core.exact_json import decode, may_hold_long_integer
 from dragoman.core.outline import outline
 from dragoman.core.peek import peek
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
-from dragoman.core.unchecked import find
+from dragoman.core.unchecked import find, is_deeper
 from dragoman.core.weight import is_heavier
 from dragoman.transports.http.exchange import RequestRefused
 
@@ -77,7 +77,7 @@ def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
     if len(bare) > _CONTAINERS and is_heavier(bare, _VALUES, _CONTAINERS):
         raise RequestRefused(413, f"expected no more than {_VALUES} values, {_CONTAINERS} of them arrays and objects")
     value = _decode(body)
-    if bare.count(b"[") + bare.count(b"{") > nesting and _is_deeper(value, nesting):
+    if bare.count(b"[") + bare.count(b"{") > nesting and is_deeper(value, nesting):
         raise RequestRefused(400, f"expected no more than {nesting} levels of arrays and objects")
     line = _on_one_line(body, bare)
     seen = peek(line)
@@ -219,18 +219,3 @@ def _is_in_the_middle(name: str, value: dict[str, Any]) -> bool:
     names = list(value)
     place = names.index(name)
     return not _EDGES.issuperset(names[:place]) and not _EDGES.issuperset(names[place + 1 :])
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether arrays and objects are nested deeper than this; without recursion, for it is not we who say how deep."""
-    layer = [value] if isinstance(value, dict | list) else []
-    for _ in range(levels):
-        layer = [
-            child
-            for item in layer
-            for child in (item.values() if isinstance(item, dict) else item)
-            if isinstance(child, dict | list)
-        ]
-        if not layer:
-            return False
-    return bool(layer)

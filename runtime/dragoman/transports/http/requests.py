@@ -13,17 +13,32 @@ import asyncio
 import logging
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dragoman.core.envelope import Frame, new_frame, notification_frame
 from dragoman.core.exact_json import decode
-from dragoman.core.methods import LISTEN
+from dragoman.core.methods import CANCELLED
 from dragoman.core.tally import deserves_a_line
 from dragoman.transports.http.call_timer import CallTimer
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.flow import FlowingTransport
+from dragoman.transports.http.sse import encode_message
 
 logger = logging.getLogger("dragoman.http")
+
+
+class Place(NamedTuple):
+    """What a request is counted with; listens count apart, because they stay open.
+
+    Attributes:
+        principal: Whose it is; empty where nobody has a name.
+        source: The connection that it came on, where nobody has a name: it counts then.
+        listens: Whether it is a listen.
+    """
+
+    principal: str
+    source: tuple[object, ...]
+    listens: bool
 
 
 class Post:
@@ -32,22 +47,20 @@ class Post:
     Attributes:
         key: What it is known as.
         takes_stream: Whether anything but the answer can be sent.
-        listens: Whether it is answered with a stream that does not end.
+        place: With what it is counted.
         lines: What is to be sent on its stream.
         answer: The answer, once it is there.
         is_over: Whether nothing more comes.
         due_at: When it is answered with a stream, by the clock of the loop.
-        sender: The principal whose it is.
         waiter: Who is told at once what happens, without a task.
         wake: Set when there is something new.
     """
 
-    __slots__ = ("answer", "due_at", "is_over", "key", "lines", "listens", "sender", "takes_stream", "waiter", "wake")
+    __slots__ = ("answer", "due_at", "is_over", "key", "lines", "place", "takes_stream", "waiter", "wake")
 
-    def __init__(self, key: bytes, sender: str, takes_stream: bool, listens: bool) -> None:
+    def __init__(self, key: bytes, place: Place, takes_stream: bool) -> None:
         self.key = key
-        self.sender = sender
-        self.listens = listens
+        self.place = place
         self.takes_stream = takes_stream
         self.lines: list[bytes] = []
         self.answer: Frame | None = None
@@ -55,6 +68,11 @@ class Post:
         self.due_at = math.inf
         self.waiter: PostWaiter | None = None
         self.wake = asyncio.Event()
+
+    def take_part(self) -> tuple[bytes, int]:
+        """Take out what is to be sent, as events, and what it counts; whoever has sent it settles that."""
+        lines, self.lines = self.lines, []
+        return b"".join(map(encode_message, lines)), sum(map(len, lines))
 
 
 class PostWaiter(Protocol):
@@ -120,7 +138,7 @@ class RequestsTransport(FlowingTransport):
         self,
         frame: Frame,
         headers: tuple[tuple[str, str], ...],
-        sender: str,
+        place: Place,
         takes_stream: bool,
         waiter: PostWaiter | None = None,
     ) -> Post:
@@ -129,17 +147,17 @@ class RequestsTransport(FlowingTransport):
         Args:
             frame: It, decoded.
             headers: Those of its headers that repeat arguments.
-            sender: The principal whose it is.
+            place: With what it is counted.
             takes_stream: Whether its client takes a stream.
             waiter: Who waits for the answer without a task.
         """
         self._last += 1
-        post = Post(b"%d" % self._last, sender, takes_stream, frame.method == LISTEN)
+        post = Post(b"%d" % self._last, place, takes_stream)
         post.waiter = waiter
         self._posts[post.key] = post
-        sender = sender if self._tells_whose else ""
+        sender, source = place.principal if self._tells_whose else "", place.source
         self._flow.deliver(
-            new_frame(Frame, (frame.raw, frame.kind, post.key, frame.method, frame.body, None, headers, sender))
+            new_frame(Frame, (frame.raw, frame.kind, post.key, frame.method, frame.body, None, headers, sender, source))
         )
         return post
 
@@ -147,29 +165,28 @@ class RequestsTransport(FlowingTransport):
         """Let a task go on with a request, if it takes long."""
         self._timer.start(post)
 
-    def take_lines(self, post: Post) -> list[bytes]:
-        """Take out what is to be sent; whoever has sent it says so by `settle`."""
-        lines, post.lines = post.lines, []
-        return lines
-
-    def settle(self, lines: list[bytes]) -> None:
-        """Take note that these have gone out."""
-        self._weigh(-sum(map(len, lines)))
+    def settle(self, size: int) -> None:
+        """So much of what was taken has gone out."""
+        self._weigh(-size)
 
     def leave(self, post: Post) -> None:
         """Take note that nobody waits for a request any more: if it is not answered, that cancels it."""
         if self._posts.pop(post.key, None) is None:
             return
-        self.settle(self.take_lines(post))
+        self._weigh(-sum(map(len, post.lines)))
+        post.lines = []
         if not post.is_over:
             # "the client closing the SSE response stream" is how a request is cancelled (2026-07-28/basic/transports).
             self._cancel(post, "the client closed the stream of its request")
 
     def revoke(self, principals: frozenset[str]) -> None:
-        """End the requests of these."""
-        for post in [post for post in self._posts.values() if post.sender in principals and not post.is_over]:
-            self._cancel(post, "its client may not come in any more")
+        """End the requests of these, and what waits for them to come back."""
+        reason = "its client may not come in any more"
+        for post in [post for post in self._posts.values() if post.place.principal in principals and not post.is_over]:
+            self._cancel(post, reason)
             _end(post)
+        for principal in principals if self._tells_whose else ():
+            self._flow.deliver(notification_frame(CANCELLED, {"reason": reason})._replace(sender=principal))
 
     def end(self, reason: str) -> None:
         """Tell the proxy that no client says any more."""
@@ -181,7 +198,7 @@ class RequestsTransport(FlowingTransport):
 
     def _cancel(self, post: Post, reason: str) -> None:
         params = {"requestId": decode(post.key), "reason": reason}
-        self._flow.deliver(notification_frame("notifications/cancelled", params))
+        self._flow.deliver(notification_frame(CANCELLED, params))
 
     def _finish(self, post: Post, frame: Frame) -> None:
         post.answer, post.is_over = frame, True
@@ -198,7 +215,7 @@ class RequestsTransport(FlowingTransport):
 
     def _cut_off(self) -> None:
         """End the stream of the listener that is furthest behind: else the calls of all would wait for it."""
-        unread = {post: sum(map(len, post.lines)) for post in self._posts.values() if post.listens}
+        unread = {post: sum(map(len, post.lines)) for post in self._posts.values() if post.place.listens}
         if sum(unread.values()) <= self._most_bytes // 2:
             return
         slowest = max(unread, key=unread.__getitem__)

@@ -32,7 +32,7 @@ from dragoman.transports.http.reading import Posted, check_batch, check_content_
 from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_message
 from dragoman.transports.http.streamable_session import StreamableSession
-from dragoman.transports.http.streams import Stream, StreamConnection
+from dragoman.transports.http.streams import Reader, Stream, StreamConnection
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 if TYPE_CHECKING:
@@ -252,7 +252,10 @@ class StreamableFront:
         await exchange.start_stream()
         if polls and is_new:
             await exchange.send_part(stream.prime(self._config.patience.retry_s))
-        await pump(exchange, stream, connection, self._config.patience, polls)
+        try:
+            await pump(exchange, Reader(stream, connection), stream.settle, self._config.patience, polls)
+        finally:
+            stream.detach(connection)
 
     async def _reply_whole(
         self,

@@ -42,6 +42,25 @@ class StreamConnection:
         self.wake.set()
 
 
+class Reader:
+    """A stream, as the connection that carries it takes it."""
+
+    __slots__ = ("_connection", "_stream", "wake")
+
+    def __init__(self, stream: Stream, connection: StreamConnection) -> None:
+        self._stream, self._connection, self.wake = stream, connection, connection.wake
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing comes but what can be taken now."""
+        return self._connection.gone or self._stream.finished
+
+    def take_part(self) -> tuple[bytes, int]:
+        """Take the next events to send; nothing when there are none."""
+        data = self._stream.take(self._connection)
+        return data, len(data)
+
+
 @dataclass(slots=True)
 class Ledger:
     """What the streams of one session hold together.

@@ -207,7 +207,7 @@ class WebSocketFront:
         """Send what the server says; give the code to close with when it is over."""
         transport, stall_s = session.transport, self._config.patience.stall_s
         while True:
-            transport.changed.clear()
+            transport.wake.clear()
             while (line := transport.take()) is not None:
                 try:
                     async with asyncio.timeout(stall_s):
@@ -219,7 +219,7 @@ class WebSocketFront:
                 assert session.task is not None
                 await asyncio.wait({session.task})  # to learn how it ended
                 return self._judge(session)
-            await transport.changed.wait()
+            await transport.wake.wait()
 
     def _judge(self, session: HttpSession[WebSocketClient]) -> tuple[int, str]:
         """Give the code that goes with the end of a session, and the reason."""

@@ -52,6 +52,7 @@ class HttpResponse:
         failure: Why no more of it comes; empty if nothing is wrong.
         lost: Whether that is because the connection ended.
         held: Whether nothing more is read from the connection, because so much waits here.
+        waits: Whether the server waits for something of us: then it may be silent.
         framed: Whether length or chunks say where the body ends: if only the end of the connection does, it may be cut.
         authorization: What the request said in `Authorization` for `Authority`.
         url: Where the request went, if it was sent without waiting for the answer: that may lead elsewhere by now.
@@ -75,6 +76,7 @@ class HttpResponse:
         "peer",
         "status",
         "url",
+        "waits",
     )
 
     def __init__(self, peer: str, source: Source) -> None:
@@ -85,7 +87,7 @@ class HttpResponse:
         self.complete = False
         self.failure = ""
         self.lost = False
-        self.held = False
+        self.held = self.waits = False
         self.framed = True
         self.url = ""
         self.authorization = ""
@@ -160,6 +162,12 @@ class HttpResponse:
     def put_back(self, body: bytes) -> None:
         """Take back what `take` gave."""
         self._parts.add(body)
+
+    def wait(self, waits: bool) -> None:
+        """Take note whether the server waits for something of us; it has time again from the moment that it has it."""
+        if self.waits and not (waits or self.held) and self._source is not None:
+            self._source.resume()
+        self.waits = waits
 
     def close(self) -> None:
         """Give the connection back if the answer is complete, drop it if not."""

@@ -36,6 +36,9 @@ class Challenge(NamedTuple):
 class Authority(Protocol):
     """Has tokens for one server, and gets others."""
 
+    async def load(self) -> None:
+        """Read what is kept, where that may take long; before the first request, and at once afterwards."""
+
     def authorization(self) -> str:
         """Give what requests are to say in `Authorization`; empty where there is no token."""
 

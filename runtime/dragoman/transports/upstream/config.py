@@ -81,6 +81,7 @@ class UpstreamConfig:
         limit_bytes: The longest message accepted, once decompressed.
         held_bytes: How much of answers that have not come whole is held at once, beside one that may be the longest.
         open_requests: How many requests may be under way at once; more wait.
+        parked_requests: How many more may wait for answers of clients.
         end_session: Whether the server is told, by DELETE, that a session is over.
         restore_ids: Whether an answer counts whose id came back as another type (rule `restore-id-type`).
         name: What it is called in errors, which clients read, and in the log; None for its URL.
@@ -103,6 +104,7 @@ class UpstreamConfig:
     limit_bytes: int = DEFAULT_LIMIT_BYTES
     held_bytes: int = 64 * 1024 * 1024
     open_requests: int = 256
+    parked_requests: int = 256
     end_session: bool = True
     restore_ids: bool = True
     name: str | None = None
@@ -125,7 +127,7 @@ def check_url(text: str) -> str:
     """
     parts = _split(text)
     if parts.scheme not in ("http", "https", "ws", "wss"):
-        found = repr(parts.scheme) if parts.scheme else "none of them"
+        found = repr(parts.scheme) if "://" in text else "none of them: put http:// or https:// before it"
         raise ValueError(f"expected a URL that begins with http, https, ws or wss, found {found}")
     if not parts.hostname:
         raise ValueError("expected a URL that names a host")

@@ -355,8 +355,8 @@ class HttpConnection(asyncio.Protocol):
         if answer is None or answer.complete or self._idle_s is None:
             return
         left_s = self._alive_at + self._idle_s - self._loop.time()
-        if answer.held:
-            self._arm(self._idle_s)  # it may speak, but nobody listens
+        if answer.held or answer.waits:
+            self._arm(self._idle_s)  # it may speak, but nobody listens; or it is not its turn
         elif left_s > _LATE_S:
             self._arm(left_s)
         else:

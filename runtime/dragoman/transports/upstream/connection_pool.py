@@ -4,6 +4,11 @@ Lives here: the connections of one session, redirects, and what may be sent a se
 (`idle_connections`). A request that is refused for want of a token is sent again with one (`challenge`). Must not: know
 MCP, or how a token is got.
 
+A server may close an idle connection at the moment in which a request goes out. That is sent again, over a new
+connection, if it does no harm: a client "SHOULD NOT automatically retry a request with a non-idempotent method unless
+it has some means to know that the request semantics are actually idempotent" (RFC 9110, 9.2.2), which MCP's methods are
+for whoever sends them.
+
 Headers go to the configured origin and nowhere else: a redirect is followed only where method and origin stay the same.
 Why this is not done by a library: docs/decisions/0008.
 """
@@ -20,7 +25,7 @@ from urllib.parse import urljoin
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import discard
-from dragoman.transports.upstream.challenge import CHALLENGES, Challenge
+from dragoman.transports.upstream.challenge import CHALLENGES, Authority, Challenge
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
 from dragoman.transports.upstream.connection import HttpConnection
 from dragoman.transports.upstream.connector import Dialler, trust
@@ -42,9 +47,6 @@ def _nothing() -> None:
 class ConnectionPool:
     """The way to one server. Make it within an event loop; close it at the end.
 
-    Attributes:
-        signing_in: How many requests wait for a person to sign in.
-
     Raises:
         OSError: TLS cannot be set up.
     """
@@ -60,7 +62,7 @@ class ConnectionPool:
         self._idle = config.idle
         self._dialler = Dialler(config, self._idle.trust(tls, lambda: trust(config)))
         self._idle.join()
-        self.signing_in = 0
+        self._renewals: set[asyncio.Future[None]] = set()  # for requests because of which a person may be asked
         self._authorization = ""
         if config.authority is not None:
             config.authority.join()
@@ -81,6 +83,7 @@ class ConnectionPool:
         begun: HttpResponse | None = None,
         asks: bool = True,
         waits: bool = False,
+        repeats: bool = False,
     ) -> HttpResponse:
         """Send a request and wait for the head of its answer; where that takes a token, for that, too.
 
@@ -94,13 +97,16 @@ class ConnectionPool:
             begun: What `post_at_once` gave, if it has been sent already.
             asks: Whether a person may be asked to sign in because of it.
             waits: Whether it waits, if not, until somebody has; else there is no token.
+            repeats: Whether the server may get it twice, whatever its method says.
 
         Raises:
             TransportError: No answer, or one that must not be followed, or no token.
         """
         authority, attempt = self.config.authority, 0
+        if authority is not None:
+            await authority.load()
         while True:
-            answer = await self._send_along(method, url, headers, body, on_sent, idle_s, begun)
+            answer = await self._send_along(method, url, headers, body, on_sent, idle_s, begun, repeats)
             if authority is None or answer.status not in CHALLENGES:
                 return answer
             said, sent = answer.header("WWW-Authenticate"), tuple(headers.items())
@@ -108,12 +114,35 @@ class ConnectionPool:
             if not authority.takes(challenge):
                 return answer
             await discard(answer)
-            self.signing_in += asks
-            try:
-                await authority.renew(challenge, self.config)
-            finally:
-                self.signing_in -= asks
+            await self._renew(authority, challenge)
             attempt, begun = attempt + 1, None
+
+    @property
+    def signing_in(self) -> int:
+        """How many requests wait for a person to sign in."""
+        return len(self._renewals)
+
+    def stop_signing_in(self) -> None:
+        """Fail these requests: nobody waits for them any more."""
+        for renewal in self._renewals:
+            renewal.cancel()
+
+    async def _renew(self, authority: Authority, challenge: Challenge) -> None:
+        if not challenge.asks:
+            await authority.renew(challenge, self.config)
+            return
+        renewal = asyncio.ensure_future(authority.renew(challenge, self.config))
+        self._renewals.add(renewal)
+        try:
+            await asyncio.wait([renewal])
+        finally:
+            self._renewals.discard(renewal)
+            renewal.cancel()
+        if renewal.cancelled():
+            error = TransportError(self.peer, "nobody waits for the sign-in any more")
+            error.was_asked = True
+            raise error
+        renewal.result()
 
     async def _send_along(
         self,
@@ -124,15 +153,21 @@ class ConnectionPool:
         on_sent: Callable[[], None],
         idle_s: float | None,
         begun: HttpResponse | None,
+        repeats: bool,
     ) -> HttpResponse:
         """Send a request to where redirects lead."""
         for _ in range(_REDIRECTS):
             if begun is None:
                 there = self._moved.get(url, url)
-                answer = await self.send_once(method, there, headers, body, on_sent, idle_s)
+                answer = await self.send_once(method, there, headers, body, on_sent, idle_s, repeats)
             else:
-                there = begun.url
-                answer, begun = await self._receive(begun, there), None
+                there, sent, begun = begun.url, begun, None
+                try:
+                    answer = await self._receive(sent, there)
+                except TransportError:
+                    if not (repeats and _is_untouched(sent)):
+                        raise
+                    continue
             if not 300 <= answer.status < 400 or answer.status == HTTPStatus.NOT_MODIFIED:
                 return answer
             answer.close()
@@ -180,6 +215,7 @@ class ConnectionPool:
         body: bytes | None = None,
         on_sent: Callable[[], None] = _nothing,
         idle_s: float | None = None,
+        repeats: bool = False,
     ) -> HttpResponse:
         """Do what `send` does, and follow nothing: neither redirects nor challenges.
 
@@ -197,7 +233,8 @@ class ConnectionPool:
                     await answer.until_head()
             except BaseException as error:
                 answer.close()
-                if not isinstance(error, TransportError) or not self._may_repeat(method, connection, answer):
+                may_repeat = (repeats or method in _REPEATABLE) and connection.requests > 1 and _is_untouched(answer)
+                if not isinstance(error, TransportError) or not may_repeat:
                     raise
             else:
                 break
@@ -215,13 +252,6 @@ class ConnectionPool:
         if cookies := answer.header("Set-Cookie"):
             self._take_cookies(cookies, url)
         return answer
-
-    def _may_repeat(self, method: str, connection: HttpConnection, answer: HttpResponse) -> bool:
-        """Whether a request may be sent again: what the server closed was an idle connection, and no harm can be done.
-
-        RFC 9110, 9.2.2: a client "SHOULD NOT automatically retry a request with a non-idempotent method".
-        """
-        return method in _REPEATABLE and connection.requests > 1 and answer.lost and not answer.begun
 
     def _write_head(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
         authority = self.config.authority
@@ -283,3 +313,8 @@ class ConnectionPool:
         reason = f"it answered {answer.named_status}, to {where}"
         rule = "to another method" if same else "to another origin, which must not get our headers,"
         raise TransportError(self.peer, f"{reason}; a redirect {rule} is not followed: say --url {where}")
+
+
+def _is_untouched(answer: HttpResponse) -> bool:
+    """Whether the connection was closed before anything of an answer came: if it was idle, that was why."""
+    return answer.lost and not answer.begun

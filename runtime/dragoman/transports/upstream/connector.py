@@ -235,7 +235,7 @@ def explain(error: BaseException, host: str) -> str:
         case socket.gaierror():
             return f"the name {host} is not known"
         case TimeoutError():
-            return "no connection in time (--connect-timeout says how long it is waited for)"
+            return "no connection in time (--connect-timeout sets how long to wait)"
         case OSError():
             return f"no connection: {_name(error)}"
         case _:

@@ -3,7 +3,7 @@
 Sessions of one configured server share them. A connection goes to another session only where both send the same
 configured headers; a session that asks middleware for headers, or has cookies, keeps to connections of its own.
 
-A POST that meets a closing connection cannot be repeated, because nobody knows whether it was carried out. So a
+A tool call that meets a closing connection cannot be repeated: nobody knows whether it was carried out. So a
 connection is looked at before it is used, which takes a microsecond, and once a server has closed an idle connection,
 those to it are kept for less than that time.
 """

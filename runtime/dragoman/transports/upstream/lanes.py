@@ -81,7 +81,8 @@ class Lanes:
         carry: Sends one frame and deals with its answer; must not raise.
         begin: Sends a request, if that can be done at once, and gives it an answer to come; false if `carry` has to do
             it. Whoever takes that answer calls `end` or `go_on`.
-        open_requests: How many requests may be under way at once, and how many more may wait for answers of clients.
+        open_requests: How many requests may be under way at once.
+        parked_requests: How many more may wait for answers of clients.
         on_full: Called when more waits than should.
         on_room: Called when there is room again.
         on_unsent: Called with what was still to be sent when another `initialize` goes.
@@ -93,6 +94,7 @@ class Lanes:
         carry: Callable[[Delivery], Coroutine[Any, Any, None]],
         begin: Callable[[Delivery], bool],
         open_requests: int,
+        parked_requests: int,
         on_full: Callable[[], None],
         on_room: Callable[[], None],
         on_unsent: Callable[[list[Frame]], None],
@@ -101,7 +103,7 @@ class Lanes:
         self.phase = SessionPhase.OPENING
         self._carry = carry
         self._start_at_once = begin
-        self._free = self._parking = open_requests
+        self._free, self._parking = open_requests, parked_requests
         self._by_sender: Counter[str] = Counter()
         self._on_full = on_full
         self._on_room = on_room
@@ -250,6 +252,8 @@ class Lanes:
 
     def _park(self, job: Delivery, waits: bool) -> None:
         """Free the place of a request while its server waits for an answer, if there is room; or take it again."""
+        if job.answer is not None:
+            job.answer.wait(waits)
         if waits is not job.is_parked and (not waits or self._parking):
             job.is_parked = waits
             change = 1 if waits else -1

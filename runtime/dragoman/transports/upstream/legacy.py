@@ -18,6 +18,7 @@ from urllib.parse import urljoin
 
 from dragoman.core.envelope import Frame
 from dragoman.core.lines import Overlong
+from dragoman.core.methods import REPEATABLE
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import HttpResponse
@@ -99,7 +100,9 @@ class Legacy:
         assert self._endpoint is not None
         headers = {"Accept": "*/*"}
         idle_s = self._config.idle_timeout_s
-        answer = await self._wire.send("POST", self._endpoint, headers, job.frame.raw, job.sent, idle_s)
+        answer = await self._wire.send(
+            "POST", self._endpoint, headers, job.frame.raw, job.sent, idle_s, repeats=job.frame.method in REPEATABLE
+        )
         if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
             raise await read_refusal(answer)
         await discard(answer)  # "Accepted"; the answer comes on the stream

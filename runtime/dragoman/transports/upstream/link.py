@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
+from dragoman.core.codes import ASKED_IN_VAIN, INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, rewrite, twin_of
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lines import Overlong, show
@@ -130,8 +130,13 @@ class Link:
         """Answer a request of the client in the server's place, with an error that says why."""
         if self.on_response is not None:
             self.on_response(key, False)
-        level = logging.DEBUG if key.startswith(_PROBE) else logging.WARNING
-        logger.log(level, "request %s failed: %s", key[:60].decode(errors="replace"), reason)
+        is_quiet = key.startswith(_PROBE) and ASKED_IN_VAIN not in (data or ())
+        logger.log(
+            logging.DEBUG if is_quiet else logging.WARNING,
+            "request %s failed: %s",
+            key[:60].decode(errors="replace"),
+            reason,
+        )
         if not self._over:
             self._receiver.failed(error_frame(key, code, reason, data))
 

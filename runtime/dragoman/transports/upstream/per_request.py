@@ -17,7 +17,7 @@ from http import HTTPStatus
 from typing import NoReturn
 
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.methods import LISTEN
+from dragoman.core.methods import LISTEN, REPEATABLE
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import HttpResponse
@@ -72,7 +72,16 @@ class PerRequestPosts:
         assert key is not None
         idle_s = None if frame.method == LISTEN else self._config.idle_timeout_s
         headers = {**ACCEPT_BOTH, **dict(frame.headers)}
-        answer = await self._wire.send("POST", self._config.url, headers, frame.raw, job.sent, idle_s, job.answer)
+        answer = await self._wire.send(
+            "POST",
+            self._config.url,
+            headers,
+            frame.raw,
+            job.sent,
+            idle_s,
+            job.answer,
+            repeats=frame.method in REPEATABLE,
+        )
         try:
             if answer.status != HTTPStatus.OK:
                 await self._take_refusal(answer, key)

@@ -22,6 +22,14 @@ from dragoman.transports.upstream.config import UpstreamConfig, origin_of
 
 logger = logging.getLogger("dragoman.upstream")
 
+_ENTRY: Final = re.compile(
+    r"""(?:[a-z][a-z0-9+.-]*://)?  # which no specification has, and people write
+    (?:\[(?P<inner>[^\]]*)\]|(?P<name>[^/:\[\]]+|(?=[^:]*:[^:]*:)[0-9a-f:.]+))
+    (?::(?P<port>\d+))?(?P<mask>/\d+)?/?""",
+    re.VERBOSE,
+)
+"""An entry of `NO_PROXY`."""
+
 DIRECT: Final = "none"
 """What stands in place of a proxy's URL where there is to be none, whatever the environment says."""
 
@@ -131,10 +139,18 @@ def _is_loopback(host: str) -> bool:
 
 def _covers(entry: str, host: str, port: int | None) -> bool:
     """Say whether an entry of `NO_PROXY` is about a host: a name, its subdomains, an address or a network."""
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
-    name, colon, number = entry.partition(":")
-    if colon and number != str(port):
+    found = _ENTRY.fullmatch(entry)
+    if found is None or found["port"] not in (None, str(port)):
         return False
-    name = name.removeprefix("*").strip(".")
+    name = found["inner"] or found["name"]
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host) in ipaddress.ip_network(f"{name}{found['mask'] or ''}", strict=False)
+    name, host = _to_ascii(name.removeprefix("*").strip(".")), _to_ascii(host)
     return entry == "*" or (bool(name) and (host == name or host.endswith(f".{name}")))
+
+
+def _to_ascii(name: str) -> str:
+    """Give a name as the network knows it: both spellings of a host are one."""
+    with contextlib.suppress(UnicodeError):
+        return name if name.isascii() else name.encode("idna").decode()
+    return name

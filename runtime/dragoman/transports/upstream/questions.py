@@ -38,13 +38,15 @@ class SessionQuestions:
 
     Args:
         link: Where the errors for requests go.
+        parked_requests: How many requests may wait for answers of clients.
 
     Attributes:
         epoch: How many sessions there have been.
     """
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, parked_requests: int) -> None:
         self.epoch = 0
+        self._most = _MOST + parked_requests
         self._gone = 0  # how many of them the server has forgotten
         self._link = link
         self._asked: dict[bytes, _Asked] = {}
@@ -107,5 +109,5 @@ class SessionQuestions:
             epoch, job = self._jobs[stream]
             job.park(job, True)
         self._asked[key] = _Asked(epoch, stream)
-        if len(self._asked) > _MOST:
+        if len(self._asked) > self._most:
             del self._asked[next(iter(self._asked))]

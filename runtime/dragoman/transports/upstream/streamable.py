@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import re
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 
-from dragoman.core.envelope import Frame
+from dragoman.core.envelope import Frame, decoded
 from dragoman.core.exact_json import decode
-from dragoman.core.methods import PING
+from dragoman.core.methods import ELICITED, PING, REPEATABLE
 from dragoman.core.unchecked import find
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
@@ -37,6 +38,7 @@ from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.questions import SessionQuestions
 from dragoman.transports.upstream.streams import EVENT_STREAM
 from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
+from dragoman.transports.upstream.visits import VISITOR, Visits
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.upstream")
@@ -47,12 +49,19 @@ _LISTEN_PATIENCE_S: Final = 0.5
 _REASON_PATIENCE_S: Final = 0.5
 """How long to read what a server says about a session that is gone."""
 
+_WITH_VISITS: Final = frozenset(known for known in HANDSHAKE_REVISIONS if ELICITED in facts(known).relayed)
+"""The revisions of sessions in which a server may ask for a visit to a URL."""
+
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}\Z")
 """2025-11-25, Session Management: "MUST only contain visible ASCII characters (ranging from 0x21 to 0x7E)"."""
 
 
 class Streamable:
-    """One session with a Streamable HTTP server; another one after each `initialize`."""
+    """One session with a Streamable HTTP server; another one after each `initialize`.
+
+    Attributes:
+        visits: What clients are asked for in the place of the server.
+    """
 
     def __init__(self, config: UpstreamConfig, wire: ConnectionPool, link: Link, allowance: Allowance) -> None:
         self._config = config
@@ -61,7 +70,9 @@ class Streamable:
         self._allowance = allowance
         self._session_id: str | None = None
         self._revision: str | None = None
-        self._questions = SessionQuestions(link)
+        self._questions = SessionQuestions(link, config.parked_requests)
+        self.visits = Visits(link)
+        self._shows_pages = False  # whether the client can be asked for a visit in this session
         self._asking: dict[str, str] = {}  # the headers of every request, as long as the session is the same
         self._follower = StreamFollower(link, config, self._get, allowance)
         self._listener: asyncio.Task[None] | None = None
@@ -82,6 +93,8 @@ class Streamable:
         def watch(frame: Frame) -> bool:
             if frame.kind == "result":
                 self._revision = _read_revision(frame)
+                asked = find(decoded(job.frame).body, "params", "capabilities", "elicitation", "url")
+                self._shows_pages = asked is not None and self._revision in _WITH_VISITS
                 self._asking = {}
                 opened()
             return True
@@ -137,7 +150,10 @@ class Streamable:
             raise await read_refusal(answer)
 
     def drops(self, frame: Frame) -> bool:
-        """Whether a frame answers what was asked in a session that is gone: then nobody is told."""
+        """Whether a frame is not for the server: it answers a question of ours, or of a session that is gone."""
+        if self.visits.drops(frame):
+            self._questions.settle(frame.key)
+            return True
         return self._questions.drops(frame)
 
     async def listen(self) -> None:
@@ -179,10 +195,18 @@ class Streamable:
     ) -> HttpResponse:
         idle_s, asking = self._config.idle_timeout_s, {**ACCEPT_BOTH, **headers}
         asks = frame.method != PING  # which is sent while nobody is there
-        return await self._wire.send("POST", self._config.url, asking, frame.raw, sent, idle_s, begun, asks)
+        how = asking, frame.raw, sent, idle_s, begun, asks, False, frame.method in REPEATABLE
+        if frame.kind != "request" or frame.key is None or not self._shows_pages:
+            return await self._wire.send("POST", self._config.url, *how)
+        VISITOR.set(functools.partial(self.visits.ask, frame.key))
+        try:
+            return await self._wire.send("POST", self._config.url, *how)
+        finally:
+            await self.visits.end(frame.key)
 
     async def _take_answer(self, answer: HttpResponse, job: Delivery, epoch: int, watch: Watch | None = None) -> None:
         """Hand on what a request was answered with; make sure that the answer is among it."""
+        job.answer = answer
         self._questions.begin(job, epoch)
         try:
             if answer.status != HTTPStatus.OK:

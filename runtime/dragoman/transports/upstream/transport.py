@@ -17,7 +17,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
+from dragoman.core.codes import ASKED_IN_VAIN, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, classify, decoded
 from dragoman.core.exact_json import encode_line
 from dragoman.errors import TransportClosed, TransportError
@@ -70,8 +70,14 @@ class HttpTransport:
 
     @property
     def is_signing_in(self) -> bool:
-        """Whether requests wait for a person to sign in."""
-        return self._wire is not None and self._wire.signing_in > 0
+        """Whether requests wait for a person to sign in, and not for a client that is asked whether they want to."""
+        asks = isinstance(self._client, Streamable) and self._client.visits.is_asking
+        return self._wire is not None and self._wire.signing_in > 0 and not asks
+
+    def stop_signing_in(self) -> None:
+        """Fail the requests that wait for that: nobody waits for them."""
+        if self._wire is not None:
+            self._wire.stop_signing_in()
 
     def start(self, receiver: Receiver) -> None:
         """Get ready; nothing is sent before there is something to send."""
@@ -82,7 +88,8 @@ class HttpTransport:
         self._link = Link(receiver, self._config.peer, self._config.restore_ids)
         full, room = receiver.pause_writing, receiver.resume_writing
         back, refuse = self._link.give_back, self._link.refuse
-        self._lanes = Lanes(self._carry, self._begin, self._config.open_requests, full, room, back, refuse)
+        places = self._config.open_requests, self._config.parked_requests
+        self._lanes = Lanes(self._carry, self._begin, *places, full, room, back, refuse)
         make = Legacy if self._config.kind is Kind.SSE else Streamable
         self._client = make(self._config, self._wire, self._link, self._allowance)
         self._per_request = PerRequestPosts(self._config, self._wire, self._link, self._allowance)
@@ -142,7 +149,7 @@ class HttpTransport:
         except StatusRefused as error:
             self._report(job, error.message, error.code, error.data)
         except TransportError as error:
-            self._report(job, str(error))
+            self._report(job, str(error), data={ASKED_IN_VAIN: True} if error.was_asked else None)
         except Exception as error:  # a defect of ours: who waits is told all the same
             logger.debug("where it happened", exc_info=True)
             self._report(job, f"internal error: {type(error).__name__}: {error}", INTERNAL_ERROR)
@@ -197,6 +204,8 @@ class HttpTransport:
             else:
                 self._link.end(str(error))
         except TransportError as error:
+            if error.was_asked:
+                raise
             if another:  # the server was there, and may be there again
                 self._report(job, str(error))
             else:

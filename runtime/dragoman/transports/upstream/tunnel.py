@@ -43,7 +43,8 @@ async def open_tunnel(
 
 
 def _explain(status: int, head: bytes, proxy: HttpProxy, where: str) -> str:
-    if status != HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+    # The server has not been asked yet, so a 401 is the proxy's: tinyproxy says it of a wrong password.
+    if status not in (HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, HTTPStatus.UNAUTHORIZED):
         named = f"{status} {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else str(status)
         return f"it does not lead to {where}: it answered {named}"
     if proxy.credentials:

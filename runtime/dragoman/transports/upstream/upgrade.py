@@ -32,6 +32,20 @@ _ANYWHERE: Final = WebSocketURI(False, "localhost", 80, "/", "")
 _WORDS: Final = 200
 
 
+class UpgradeRefused(TransportError):
+    """A server does not open a WebSocket.
+
+    Args:
+        peer: The server.
+        reason: Why, for a person.
+        answer: What it said.
+    """
+
+    def __init__(self, peer: str, reason: str, answer: HttpResponse) -> None:
+        super().__init__(peer, reason)
+        self.status, self.challenge = answer.status, answer.header("WWW-Authenticate")
+
+
 async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebSocketConnection, str]:
     """Connect, and ask for a WebSocket.
 
@@ -43,7 +57,7 @@ async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebS
         The connection, and the subprotocol that the server confirms; empty if it names none.
 
     Raises:
-        TransportError: There is no connection, it is refused, or that takes too long.
+        TransportError: There is no connection, it is refused (`UpgradeRefused`), or that takes too long.
         OSError: TLS cannot be set up.
     """
     until = asyncio.get_running_loop().time() + config.connect_timeout_s
@@ -52,7 +66,7 @@ async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebS
         async with asyncio.timeout_at(until):
             return await _ask(connection, config, subprotocol)
     except TimeoutError as error:
-        reason = "no WebSocket: no answer in time (--connect-timeout says how long it is waited for)"
+        reason = "no WebSocket: no answer in time (--connect-timeout sets how long to wait)"
         raise TransportError(config.peer, reason) from error
     finally:
         connection.drop()  # unless it has been handed over
@@ -64,7 +78,7 @@ async def _ask(connection: HttpConnection, config: UpstreamConfig, subprotocol: 
     answer = connection.begin(_write_head(config, opening.connect()), None, _nothing, None)
     await answer.until_head()
     if reason := _find_refusal(answer, opening):
-        raise TransportError(config.peer, reason)
+        raise UpgradeRefused(config.peer, reason, answer)
     _expect_open(connection, config)
     return connection.hand_over(WebSocketConnection(config.peer, config.limit_bytes)), opening.subprotocol or ""
 

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final
 from dragoman.core.envelope import Frame
 from dragoman.errors import TransportError
 from dragoman.transports.base import Receiver
+from dragoman.transports.upstream.challenge import CHALLENGES, Challenge
 from dragoman.transports.upstream.config import UpstreamConfig, origin_of
 from dragoman.transports.upstream.connector import explain
 from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES, LOW_WATER_BYTES
 from dragoman.transports.upstream.link import Link
-from dragoman.transports.upstream.upgrade import open_websocket
+from dragoman.transports.upstream.upgrade import UpgradeRefused, open_websocket
 from dragoman.transports.upstream.waiting import Waiting
 from dragoman.transports.upstream.websocket_connection import WebSocketConnection
 
@@ -40,6 +41,9 @@ class WebSocketUpstream:
     Args:
         config: Where, and how patient.
         ping_s: How often a silent server is pinged; one that lets two pings go by is gone.
+
+    Attributes:
+        is_signing_in: Whether requests wait for a person to sign in.
     """
 
     def __init__(self, config: UpstreamConfig, ping_s: float = _PING_S) -> None:
@@ -54,6 +58,7 @@ class WebSocketUpstream:
         self._full = False
         self._more = asyncio.Event()
         self._closing = False
+        self.is_signing_in = False
         self._silent_pings = 0
         self._runner: asyncio.Task[None] | None = None
 
@@ -114,8 +119,10 @@ class WebSocketUpstream:
     async def _run(self, link: Link, waiting: Waiting) -> None:
         """Connect, then read and write until one of the two ends."""
         connection: WebSocketConnection | None = None
+        if self._config.authority is not None:
+            self._config.authority.join()
         try:
-            connection, confirmed = await open_websocket(self._config, SUBPROTOCOL)
+            connection, confirmed = await self._open()
             if confirmed != SUBPROTOCOL:
                 logger.warning("%s does not confirm the subprotocol %s", link.peer, SUBPROTOCOL)
             reason = await self._talk(connection, link, waiting)
@@ -131,12 +138,34 @@ class WebSocketUpstream:
             raise
         finally:
             waiting.close()
+            if self._config.authority is not None:
+                await self._config.authority.leave()
         link.end(f"{link.peer}: {reason}")
         if connection is not None:
             try:
                 await connection.leave()
             finally:
                 connection.abort()
+
+    async def _open(self) -> tuple[WebSocketConnection, str]:
+        """Open a connection, with a token where it takes one."""
+        authority, attempt = self._config.authority, 0
+        if authority is not None:
+            await authority.load()
+        while True:
+            sent = authority.authorization() if authority is not None else ""
+            headers = (*self._config.headers, *((("Authorization", sent),) if sent else ()))
+            try:
+                return await open_websocket(dataclasses.replace(self._config, headers=headers), SUBPROTOCOL)
+            except UpgradeRefused as error:
+                challenge = Challenge(attempt, error.status, error.challenge, sent, (), asks=True, waits=False)
+                if authority is None or error.status not in CHALLENGES or not authority.takes(challenge):
+                    raise
+                self.is_signing_in = True
+                await authority.renew(challenge, self._config)
+            finally:
+                self.is_signing_in = False
+            attempt += 1
 
     async def _talk(self, connection: WebSocketConnection, link: Link, waiting: Waiting) -> str:
         def note() -> None:

@@ -95,6 +95,8 @@ class Catalogue:
             self._take_slowly(frame)
         except ValueError as error:
             logger.warning("a %s of the client dropped, which cannot be read: %s", frame.kind, error)
+            if frame.kind == "request":
+                self.common.reply(error_frame(frame.key, INVALID_PARAMS, str(error)))
 
     def _take_slowly(self, frame: Frame) -> None:
         match frame.kind:

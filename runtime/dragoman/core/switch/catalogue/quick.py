@@ -48,7 +48,7 @@ class QuickCalls:
 
     def take(self, frame: Frame) -> bool:
         """Hand on a call; False where more of it has to be read."""
-        raw, kind, key, method, _, stream, headers, sender = frame
+        raw, kind, key, method, _, stream, headers, sender, source = frame
         start = raw.find(_CALLS, 0, _HEAD_BYTES) + len(_CALLS)
         if start < len(_CALLS) or raw.count(b"{", 0, start) != 2:  # what comes before has no object in it
             found = _CALLED.match(raw)
@@ -68,7 +68,7 @@ class QuickCalls:
             return False
         if other is not None:
             line = b"%b%b%b" % (raw[:start], other, raw[end:])
-            frame = Frame(line, kind, key, method, None, stream, headers, sender)
+            frame = Frame(line, kind, key, method, None, stream, headers, sender, source)
         self._calls[key] = member
         if _TOKEN in raw:
             self._common.tokens.note(member, frame)

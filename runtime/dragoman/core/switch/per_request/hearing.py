@@ -12,8 +12,8 @@ from typing import Any
 
 from dragoman.core.bridge.listening import AnswerClient, CloseListen, Command, ListenStream, OpenListen, TellClient
 from dragoman.core.calls import Call
-from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
-from dragoman.core.commands import Alarm, Wake
+from dragoman.core.codes import INVALID_PARAMS
+from dragoman.core.commands import Alarm
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, error_frame, notification_frame, result_frame
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
@@ -122,15 +122,13 @@ class _Stream:
     def open(self, after_s: float) -> None:
         """Send the request, after so many seconds."""
         if after_s:
-            self._alarm = Alarm(self._hop.front, self._send)
-            self._hop.outbox.add(Wake(self._alarm, after_s))
+            self._alarm = self._hop.schedule.after(after_s, self._send)
         else:
             self._send()
 
     def close(self) -> None:
         """Cancel it."""
-        if self._alarm is not None:
-            self._hop.outbox.add(Wake(self._alarm, None))
+        self._hop.schedule.stop(self._alarm)
         if self._lent is not None:
             self._hop.edge.withdraw(self._lent)
 
@@ -141,14 +139,9 @@ class _Stream:
             logger.info("%s ended: %s", LISTEN, str(error.get("message"))[:200])
         self._hearing.take_end(self._number, error)
 
-    def take_garbled(self, reason: str) -> None:
-        """What should have ended it is not a response."""
-        self._hearing.take_end(self._number, {"code": INTERNAL_ERROR, "message": reason})
-
     def take_notice(self, frame: Frame) -> None:
         """A notification of this stream came."""
         self._hearing.take_notice(self._number, frame)
 
     def _send(self) -> None:
-        self._alarm = None
         self._lent = self._hop.send(self, LISTEN, {"notifications": self._wanted})

@@ -17,7 +17,7 @@ from dragoman.core.bridge.discovery import read_initialize
 from dragoman.core.bridge.inputs import Asked
 from dragoman.core.bridge.metadata import Metadata, spell, stamp_spelled
 from dragoman.core.bridge.questions import embed_answer
-from dragoman.core.commands import Outbox, reminding
+from dragoman.core.commands import Outbox, Schedule
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.edges.per_request import Asker, Lent, PerRequestEdge
@@ -25,7 +25,8 @@ from dragoman.core.envelope import Frame, decoded, read_params
 from dragoman.core.exact_json import encode
 from dragoman.core.failures import connection_closed
 from dragoman.core.methods import LIST_TOOLS, ROOTS
-from dragoman.core.switch.tool_headers import PageAsker, TakePage, ToolHeaders
+from dragoman.core.paging import TakePage
+from dragoman.core.switch.listed_tools import ListedTools, PageAsker
 from dragoman.core.translate import OnLoss
 from dragoman.core.wiring import Wiring
 from dragoman.errors import TranslationError
@@ -63,7 +64,7 @@ class Hop:
     ) -> None:
         greeting = front.greeting
         assert greeting is not None
-        self.outbox = outbox
+        self.schedule = Schedule(outbox, front)
         self.front = front
         self.edge = edge
         self.now_s: Callable[[], float] = wiring.now_s
@@ -76,7 +77,7 @@ class Hop:
         self.under_way: dict[bytes, Cancel] = {}
         self.posed: dict[bytes, TakeReply] = {}
         self._questions = 0
-        self.tools = ToolHeaders(sends=edge.upstream.takes_headers, hears=False, remind=reminding(outbox, front))
+        self.tools = ListedTools(sends=edge.upstream.takes_headers, hears=False, remind=self.schedule.after)
         self.client = Asked(greeting.revision, greeting.capabilities)
         self.report("initialize", losses)
 

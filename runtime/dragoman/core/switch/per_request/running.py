@@ -15,14 +15,13 @@ from dragoman.core.bridge.inputs import run_rounds
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.results import COMPLETE, read_type
 from dragoman.core.calls import Call
-from dragoman.core.codes import INTERNAL_ERROR
-from dragoman.core.commands import Alarm, Wake
+from dragoman.core.commands import Alarm
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, notification_frame, request_frame
 from dragoman.core.methods import CALL_TOOL, ELICITED, PROGRESS, ROOTS
 from dragoman.core.routines import Ask, Pause, Pose, Routine, Tell, Wait
+from dragoman.core.switch.listed_tools import PageAsker
 from dragoman.core.switch.per_request.hop import Hop
-from dragoman.core.switch.tool_headers import PageAsker
 from dragoman.errors import ProtocolError
 
 logger = logging.getLogger("dragoman.session")
@@ -100,11 +99,6 @@ class RunningCall:
             self._hop.edge.withdraw(self._lent, reason)
 
     # What the server says
-
-    def take_garbled(self, reason: str) -> None:
-        """What should have been the answer is not a response."""
-        logger.warning("%s fails: the server's answer is not a response: %s", self._call.method, reason)
-        self._fail(INTERNAL_ERROR, f"the server answered with something that is not a response: {reason}")
 
     def take_answer(self, frame: Frame) -> None:
         """The server has answered this round."""
@@ -191,7 +185,7 @@ class RunningCall:
                 if is_awaited:
                     self.send(method, params)
                 else:
-                    asker = PageAsker(self._hop, lambda _: None)
+                    asker = PageAsker(self._hop, lambda page, size: None)
                     self._hop.send(asker, method, params, takes_tasks=self._takes_tasks)
                     self.step(None)
             case Pose(questions):
@@ -202,12 +196,7 @@ class RunningCall:
                 self._hop.front.send(notification_frame(method, dict(params)))
                 self.step(None)
             case Pause(after_s):
-                self._alarm = Alarm(self._hop.front, self._wake)
-                self._hop.outbox.add(Wake(self._alarm, after_s))
-
-    def _wake(self) -> None:
-        self._alarm = None
-        self.step(None)
+                self._alarm = self._hop.schedule.after(after_s, lambda: self.step(None))
 
     def _pose(self, name: str, question: Question) -> None:
         self._hop.report(question.method, question.losses)
@@ -239,8 +228,7 @@ class RunningCall:
     def _end(self, reason: str = "the call that it belongs to is over") -> None:
         self._is_over = True
         if self._alarm is not None:
-            self._hop.outbox.add(Wake(self._alarm, None))
-            self._alarm = None
+            self._hop.schedule.stop(self._alarm)
         posed, self._posed = self._posed, None
         for key in posed or ():
             self._hop.withdraw(key, reason)

@@ -28,7 +28,7 @@ from dragoman.core.commands import Outbox
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import PerRequestEdge
-from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, id_of, new_frame, result_frame
+from dragoman.core.envelope import Frame, decoded, error_frame, id_of, new_frame, result_frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CALL_TOOL, CANCELLED, INITIALIZED, LIST_TOOLS, PING, PROGRESS, SET_LEVEL
 from dragoman.core.switch.per_request.hearing import ClientNotices
@@ -86,7 +86,7 @@ class PerRequest:
         """Serve the client: answer its `initialize`."""
         greeting = self.front.greeting
         assert greeting is not None
-        self.front.serve(self)
+        self.front.exchange.serve(self)
         introduced = to_initialize_result(self._discovered, self.hop.path, self._server_name)
         self.hop.report("the answer to initialize", introduced.losses)
         body = {"jsonrpc": "2.0", "id": decode(greeting.key), "result": introduced.result}
@@ -101,22 +101,6 @@ class PerRequest:
         self.hop.posed.clear()
 
     # What the front edge says
-
-    def ask(self, front: FrontEdge) -> Refusal | None:
-        """Nothing to do: a client that is served here has asked."""
-
-    def asked(self, front: FrontEdge) -> None:
-        """Nothing to do."""
-
-    def describe_offer(self, front: FrontEdge) -> dict[str, Any]:
-        """Nothing was offered."""
-        return {}
-
-    def serve_requests(self, front: FrontEdge) -> None:
-        """Nothing to do: the client has opened a session."""
-
-    def serve_handshake(self, front: FrontEdge) -> None:
-        """Nothing to do: there is one already."""
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Take a request of the client: answer it, or send it to the server."""
@@ -177,7 +161,7 @@ class PerRequest:
         if call.method == LIST_TOOLS:
             rest = self.hop.tools.note(rest)
         body = {"jsonrpc": "2.0", "id": id_of(call.key), "result": rest}
-        self.front.take_answer(call, new_frame(Frame, (b"", "result", call.key, None, body, None, (), "")))
+        self.front.take_answer(call, new_frame(Frame, (b"", "result", call.key, None, body, None, (), "", ())))
 
     def fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None) -> None:
         """With an error of ours."""

@@ -37,6 +37,7 @@ from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, request_frame
 from dragoman.core.label import LABEL, PRINCIPAL
+from dragoman.core.switch.direct import Inherits
 from dragoman.core.switch.per_request.switch import PerRequest
 from dragoman.core.switch.shared.desk import Desk, SharingCounters, SharingSettings
 from dragoman.core.switch.shared.from_clients import FromClients
@@ -52,6 +53,9 @@ class Shared:
     Args:
         wiring: What the edges need.
         settings: How the server is used.
+
+    Attributes:
+        inherits: Asked for a server before one is opened, as for `Direct`.
     """
 
     takes_arrays = False
@@ -66,6 +70,7 @@ class Shared:
         self._wiring = dataclasses.replace(wiring, settings=dataclasses.replace(wiring.settings, open_requests=limit))
         self._desk = Desk(sharing, wiring.settings.restore_ids)
         self.upstream = self._desk.upstream = UpstreamEdge(wiring.settings, self.outbox, self)
+        self.inherits: Inherits | None = None
         self._from_clients = FromClients(self._desk)
         self._from_server = FromServer(self._desk)
         self._joined = 0
@@ -263,9 +268,6 @@ class Shared:
         for front in self._take_waiting():
             self._with_label(front, self._bridge)
 
-    def gone(self, upstream: UpstreamEdge) -> None:
-        """Nothing to do: a server that is closed has no clients any more."""
-
     def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Answer what the clients have asked, and take back what they were asked; what waits for its turn goes on."""
         desk = self._desk
@@ -305,6 +307,12 @@ class Shared:
             return request_frame(key, "initialize", params)
 
         self._asking = front
+        inherits, self.inherits = self.inherits, None
+        if inherits is not None:
+            self.upstream = self._desk.upstream = inherits(greeting) or self.upstream
+            self.upstream.hand_to(self, self.outbox)
+            if self.upstream.state is UpstreamState.IDLE:
+                self.upstream.open()
         self.upstream.ask(greeting, introduce, key)
 
     def _turn_away(self, tell: Any) -> None:

@@ -20,9 +20,9 @@ from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, Refusal
 from dragoman.core.methods import LIST_TOOLS
+from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_handshake.reading import read_response
 from dragoman.core.switch.to_handshake.works import Work
-from dragoman.core.switch.tool_headers import offer_valid
 from dragoman.core.translate import Adaptor
 
 
@@ -53,13 +53,13 @@ class Answers:
         path: The way between client and server.
         identity: Who the server is; empty where it does not say.
         downward: Translates for the client.
-        strips: Whether its clients come with headers: annotations that tell them which must be valid then.
+        tools: What is known of its tools.
     """
 
-    __slots__ = ("_downward", "_identity", "_path", "_strips")
+    __slots__ = ("_downward", "_identity", "_path", "_tools")
 
-    def __init__(self, path: Path, identity: dict[str, Any], downward: Adaptor, strips: bool = False) -> None:
-        self._strips = strips
+    def __init__(self, path: Path, identity: dict[str, Any], downward: Adaptor, tools: ListedTools) -> None:
+        self._tools = tools
         self._path = path
         self._identity = identity
         self._downward = downward
@@ -88,8 +88,8 @@ class Answers:
         body["id"] = request_id
         if kind == "result":
             result = body["result"]
-            if self._strips and method == LIST_TOOLS:
-                result = dict(offer_valid(result, strips=True))
+            if method == LIST_TOOLS:
+                result = body["result"] = dict(self._tools.note(result))
             if "_meta" in result:
                 body["result"] = self.sign(leave_off_relation(result))
             elif self._identity:

@@ -1,7 +1,14 @@
 """What a server with a handshake asks in the middle of a call, and how its per-request client hears of it.
 
 Lives here: finding the call that a question is about, answering the client with the questions, and going on when it
-comes back. Must not: keep parked calls (`bridge.parked`), or carry ordinary answers.
+comes back. Must not: keep tasks (`promoting`), or carry ordinary answers.
+
+The client's request is answered with the questions and a sealed state, and the server's call stays open: it is
+*parked*, for nobody of the client's is there. The retry brings the state back, which is good for one retry, and is the
+request that waits from then on. What the server does while a call is parked (it asks more, takes a question back, ends)
+is kept for the retry. A call whose client does not come back is given up, and its server is told. How many are parked
+has a limit: at it, whoever has most gives up its oldest for another. Nothing of this survives a restart. A retry that
+comes later hears so.
 
 A question that belongs to no call is refused. One that belongs to one of several is put to the likeliest if all are of
 one sender; else it is refused, and from then on the senders take turns (`works`). Those that come together go together.
@@ -10,6 +17,7 @@ one sender; else it is refused, and from then on the senders take turns (`works`
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,10 +25,9 @@ from dragoman.core.bridge import replay, urls
 from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned, turn, turn_undeclared
 from dragoman.core.bridge.inputs import failed_tool
 from dragoman.core.bridge.names import FACTS
-from dragoman.core.bridge.parked import Parking
-from dragoman.core.bridge.questions import Reply, describe
+from dragoman.core.bridge.questions import Question, Reply, describe
 from dragoman.core.bridge.roots import RootsCache
-from dragoman.core.bridge.state import Moment, State
+from dragoman.core.bridge.state import Reason, State, refuse
 from dragoman.core.bridge.strategy import Strategy, choose_strategy
 from dragoman.core.bridge.tasks import read_relation
 from dragoman.core.calls import cancelled_key
@@ -30,15 +37,15 @@ from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame
 from dragoman.core.methods import ROOTS
+from dragoman.core.places import find_giver
+from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_handshake.answers import Answerer
-from dragoman.core.switch.to_handshake.leaving import SETTLE_S, Leaving
-from dragoman.core.switch.to_handshake.listed import ListedTools
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import without_answers
-from dragoman.core.switch.to_handshake.repeating import NextRound, ask_again, resume_attempt
+from dragoman.core.switch.to_handshake.reading import bind, find_principal, without_answers
+from dragoman.core.switch.to_handshake.repeating import ask_again
 from dragoman.core.switch.to_handshake.undecided import Undecided, UndecidedQuestions
 from dragoman.core.switch.to_handshake.visiting import go_on_after_visit
-from dragoman.core.switch.to_handshake.works import Work, Works, bind, find_principal
+from dragoman.core.switch.to_handshake.works import SETTLE_S, Work, Works
 from dragoman.core.wiring import Bridging
 
 logger = logging.getLogger("dragoman.bridge")
@@ -48,8 +55,12 @@ TOGETHER_S: Final = 0.02
 
 _MOST_EARLY: Final = 4
 
+_PARK: Final = "park"
+"""The kind of state that stands for a parked call."""
+
 _UNCLEAR: Final = "it is not clear which call this is about, so nobody can be asked"
 _NO_CALL: Final = "no call is open that this could be about, so nobody can be asked"
+_GAVE_WAY: Final = "another call waits for its client in its place; see --max-parked"
 _NOT_ASKED: Final = "the client could not be asked"
 
 
@@ -61,7 +72,6 @@ class Asking:
         front: The client's edge.
         upstream: The server's.
         works: What the server is at work on.
-        leaving: What of it nobody waits for any more.
         answerer: Who does what is not about questions.
         promoting: The calls that are tasks for their clients.
         listed: What is known of the server's tools.
@@ -73,18 +83,16 @@ class Asking:
         "_answerer",
         "_bridging",
         "_declared",
-        "_due",
         "_front",
-        "_leaving",
+        "_gave_way",
         "_listed",
         "_promoting",
         "_revision",
         "_roots",
-        "_starting",
         "_upstream",
         "_works",
         "early",
-        "parking",
+        "parked",
         "undecided",
     )
 
@@ -94,7 +102,6 @@ class Asking:
         front: PerRequestFront,
         upstream: UpstreamEdge,
         works: Works,
-        leaving: Leaving,
         answerer: Answerer,
         promoting: Promoting,
         listed: ListedTools,
@@ -102,7 +109,9 @@ class Asking:
         declared: Mapping[str, Any],
     ) -> None:
         self._declared = read_declared(declared)
-        self.parking: Parking | None = None  # made with the first question: few servers ask, and its key costs 30 ms
+        # Those that have asked, by name, also with their clients there; whose client was asked last is last.
+        self.parked: dict[str, Work] = {}
+        self._gave_way: dict[str, None] = {}
         self._bridging = bridging
         self._front = front
         self._upstream = upstream
@@ -112,12 +121,9 @@ class Asking:
         self._listed = listed
         self._revision = revision
         self._roots = RootsCache(0.0 if bridging.shares_server else bridging.roots_ttl_s)
-        self._due: dict[Work, float] = {}
-        self._starting: dict[Work, float] = {}  # calls that begin once their server has had time to use the answer
         self.early: dict[bytes, Any] = {}  # roots that were asked for before there was a call: the params, by id
-        self._leaving = leaving
         self.undecided = UndecidedQuestions(works)
-        leaving.listener = self._let_go
+        works.listener = self
 
     # What the server asks
 
@@ -157,12 +163,18 @@ class Asking:
 
     def _decide(self, question: Undecided) -> None:
         """Put a question to the likeliest of the calls that it may be about, or let it wait."""
-        if len(question.works) > 1 and any(work in self._leaving for work in question.works):
+        if len(question.works) > 1 and any(work.is_left for work in question.works):
             self._refuse_unclear(question.key)
             return
         work = self._guess(question.works)
         if work is None:
-            self._refuse_unclear(*self.undecided.add(question))
+
+            def late() -> None:
+                self.undecided.withdraw(question.key)
+                self._refuse_unclear(question.key)
+
+            after_s = question.until_s - self._bridging.steady_s()
+            self._refuse_unclear(*self.undecided.add(question, after_s, late))
             return
         if len(question.works) > 1:
             self.undecided.guess(question, work)
@@ -175,8 +187,7 @@ class Asking:
         calls of it the first, for servers ask in the order of calls.
         """
         if len(works) > 1:
-            ways = {Strategy.TASK, Strategy.PARK} | ({None} if self._has_room(next(iter(works))) else set())
-            able = [work for work in works if work.way in ways] if self._works.may_guess(works) else []
+            able = [work for work in works if self._can_wait(work)] if self._works.may_guess(works) else []
             # Whoever is there and cannot be asked would wait for somebody who may never come back.
             works = [] if len(able) < len(works) and all(work.waits_for_client for work in able) else able
         free = [work for work in works if work.request is not None and not work.questions]
@@ -185,6 +196,9 @@ class Asking:
             (work for work in sorted(free, key=lambda one: one.number) if newest and work.subject == newest.subject),
             newest,
         )
+
+    def _can_wait(self, work: Work) -> bool:
+        return work.way in (Strategy.TASK, Strategy.PARK) or (work.way is None and self._has_room(work))
 
     def _find_roots(self, works: Sequence[Work]) -> Sequence[Any] | None:
         """Give the roots of those whose calls these are; None if they are not known, or these are several people's."""
@@ -211,7 +225,7 @@ class Asking:
         if request is None or not self.early or not work.may_ask or not self._has_room(work):
             return False
         try:
-            work.caller = AskedCall(bind(self._bridging, request), request.metadata.capabilities, self._revision)
+            self._note_caller(work, request)
         except ValueError:  # nested deeper than can be written: it could not go on
             return False
         early, self.early = self.early, {}
@@ -231,22 +245,29 @@ class Asking:
         """Give the principal whose call it is: of several that share a server, none is told another's roots."""
         if work is not None and work.request is not None:
             return find_principal(self._bridging, work.request)
-        return self._bridging.principal if work is None or work.caller is None else work.caller.binding.principal
+        if work is None or work.questions is None:
+            return self._bridging.principal
+        return work.questions.caller.binding.principal
+
+    def _note_caller(self, work: Work, request: Request) -> None:
+        if work.questions is None:
+            binding = bind(self._bridging, request)
+            work.questions = OpenQuestions(AskedCall(binding, request.metadata.capabilities, self._revision))
 
     def _ask(self, work: Work, key: bytes, method: str, params: Any) -> None:
         request = work.request
         self._works.note_asking(work)
-        if work in self._leaving:
+        if work.is_left:
             self._reply(key, Refusal(INTERNAL_ERROR, "nobody waits for this call any more", {}))
             return
         if request is not None:
-            work.caller = AskedCall(bind(self._bridging, request), request.metadata.capabilities, self._revision)
-        assert work.caller is not None, "only a call that has asked has nobody who waits for it"
+            self._note_caller(work, request)
+        assert work.questions is not None, "only a call that has asked has nobody who waits for it"
         if work.way is None:
             self._choose(work, key, method, params)
         match work.way:
             case Strategy.REPLAY if request is not None:
-                self._repeat(work, key, method, params)
+                self._repeat(work, request, key, method, params)
             case Strategy.REFUSE:
                 self._refuse(work, key, method, params)
             case _:
@@ -254,9 +275,10 @@ class Asking:
 
     def _choose(self, work: Work, key: bytes, method: str, params: Any) -> None:
         """Choose how the client is asked: for all questions of a call, when the first one comes."""
-        caller, request = work.caller, work.request
-        assert caller is not None
+        questions, request = work.questions, work.request
+        assert questions is not None
         assert request is not None
+        caller = questions.caller
         name = request.params.get("name")
         may_be_asked = not isinstance(OpenQuestions(caller).ask(key, method, params), Turned)
         work.way = choose_strategy(
@@ -273,23 +295,28 @@ class Asking:
 
     def _keep(self, work: Work, key: bytes, method: str, params: Any) -> None:
         """Keep the server's call: it goes on with the answer."""
-        assert work.caller is not None
-        if work.way is Strategy.TASK:
-            asked = self._promoting.ask(work, key, method, params)
+        assert work.questions is not None
+        asked: Question | Turned
+        if work.task is None and work.name not in self.parked and not self._has_room(work):
+            asked = turn(f"{len(self.parked)} calls wait for their clients already")
         else:
-            asked = self._make_parking().ask(work.name, key, method, params, work.caller)
+            asked = work.questions.ask(key, method, params)
         if isinstance(asked, Turned):
             self._turn(work, key, asked)
             return
         if asked.losses:
             logger.warning("%s of the server: %d value(s) cannot be asked", method, len(asked.losses))
-        work.questions[key] = method
-        if work.request is not None:
-            self._due.setdefault(work, self._bridging.steady_s() + TOGETHER_S)
-        else:
+        if work.task is not None:
+            self._promoting.change(work)
+        elif work.name not in self.parked:
+            self._make_room(work)
+            self.parked[work.name] = work
+        if work.request is None:
             self._works.go_on()
+        elif len(work.questions) == 1:
+            self._works.wait(work, TOGETHER_S, self._compose)
 
-    def _repeat(self, work: Work, key: bytes, method: str, params: Any) -> None:
+    def _repeat(self, work: Work, request: Request, key: bytes, method: str, params: Any) -> None:
         """Answer from what is recorded, or end the call and ask."""
         said = ask_again(work, method, params, self._bridging)
         if isinstance(said, Turned):
@@ -297,26 +324,21 @@ class Asking:
         elif isinstance(said, Reply):
             self._upstream.send(result_frame(key, said.result))
         else:
-            self._go_round(work, said)
-
-    def _go_round(self, work: Work, round_: NextRound) -> None:
-        request = work.request
-        assert request is not None
-        self._leaving.cancel(work, "the call is made again once its client has answered")
-        self._answerer.answer(request, round_.result)
+            self._works.leave(work, "the call is made again once its client has answered")
+            self._answerer.answer(request, said)
 
     def _refuse(self, work: Work, key: bytes, method: str, params: Any) -> None:
         """Ask nobody, and say in the client's answer what was asked."""
         request = work.request
-        assert work.caller is not None
-        asked = OpenQuestions(work.caller).ask(key, method, params)
+        assert work.questions is not None
+        asked = OpenQuestions(work.questions.caller).ask(key, method, params)
         if isinstance(asked, Turned):
             self._turn(work, key, asked)
         elif work.method == "tools/call":
             text = describe({"method": method, "params": asked.params})
             self._reply(key, turn("that is not wanted here").reply)
             assert request is not None, "who is refused does not come back"
-            self._leaving.refuse(work, _NOT_ASKED)
+            self._works.refuse(work, _NOT_ASKED)
             self._answerer.answer(request, failed_tool(f"{text}. Questions are not passed on here."))
         else:
             self._turn(work, key, turn("questions are not passed on here"))
@@ -325,10 +347,10 @@ class Asking:
         """Answer a question that is not put to the client, which may be the end of the call."""
         self._reply(key, turned.reply)
         request, error = None if work is None else work.request, turned.error
-        if error is None or work is None or (request is None and work.way is not Strategy.TASK):
+        if error is None or work is None or (request is None and work.task is None):
             return
         logger.warning("%s ends without an answer: %s", work.method, error.message)
-        self._leaving.refuse(work, _NOT_ASKED)
+        self._works.refuse(work, _NOT_ASKED)
         if request is not None:
             self._front.refuse(request, error.code, error.message, error.data)
         else:
@@ -343,14 +365,11 @@ class Asking:
         self.undecided.withdraw(key)
         self.early.pop(key, None)
         work = self._works.find_asking(key)
-        if work is not None:
-            del work.questions[key]
-            if work.way is Strategy.TASK:
-                self._promoting.withdraw(work, key)
-            else:
-                self._make_parking().withdraw(work.name, key)
-            if not work.questions:
-                self._due.pop(work, None)
+        if work is not None and work.questions:
+            work.questions.withdraw(key)
+            self._promoting.change(work)
+            if work.request is not None and not work.questions:
+                self._works.schedule.stop(work.alarm)
 
     # What the client answers
 
@@ -365,38 +384,41 @@ class Asking:
         if text is None or request.method not in FACTS.input_required:
             return False
         bridging = self._bridging
-        state = bridging.keeper().read(text, bind(bridging, request), bridging.now(), self.parking or ())
+        state = bridging.keeper().read(text, bind(bridging, request), bridging.now(), self.parked)
         if state.kind == urls.KIND:
             go_on_after_visit(request, state, self._front, self._answerer.answer, self._answerer.start)
         elif state.kind == replay.KIND:
-            self._answerer.start(
-                request, without_answers(request.params), resume_attempt(state, request, self._revision)
-            )
+            capabilities, answers = request.metadata.capabilities, request.params.get("inputResponses")
+            attempt = replay.resume_replay(state, answers, self._revision, capabilities)
+            self._answerer.start(request, without_answers(request.params), attempt)
         else:
             self._go_on(request, state)
         return True
 
     def _go_on(self, request: Request, state: State) -> None:
-        work = self._works.find_named(state.call)
-        parking = self._make_parking()
-        resumed = parking.resume(state, request.params.get("inputResponses"), request.metadata.capabilities)
-        if resumed.losses:
-            logger.warning("answers of the client: %d value(s) cannot be passed to the server", len(resumed.losses))
-        if resumed.outcome is not None:
-            ended, frame = resumed.outcome
-            ended.request = request
-            self._answerer.take_answer(ended, frame)
-            return
-        assert work is not None, "a parked call without an outcome is still with the server"
+        work = self.parked.get(state.call)
+        if work is None or work.questions is None:
+            raise refuse(Reason.GAVE_WAY if state.call in self._gave_way else Reason.UNKNOWN)
+        if work.request is not None or state.round != str(work.round):
+            raise refuse(Reason.USED)
+        replies, losses = work.questions.answer(request.params.get("inputResponses"))
+        if losses:
+            logger.warning("answers of the client: %d value(s) cannot be passed to the server", len(losses))
+        self._works.schedule.stop(work.alarm)
         work.request = request
-        for key, result in resumed.replies:
-            if work.questions.pop(key, None) == ROOTS:
+        if work.outcome is not None:
+            del self.parked[work.name]
+            self._answerer.take_answer(work, work.outcome)
+            return
+        work.questions.caller = work.questions.caller._replace(capabilities=request.metadata.capabilities)
+        for key, method, result in replies:
+            if method == ROOTS:
                 self._roots.put(self._whose(work), result, self._bridging.steady_s())
             self._upstream.send(result_frame(key, result))
-        if resumed.asks_again:
+        if work.questions:
             self._compose(work)
         elif work.frame is not None:  # it was kept until the server knows what it wanted to know first
-            self._starting[work] = self._bridging.steady_s() + SETTLE_S
+            self._works.wait(work, SETTLE_S, self._works.start)
         else:
             self._refuse_unclear(*self.undecided.relieve())
 
@@ -404,97 +426,94 @@ class Asking:
 
     def finish(self, work: Work, frame: Frame) -> bool:
         """Take the server's answer to a call; whether it is to be given to the client now."""
-        self._due.pop(work, None)
-        self._leaving.finish(work)
         for question in self.undecided.finish(work):
             self._decide(question)
         self._refuse_unclear(*self.undecided.relieve())
-        if work.way is Strategy.TASK:
-            self._promoting.finish(work, frame)
+        if work.name in self.parked and work.request is None and work.questions is not None:
+            work.questions.clear()
+            work.outcome = frame
             return False
-        return self.parking is None or self.parking.finish(work.name, (work, frame))
+        self._works.schedule.stop(work.alarm)
+        self.parked.pop(work.name, None)
+        if work.task is not None:
+            self._promoting.finish(work, frame)
+        return work.task is None
 
     def leave(self, reason: str) -> None:
         """Take note that no client comes back."""
-        for work in [work for work in self._works if work.request is None and work not in self._leaving]:
-            self._works.cancel(work, reason)
-            self._let_go(work)
-        for work in list(self._leaving.ends):
-            self._works.give_up(work)
-        self._due.clear()
-        self._starting.clear()
-        self._leaving.clear()
+        for work in [work for work in self._works if work.request is None]:
+            if work.is_left:
+                self._works.give_up(work)
+            else:
+                self._works.cancel(work, reason)
+                self.let_go(work)
+
+    def revoke(self, reason: str, sender: str) -> None:
+        """Take note that a principal may not come back: its calls end, and are not kept for it."""
+        for work in [one for one in self._works if one.request is None and one.sender == sender and not one.is_left]:
+            self.give_up(work, reason)
+        for work in [one for one in self.parked.values() if one.outcome is not None and one.sender == sender]:
+            self._expire(work, reason)
 
     def interrupt(self) -> None:
         """Take note that the server is gone: what it has asked needs no answer any more."""
         self.undecided.clear()
         self.early.clear()
 
-    def _let_go(self, work: Work) -> None:
-        for key in work.questions if work.frame is not None else ():
-            self._reply(key, Refusal(INTERNAL_ERROR, "the client did not answer", {}))
-        self._due.pop(work, None)
-        self._starting.pop(work, None)
+    def let_go(self, work: Work) -> None:
+        """Nobody waits for this any more; what was asked about it is still there."""
+        self.parked.pop(work.name, None)
         self._refuse_unclear(*self.undecided.leave(work))
-        if self.parking is not None:
-            self.parking.forget(work.name)
+        for key in work.questions.clear() if work.questions and work.frame is not None else ():
+            self._reply(key, Refusal(INTERNAL_ERROR, "the client did not answer", {}))
 
-    # Time
+    def _expire(self, work: Work, reason: str = "the client did not come back to answer") -> None:
+        del self.parked[work.name]
+        self._works.schedule.stop(work.alarm)
+        if work.outcome is None:
+            self.give_up(work, reason)
 
-    @property
-    def next_s(self) -> float | None:
-        """When `expire` has something to do; None while there is nothing."""
-        if not (self._works.is_asking or self.parking or self._starting or self._leaving.ends):
-            return self._promoting.next_s  # as it is for most servers: few ask
-        expiry = None if self.parking is None else self.parking.find_next_expiry()
-        parts = self._leaving.next_s, self.undecided.next_s, expiry, self._promoting.next_s, self._works.next_s
-        times = (*self._due.values(), *self._starting.values(), *parts)
-        return min((time_s for time_s in times if time_s is not None), default=None)
-
-    def expire(self) -> None:
-        """Do what is due: put questions to clients, and give up calls whose clients have not come back."""
-        now_s = self._bridging.steady_s()
-        for work in [work for work, due_s in self._due.items() if due_s <= now_s]:
-            self._compose(work)
-        for work in [work for work, start_s in self._starting.items() if start_s <= now_s]:
-            del self._starting[work]
-            self._works.start(work)
-        self._leaving.expire()
-        self._refuse_unclear(*self.undecided.expire(now_s))
-        self._promoting.expire()
-        for work in self._works.end_turns():
-            self._give_up(work, "nobody has answered its question, and other calls wait for the server")
-        for name, is_running in [] if self.parking is None else self.parking.expire(now_s):
-            work_or_none = self._works.find_named(name)
-            if is_running and work_or_none is not None:
-                self._give_up(work_or_none, "the client did not come back to answer")
-
-    def _give_up(self, work: Work, reason: str) -> None:
+    def give_up(self, work: Work, reason: str) -> None:
         """End a call whose client has not come back; its server may end it by itself, and then is known to be done."""
         logger.warning("%s given up: %s", work.method, reason)
-        for key in work.questions:
+        for key in work.questions.clear() if work.questions else ():
             self._reply(key, Refusal(INTERNAL_ERROR, reason, {}))
-        work.questions.clear()
-        if work.way is Strategy.TASK:
+        if work.task is not None:
             self._promoting.fail(work, Refusal(INTERNAL_ERROR, reason, {}))
-        self._leaving.refuse(work, reason)
+        self._works.refuse(work, reason)
 
     def _compose(self, work: Work) -> None:
-        self._due.pop(work, None)
-        request = work.request
+        """Park a call: answer its client's request with all that is open."""
+        questions, request, bridging = work.questions, work.request, self._bridging
+        assert questions is not None
         assert request is not None
-        assert self.parking is not None
-        moment = Moment(self._bridging.now(), self._bridging.steady_s())
-        result = self.parking.compose(work.name, moment, self._bridging.nonce())
+        keeper = bridging.keeper()
+        work.round += 1
+        state = State(_PARK, work.name, str(work.round))
+        result = {
+            "resultType": "input_required",
+            "inputRequests": questions.spell(),
+            "requestState": keeper.write(state, questions.caller.binding, bridging.now(), bridging.nonce()),
+        }
         work.request = None
+        self.parked[work.name] = self.parked.pop(work.name)
+        self._works.wait(work, keeper.ttl_s, self._expire)
         self._answerer.answer(request, result)
         self._works.go_on()
 
     def _has_room(self, work: Work) -> bool:
-        return self.parking is None or self.parking.has_room(self._whose(work))
+        """Whether another call of this one's client may be parked."""
+        return len(self.parked) < self._bridging.most_parked or self._find_oldest(work) is not None
 
-    def _make_parking(self) -> Parking:
-        if self.parking is None:
-            bridging = self._bridging
-            self.parking = Parking(bridging.keeper(), bridging.most_parked, shares=bridging.shares_server)
-        return self.parking
+    def _find_oldest(self, work: Work) -> Work | None:
+        """Find the call that gives its place to this one, where all are taken."""
+        giver = find_giver(work.holder, Counter(one.holder for one in self.parked.values()))
+        return next((one for one in self.parked.values() if one.holder == giver and one.request is None), None)
+
+    def _make_room(self, work: Work) -> None:
+        oldest = self._find_oldest(work) if len(self.parked) >= self._bridging.most_parked else None
+        if oldest is not None:
+            self._gave_way[oldest.name] = None
+            if len(self._gave_way) > self._bridging.most_parked:
+                del self._gave_way[next(iter(self._gave_way))]
+            self._expire(oldest, _GAVE_WAY)

@@ -13,7 +13,7 @@ from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.names import NEWER, OLDER
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR
-from dragoman.core.commands import Alarm, Outbox, Outcome, Side, Wake, reminding
+from dragoman.core.commands import Alarm, Outbox, Outcome, Rest, Schedule, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
@@ -73,6 +73,7 @@ class DeclaredSession:
     Attributes:
         upstream: The server's edge.
         was_used: Whether it has served anything since somebody last wanted to know.
+        began_s: When it was first needed.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class DeclaredSession:
         self.upstream = upstream or UpstreamEdge(wiring.settings, outbox, self)
         self.upstream.hand_to(self)
         self.was_used = True
+        self.began_s = bridging.steady_s()
         self._sessions = sessions
         self._label = bridging.nonce().hex()
         self._declared = declared
@@ -98,21 +100,17 @@ class DeclaredSession:
         self._front = front
         self._path = path
         self._waiting: list[Request] = []
-        self._opens_until_s: float | None = None
-        self._settles_until_s: float | None = None  # how long it is waited for what the server asks first
-        self._wakes_at_s: float | None = None
-        self._alarm = Alarm(front, self._expire)
+        self._schedule = Schedule(outbox, front)
+        self._alarm: Alarm | None = None  # until it is open, and has been told what it asks first
         self._session: OpenSession | None = None
 
     def release(self) -> None:
         """Let go of everything, once it is over."""
-        if self._wakes_at_s is not None:
-            self._outbox.add(Wake(self._alarm, None))
+        self._schedule.clear()
         if self._session is not None:
             self._session.release()
         self._session = None
-        self._opens_until_s = self._wakes_at_s = None
-        del self._front, self._alarm, self._sessions
+        del self._front, self._sessions
 
     # What the client's edge says
 
@@ -121,54 +119,26 @@ class DeclaredSession:
         session = self._session
         if self.upstream.state is _LOST:
             self._sessions.requests.refuse(request, CONNECTION_CLOSED, "the server has gone")
-        elif session is None or self._settles_until_s is not None:
+        elif session is None or self._alarm is not None:
             self._waiting.append(request)
             if self.upstream.state is UpstreamState.IDLE:
                 self._open(request)
-        elif not session.serve(request):  # the server's edge keeps what it cannot send now
-            return
-        self._schedule()
+        else:  # the server's edge keeps what it cannot send now
+            session.serve(request)
 
     def cancel(self, request: Request, reason: str) -> None:
         """Tell the server that nobody waits for this any more."""
         if request in self._waiting:
             self._waiting.remove(request)
+            if not self._waiting and self._session is None:
+                self._outbox.add(Rest(self.upstream))
         elif self._session is not None:
             self._session.cancel(request, reason)
-        self._schedule()
 
-    def finished(self, request: Request) -> None:
-        """Let the server say less, if this was the request that wanted more."""
-        if self._session is not None:
-            self._session.finished(request)
-
-    def leave(self, reason: str) -> None:
+    def leave(self, reason: str, sender: str) -> None:
         """Give up what waits for the client to come back, and end the streams that would never end."""
         if self._session is not None:
-            self._session.leave(reason)
-
-    def _expire(self) -> None:
-        """Do what is due."""
-        self._wakes_at_s = None
-        if self._opens_until_s is not None and self._opens_until_s <= self._bridging.steady_s():
-            error = InitializationTimeout("the server's answer to initialize", self._wiring.settings.init_timeout_s)
-            self.lost(self.upstream, str(error), Outcome.INITIALIZATION_TIMED_OUT)
-            return
-        if self._settles_until_s is not None and self._settles_until_s <= self._bridging.steady_s():
-            self._begin()
-        if self._session is not None:
-            self._session.expire()
-        self._schedule()
-
-    def _schedule(self) -> None:
-        """Ask to be woken when something is due."""
-        next_s = self._opens_until_s if self._session is None else self._session.next_s
-        if self._settles_until_s is not None:
-            next_s = self._settles_until_s if next_s is None else min(next_s, self._settles_until_s)
-        if next_s != self._wakes_at_s:
-            self._wakes_at_s = next_s
-            after_s = None if next_s is None else max(0.0, next_s - self._bridging.steady_s())
-            self._outbox.add(Wake(self._alarm, after_s))
+            self._session.leave(reason, sender)
 
     @property
     def is_idle(self) -> bool:
@@ -183,14 +153,22 @@ class DeclaredSession:
 
     def _open(self, request: Request) -> None:
         if self._wiring.settings.server_revision == SAME:
-            self.upstream.pin(request.metadata.capabilities)
+            self.upstream.pin(request.metadata)
             return
         greeting = write_greeting(request, self._path, self._declared)
         introduce = pass_on(greeting, self._wiring, self._front.exchange.counters)
-        self._opens_until_s = self._bridging.steady_s() + self._wiring.settings.init_timeout_s
-        refusal = self.upstream.ask(greeting, introduce, greeting.key, needs_session=False)
+        self._alarm = self._schedule.after(self._wiring.settings.init_timeout_s, self._time_out)
+        refusal = self.upstream.ask(greeting, introduce, greeting.key, metadata=request.metadata)
         if refusal is not None:
             self._fail(refusal)
+
+    def _time_out(self) -> None:
+        error = InitializationTimeout("the server's answer to initialize", self._wiring.settings.init_timeout_s)
+        self.lost(self.upstream, str(error), Outcome.INITIALIZATION_TIMED_OUT)
+
+    def _stop_waiting(self) -> None:
+        self._schedule.stop(self._alarm)
+        self._alarm = None
 
     def waits_for(self, upstream: UpstreamEdge) -> bool:
         """Whether the client is there, or waits for answers."""
@@ -208,7 +186,7 @@ class DeclaredSession:
             self._fail(adapted)
             return
         initialized = decoded(accepted.answer if adapted is None else adapted).body["result"]
-        self._opens_until_s = None
+        self._stop_waiting()
         session = self._session = OpenSession(
             self._wiring,
             self._bridging,
@@ -220,34 +198,32 @@ class DeclaredSession:
             revision,
             initialized,
             self._declared,
-            reminding(self._outbox, self._front),
+            self._schedule,
         )
         logger.info("the server speaks %s, the client %s", revision, NEWER)
         upstream.announce(INITIALIZED_FRAME)
         if "roots" in self._declared and not self._bridging.shares_server:
-            self._settles_until_s = self._bridging.steady_s() + SETTLE_S
+            self._alarm = self._schedule.after(SETTLE_S, self._begin)
             session.ping(self._begin)
         else:
             self._begin()
-        self._schedule()
         self._sessions.opened()
 
     def _begin(self) -> None:
         """Serve what waits: what the server asks at once for the roots has come by now, and goes first."""
-        self._settles_until_s = None
+        self._stop_waiting()
         for request in self.take_waiting():
             if self._session is not None:
                 self._session.serve(request)
 
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Nothing is left to do here: the server has no handshake."""
-        self._opens_until_s = None
-        self._schedule()
+        self._stop_waiting()
         self._sessions.discovered(self)
 
     def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
         """Tell who waits."""
-        self._fail(Refusal(INTERNAL_ERROR, f"the server refused initialize: {refused.words}", {}))
+        self._fail(Refusal(INTERNAL_ERROR, refused.reason, {}))
 
     def failed(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Tell who waits."""
@@ -260,12 +236,11 @@ class DeclaredSession:
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """End with the server."""
-        self._opens_until_s = None
+        self._stop_waiting()
         self._sessions.lost(self, reason, outcome)
 
     def _fail(self, failure: Refusal) -> None:
-        self._opens_until_s = None
-        self._schedule()
+        self._stop_waiting()
         self._sessions.failed(self, failure)
 
     def take_waiting(self) -> list[Request]:
@@ -278,10 +253,8 @@ class DeclaredSession:
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """Take what the server says."""
         if self._session is not None:
-            if not self._session.take(frame):
-                return
+            self._session.take(frame)
         elif isinstance(frame, Malformed):
             self._front.exchange.reject(Side.SERVER, frame)
         else:
             logger.debug("%s of the server dropped: its session is not open", frame.kind)
-        self._schedule()

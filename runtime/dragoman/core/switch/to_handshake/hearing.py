@@ -15,16 +15,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dragoman.core.bridge.levels import RequestLevels
-from dragoman.core.bridge.listens import Command, End, ListenId, Listens, Refuse, Subscribe, TellListener, Unsubscribe
+from dragoman.core.bridge.listens import Command, End, Listens, Refuse, Subscribe, TellListener, Unsubscribe
 from dragoman.core.bridge.names import FACTS
+from dragoman.core.commands import Alarm
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
-from dragoman.core.envelope import Frame, decoded, key_of, read_params
-from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, TASK_STATUS, TOOLS_CHANGED
-from dragoman.core.switch.to_handshake.listed import ListedTools
+from dragoman.core.envelope import Frame, decoded, read_params
+from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, TASK_STATUS
+from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import FILTER, Promoting
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Adaptor
+from dragoman.core.wiring import Bridging
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -41,16 +43,13 @@ class ServerNotices:
         listed: What is known of its tools.
         downward: Translates for the clients.
         capabilities: Of the server, in the form of the newest revision with a handshake.
-        shares_channel: Whether all that a client hears comes on one channel, so that the end of a stream is told.
-
-    Attributes:
-        follows_levels: Whether a request has wanted log messages, so that the end of one matters for what the server
-            is told.
+        bridging: What the bridge needs.
     """
 
     __slots__ = (
-        "_acknowledged",
+        "_alarm",
         "_answer",
+        "_bridging",
         "_capabilities",
         "_downward",
         "_front",
@@ -58,11 +57,8 @@ class ServerNotices:
         "_listed",
         "_listens",
         "_promoting",
-        "_requests",
-        "_shares_channel",
         "_tasks",
         "_works",
-        "follows_levels",
     )
 
     def __init__(
@@ -75,7 +71,7 @@ class ServerNotices:
         listed: ListedTools,
         downward: Adaptor,
         capabilities: Mapping[str, Any],
-        shares_channel: bool,
+        bridging: Bridging,
     ) -> None:
         self._front = front
         self._answer = answer
@@ -84,21 +80,18 @@ class ServerNotices:
         self._tasks = tasks
         self._listed = listed
         self._downward = downward
-        self._acknowledged: dict[ListenId, list[str]] = {}  # the tasks that are to be named then
         self._capabilities = capabilities
-        self._shares_channel = shares_channel
-        self._listens = Listens(capabilities)
-        self._requests: dict[ListenId, Request] = {}
+        self._bridging = bridging
+        self._alarm: Alarm | None = None
+        self._listens: Listens[Request] = Listens(capabilities)
         self._levels = RequestLevels()
-        self.follows_levels = False
 
     def take(self, frame: Frame) -> None:
         """Take a notification of the server that is not about a request of its own."""
         if frame.method == TASK_STATUS:
             self._tasks.take_status(read_params(frame))
             return
-        if frame.method == TOOLS_CHANGED:
-            self._listed.forget()
+        self._listed.hear(frame.method)
         adapted = self._downward.adapt(frame, frame.method)
         if not isinstance(adapted, Frame):
             return
@@ -128,22 +121,22 @@ class ServerNotices:
 
     def prepare(self, request: Request) -> None:
         """Have the server say as much as this request wants to hear, and others that are under way."""
-        if "logging" in self._capabilities:
-            self.follows_levels = self.follows_levels or request.metadata.log_level is not None
+        if "logging" in self._capabilities and request.metadata.log_level is not None:
             self._set_level(self._levels.start(request, request.metadata.log_level))
+            request.ended = self._finish
 
-    def finish(self, request: Request, now_s: float) -> None:
-        """Take note that a request is not under way any more: a while later the server may say less."""
-        self._levels.end(request, now_s)
+    def _finish(self, request: Request) -> None:
+        """A while after a request has ended the server may say less."""
+        self._levels.end(request, self._bridging.steady_s())
+        self._settle()
 
-    def settle(self, now_s: float) -> None:
-        """Have the server say less, if it is time."""
+    def _settle(self) -> None:
+        """Have the server say less, if it is time, or as soon as it is."""
+        now_s, schedule = self._bridging.steady_s(), self._works.schedule
         self._set_level(self._levels.settle(now_s))
-
-    @property
-    def next_s(self) -> float | None:
-        """When `settle` has something to do; None while there is nothing."""
-        return self._levels.next_s
+        schedule.stop(self._alarm)
+        if self._levels.next_s is not None:
+            self._alarm = schedule.after(self._levels.next_s - now_s, self._settle)
 
     def _set_level(self, level: str | None) -> None:
         if level is not None:
@@ -161,55 +154,41 @@ class ServerNotices:
 
     def listen(self, request: Request) -> None:
         """Take a listen request."""
-        tasks = self._promoting.listen(request)
-        self._requests[self._id_of(request)] = request
-        if tasks:
-            self._acknowledged[self._id_of(request)] = tasks
-        self._carry_out(self._listens.open(request.key, request.id, request.params))
+        self._promoting.listen(request)
+        self._carry_out(self._listens.open(request, request.id, request.params))
 
     def stop_listening(self, request: Request) -> bool:
         """Take note that a request was cancelled; False where it is not a listen request."""
-        listen = self._id_of(request)
-        if listen not in self._requests:
+        if request not in self._listens:
             return False
-        self._forget(listen)
-        del self._requests[listen]
-        self._carry_out(self._listens.close(*listen))
+        self._promoting.stop_listening(request)
+        self._carry_out(self._listens.close(request))
         return True
 
     @property
     def is_heard(self) -> bool:
         """Whether anybody listens."""
-        return bool(self._requests)
+        return bool(self._listens)
 
     def end_all(self, reason: str) -> None:
         """End every stream."""
         self._carry_out(self._listens.end_all(reason))
 
-    def _forget(self, to: ListenId) -> None:
-        self._acknowledged.pop(to, None)
-        self._promoting.stop_listening(self._requests[to])
-
-    @staticmethod
-    def _id_of(request: Request) -> ListenId:
-        return ListenId(request.key, key_of(request.id) or b"null")
-
-    def _carry_out(self, commands: Iterable[Command]) -> None:
+    def _carry_out(self, commands: Iterable[Command[Request]]) -> None:
         for command in commands:
             match command:
                 case TellListener(to, method, params):
-                    if method == ACKNOWLEDGED and to in self._acknowledged:
-                        params["notifications"][FILTER] = self._acknowledged.pop(to)
-                    self._front.tell(self._requests[to], method, params)
+                    if method == ACKNOWLEDGED and (tasks := self._promoting.listeners.get(to)):
+                        params["notifications"][FILTER] = [task.task_id for task in tasks]
+                    self._front.tell(to, method, params)
                 case Refuse(to, error):
-                    self._forget(to)
-                    self._front.refuse(self._requests.pop(to), error.code, error.message, error.data)
+                    self._promoting.stop_listening(to)
+                    self._front.refuse(to, error.code, error.message, error.data)
                 case End(to, result, cancel):
-                    self._forget(to)
-                    request = self._requests.pop(to)
-                    if self._shares_channel:
-                        self._front.tell(request, CANCELLED, cancel)
-                    self._answer(request, result)
+                    self._promoting.stop_listening(to)
+                    if self._bridging.shares_channel:
+                        self._front.tell(to, CANCELLED, cancel)
+                    self._answer(to, result)
                 case Subscribe(uri):
                     self._works.ask("resources/subscribe", {"uri": uri}, self._settling(uri))
                 case Unsubscribe(uri):

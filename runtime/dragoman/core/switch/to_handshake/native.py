@@ -11,10 +11,10 @@ its client takes tasks. `tasks/result` waits for the end: so the client's reques
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from dragoman.core.bridge.asking import AskedCall
+from dragoman.core.bridge.asking import AskedCall, OpenQuestions
 from dragoman.core.bridge.capabilities import declares_tasks, runs_tools_as_tasks
 from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.bridge.tasks import read_support
@@ -22,10 +22,10 @@ from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.envelope import Frame, decoded, rewrite
 from dragoman.core.methods import CALL_TOOL
-from dragoman.core.switch.to_handshake.leaving import Leaving
-from dragoman.core.switch.to_handshake.listed import ListedTools
+from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.works import Work, Works, bind
+from dragoman.core.switch.to_handshake.reading import bind
+from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.unchecked import find_object
 from dragoman.core.wiring import Bridging
 
@@ -39,7 +39,6 @@ class ServerTasks:
         bridging: What the bridge needs.
         front: The clients' edge.
         works: What the server is at work on.
-        leaving: What of it nobody waits for any more.
         promoting: The tasks of the clients.
         listed: What is known of the server's tools.
         capabilities: Of the server.
@@ -51,12 +50,11 @@ class ServerTasks:
 
     __slots__ = (
         "_bridging",
+        "_checks_headers",
         "_front",
         "_has_tasks",
-        "_leaving",
         "_listed",
         "_promoting",
-        "_replays",
         "_revision",
         "_works",
         "looks_at_calls",
@@ -67,7 +65,6 @@ class ServerTasks:
         bridging: Bridging,
         front: PerRequestFront,
         works: Works,
-        leaving: Leaving,
         promoting: Promoting,
         listed: ListedTools,
         capabilities: Mapping[str, Any],
@@ -76,31 +73,19 @@ class ServerTasks:
         self._bridging = bridging
         self._front = front
         self._works = works
-        self._leaving = leaving
         self._promoting = promoting
         self._listed = listed
         self._has_tasks = runs_tools_as_tasks(capabilities)
-        self._replays = bridging.questions == Strategy.REPLAY.value
-        self.looks_at_calls = self._has_tasks or self._replays
+        self._checks_headers = not bridging.shares_channel and "tools" in capabilities
+        self.looks_at_calls = self._has_tasks or self._checks_headers or bridging.questions == Strategy.REPLAY.value
         self._revision = revision
 
-    def prepare(self, request: Request, then: Callable[[], None]) -> None:
-        """Go on with a request, once enough is known of the tool that it calls."""
-        if not self._must_list(request):
-            then()
-            return
-
-        def go_on() -> None:
-            if self._front.requests.get(request.key) is request:  # it has not been cancelled meanwhile
-                then()
-
-        self._listed.list(go_on)
-
-    def _must_list(self, request: Request) -> bool:
+    def must_list(self, request: Request) -> bool:
+        """Whether too little is known of the tool that a request calls."""
         if request.method != CALL_TOOL or not self.looks_at_calls:
             return False
         name = request.params.get("name")
-        needs_to = self._has_tasks or name not in self._bridging.repeatable
+        needs_to = self._checks_headers or self._has_tasks or name not in self._bridging.repeatable
         return needs_to and not self._listed.is_known(name)
 
     def ask_for(self, work: Work, frame: Frame) -> Frame:
@@ -127,17 +112,17 @@ class ServerTasks:
         if task_id is None:
             return False
         work.task_id, request = task_id, work.request
-        is_left = request is None and work in self._leaving
+        is_left = work.is_left
         if request is not None and work.way is None and declares_tasks(request.metadata.capabilities):
             binding = bind(self._bridging, request)
-            work.caller = AskedCall(binding, request.metadata.capabilities, self._revision)
+            work.questions = OpenQuestions(AskedCall(binding, request.metadata.capabilities, self._revision))
             if self._promoting.begin(work, told):
                 work.way = Strategy.TASK
             else:
                 is_left = True
                 self._front.refuse(request, INTERNAL_ERROR, "too many tasks are under way", {"method": work.method})
         if is_left:
-            self._leaving.cancel(work, "")
+            self._works.leave(work, "")
         else:
             self._works.follow(work, "tasks/result", {"taskId": task_id})
         return True
@@ -145,7 +130,7 @@ class ServerTasks:
     def take_status(self, params: Mapping[str, Any]) -> None:
         """Take what the server says of a task without being asked."""
         work = self._works.find_task(params.get("taskId"))
-        if work is not None and work.way is Strategy.TASK:
+        if work is not None:
             self._promoting.note(work, params)
 
     @staticmethod

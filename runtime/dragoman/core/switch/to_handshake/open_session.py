@@ -22,24 +22,23 @@ from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.strategy import Strategy, may_keep
 from dragoman.core.calls import NAME_BYTES
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
-from dragoman.core.commands import Side
+from dragoman.core.commands import Schedule, Side
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, Refusal, classify, error_frame, result_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, classify, decoded, error_frame, result_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.methods import CALL_TOOL, CANCELLED, LIST_TOOLS, LISTEN
-from dragoman.core.paging import Remind
+from dragoman.core.paging import TakePage
+from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
-from dragoman.core.switch.to_handshake.arguments import ArgumentHeaders
 from dragoman.core.switch.to_handshake.asking import Asking
 from dragoman.core.switch.to_handshake.hearing import ServerNotices
-from dragoman.core.switch.to_handshake.leaving import Leaving
-from dragoman.core.switch.to_handshake.listed import ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import Promoting
 from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, RequestWriter, without_answers
 from dragoman.core.switch.to_handshake.visiting import ask_to_visit
 from dragoman.core.switch.to_handshake.works import Work, Works
+from dragoman.core.unchecked import find_object
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import RemoteProtocolError
 
@@ -65,7 +64,7 @@ class OpenSession:
         revision: That the server has agreed to.
         initialized: The result of its `initialize`, in the form of the newest revision with a handshake.
         declared: What it was told of its client.
-        remind: Reads the clock.
+        schedule: Has done later what is to be done later.
     """
 
     __slots__ = (
@@ -74,9 +73,7 @@ class OpenSession:
         "_bridging",
         "_discovered",
         "_exchange",
-        "_headers",
         "_hearing",
-        "_leaving",
         "_listed",
         "_promoting",
         "_requests",
@@ -100,7 +97,7 @@ class OpenSession:
         revision: str,
         initialized: Mapping[str, Any],
         declared: Mapping[str, Any],
-        remind: Remind,
+        schedule: Schedule,
     ) -> None:
         self._bridging = bridging
         self._exchange = exchange
@@ -115,23 +112,21 @@ class OpenSession:
         info, capabilities = initialized.get("serverInfo"), initialized.get("capabilities")
         info, capabilities = (value if isinstance(value, dict) else {} for value in (info, capabilities))
         self._writer = RequestWriter()
-        has_headers = not bridging.shares_channel
         self._works = works = Works(
             upstream,
             wiring.settings.restore_ids,
             label,
+            schedule,
             bridging.steady_s,
             lambda: bridging.keeper().ttl_s,
             may_keep(bridging.questions),
         )
-        self._leaving = leaving = Leaving(works, bridging.steady_s)
-        self._listed = listed = ListedTools(works, remind)
-        self._answers = answers = Answers(path, info, downward, strips=has_headers)
-        checks_headers = has_headers and "tools" in capabilities
-        self._headers = ArgumentHeaders(listed, checks_headers)
-        self._promoting = promoting = Promoting(bridging, requests, upstream, works, leaving, answers)
-        self._asking = Asking(bridging, requests, upstream, works, leaving, self, promoting, listed, revision, declared)
-        self._tasks = ServerTasks(bridging, requests, works, leaving, promoting, listed, capabilities, revision)
+        has_headers = not bridging.shares_channel
+        self._listed = listed = ListedTools(sends=False, hears=has_headers, remind=schedule.after, keeps=True)
+        self._answers = answers = Answers(path, info, downward, listed)
+        self._promoting = promoting = Promoting(bridging, requests, upstream, works, answers)
+        self._asking = Asking(bridging, requests, upstream, works, self, promoting, listed, revision, declared)
+        self._tasks = ServerTasks(bridging, requests, works, promoting, listed, capabilities, revision)
         self._hearing = ServerNotices(
             requests,
             self.answer,
@@ -141,21 +136,19 @@ class OpenSession:
             listed,
             downward,
             capabilities,
-            bridging.shares_channel,
+            bridging,
         )
-        looks_at_calls = checks_headers or self._tasks.looks_at_calls
-        self._straight = _STRAIGHT - {CALL_TOOL} if looks_at_calls else _STRAIGHT
+        self._straight = _STRAIGHT - {CALL_TOOL} if self._tasks.looks_at_calls else _STRAIGHT
 
     def release(self) -> None:
         """Let go of everything."""
         self._works.clear()
-        self._leaving.clear()
         del self._asking, self._hearing, self._tasks
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way, and nobody is to come back for anything."""
-        return not (any(self._works) or self._asking.parking or self._promoting.keeps_any or self._hearing.is_heard)
+        return not (any(self._works) or self._asking.parked or self._promoting.kept or self._hearing.is_heard)
 
     def interrupt(self) -> list[bytes]:
         """Take note that the server is gone; give the ids of all requests that it will not answer."""
@@ -164,8 +157,8 @@ class OpenSession:
 
     # Requests and their answers
 
-    def serve(self, request: Request) -> bool:
-        """Take a request to the server; give whether that may have changed what is due when."""
+    def serve(self, request: Request) -> None:
+        """Take a request to the server."""
         params, metadata = request.params, request.metadata
         if (
             request.method in self._straight
@@ -174,18 +167,16 @@ class OpenSession:
             and not self._asking.early
         ):
             self.start(request, params)
-            return self._works.is_asking  # it may wait for its turn
-        if self._headers.needs_list(request):
-            self._listed.list(lambda: self._serve_checked(request))
+        elif self._tasks.must_list(request):
+            self._listed.list(self._ask_page, lambda: self._serve_checked(request))
         else:
             self._serve_checked(request)
-        return True
 
     def _serve_checked(self, request: Request) -> None:
         if self._requests.requests.get(request.key) is not request:
             return  # it was cancelled meanwhile
         try:
-            self._headers.check(request)
+            self._listed.check(request)
             if request.method == DISCOVER:
                 self._requests.answer(request, self._discovered)
                 return
@@ -194,12 +185,22 @@ class OpenSession:
                 return
             self._hearing.prepare(request)
             if not self._promoting.serve(request) and not self._asking.resume(request):
-                self._tasks.prepare(request, lambda: self.start(request, without_answers(request.params)))
+                self.start(request, without_answers(request.params))
         except RemoteProtocolError as error:
             logger.warning("%s request of the client refused: %s", request.method, error.message)
             self._requests.refuse(request, error.code, error.message, error.data)
         except ValueError as error:
             self._requests.refuse(request, INVALID_PARAMS, str(error))
+
+    def _ask_page(self, params: dict[str, Any], take: TakePage) -> None:
+        def take_answer(answer: Frame) -> None:
+            try:
+                page = find_object(decoded(answer).body, "result")
+            except ValueError:
+                page = {}
+            take(page, len(answer.raw))
+
+        self._works.ask(LIST_TOOLS, params, take_answer)
 
     def start(self, request: Request, params: Mapping[str, Any], attempt: Replay | None = None) -> None:
         """Send the server a request with these params; one that was made before has its answers recorded."""
@@ -231,17 +232,15 @@ class OpenSession:
         if not self._hearing.stop_listening(request):
             work = self._works.find_for(request)
             if work is not None:
-                self._leaving.cancel(work, reason)
+                self._works.leave(work, reason)
 
-    def finished(self, request: Request) -> None:
-        """Let the server say less, if this was the request that wanted more."""
-        if self._hearing.follows_levels:
-            self._hearing.finish(request, self._bridging.steady_s())
-
-    def leave(self, reason: str) -> None:
+    def leave(self, reason: str, sender: str) -> None:
         """Give up what waits for the client to come back, and end the streams that would never end."""
-        self._asking.leave(reason)
-        self._hearing.end_all(reason)
+        if sender:
+            self._asking.revoke(reason, sender)
+        else:
+            self._asking.leave(reason)
+            self._hearing.end_all(reason)
 
     def answer(self, request: Request, result: dict[str, Any]) -> None:
         """Answer with a result in the form of 2026-07-28; it says whose it is."""
@@ -252,8 +251,6 @@ class OpenSession:
         request = work.request
         if request is None:
             return
-        if work.method == LIST_TOOLS:
-            frame = self._listed.read(frame)
         said = self._answers.spell(work.method, frame, request.key, request.id)
         if isinstance(said, Frame):
             self._requests.put_frame(request, said)
@@ -264,12 +261,12 @@ class OpenSession:
 
     # What the server says
 
-    def take(self, frame: Frame | Malformed) -> bool:
-        """Take a frame of the server; give whether that may have changed what is due when."""
+    def take(self, frame: Frame | Malformed) -> None:
+        """Take a frame of the server."""
         if isinstance(frame, Malformed):
             self._take_malformed(frame)
         elif frame.kind == "result" or frame.kind == "error":
-            return self._take_response(frame)
+            self._take_response(frame)
         elif frame.kind == "batch":
             for member in frame.body:
                 self.take(classify(b"", member, frame.stream))
@@ -279,7 +276,6 @@ class OpenSession:
             self._asking.withdraw(frame)
         else:
             self._hearing.take(frame)
-        return True
 
     def _take_request(self, frame: Frame) -> None:
         key = frame.key or b"null"
@@ -302,37 +298,20 @@ class OpenSession:
             error = {"code": INTERNAL_ERROR, "message": message}
             self._take_response(Frame(b"", "error", work.key, None, {"jsonrpc": "2.0", "id": 0, "error": error}))
 
-    def _take_response(self, frame: Frame) -> bool:
+    def _take_response(self, frame: Frame) -> None:
         work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key)
         if hook is not None:
             hook(frame)
         elif work is None:
             self._exchange.counters.unmatched += 1
             logger.debug("the server answered what nobody asked, or what was answered")
-        elif not (work.caller or work.wants_task or self._leaving.ends or self._asking.undecided.waiting):
+        elif work.questions is None and not (work.wants_task or work.is_left or self._asking.undecided.waiting):
             # The server has asked nothing about it, and nothing waits for its end.
             if self._works.is_asking:
                 self._works.go_on()
             self.take_answer(work, frame)
-            return self._hearing.follows_levels
         elif not self._tasks.follow(work, frame):
             is_for_now = self._asking.finish(work, frame)
             self._works.finish(work)
             if is_for_now:
                 self.take_answer(work, frame)
-        return True
-
-    # Time
-
-    @property
-    def next_s(self) -> float | None:
-        """When `expire` has something to do, on the steady clock; None while there is nothing."""
-        asking_s, hearing_s = self._asking.next_s, self._hearing.next_s
-        if asking_s is None or hearing_s is None:
-            return hearing_s if asking_s is None else asking_s
-        return min(asking_s, hearing_s)
-
-    def expire(self) -> None:
-        """Do what is due."""
-        self._asking.expire()
-        self._hearing.settle(self._bridging.steady_s())

@@ -1,6 +1,6 @@
 """What a frame holds on its way between a per-request client and a server with a handshake.
 
-Lives here: reading and writing it. Must not: decide anything. Called by `switch`, `open_session` and `answers`.
+Lives here: reading and writing it, and whose it is. Must not: decide anything.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_initialize_params
 from dragoman.core.bridge.metadata import Metadata, take_off
 from dragoman.core.bridge.names import FACTS, NEWER, OLDER
+from dragoman.core.bridge.state import Binding, digest_params
 from dragoman.core.edges.greeting import IDENTITY, Greeting
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, decoded, request_frame
 from dragoman.core.exact_json import decode
+from dragoman.core.wiring import Bridging
 
 _OPENING_KEY: Final = b'"dragoman-initialize"'
 _METADATA: Final = frozenset(name for name in FACTS.request_meta.values() if "/" in name)
@@ -90,3 +92,17 @@ def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
     if RETRY.isdisjoint(params):
         return params
     return {name: value for name, value in params.items() if name not in RETRY}
+
+
+def bind(bridging: Bridging, request: Request) -> Binding:
+    """Say which request a state is to be good for.
+
+    Raises:
+        ValueError: Its params are nested deeper than can be written.
+    """
+    return Binding(bridging.server, request.method, digest_params(request.params), find_principal(bridging, request))
+
+
+def find_principal(bridging: Bridging, request: Request) -> str:
+    """Say whose a request is."""
+    return request.frame.sender or bridging.principal

@@ -22,12 +22,13 @@ from dragoman.core.bridge.names import DISCOVER, NEWER, OLDER, TASK_METHODS
 from dragoman.core.bridge.state import digest_params
 from dragoman.core.bridge.strategy import promotes
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS
-from dragoman.core.commands import Alarm, Close, Outbox, Outcome, Wake, reminding
+from dragoman.core.commands import Close, Outbox, Outcome, Schedule
 from dragoman.core.edges.front import FrontEdge
+from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Refusal
+from dragoman.core.envelope import Refusal, read_params
 from dragoman.core.exact_json import encode
 from dragoman.core.switch.relay import make_relay
 from dragoman.core.switch.to_handshake.declared_session import DeclaredSession
@@ -40,6 +41,9 @@ MOST_SESSIONS: Final = 8
 
 IDLE_S: Final = 300.0
 """A session that was not used between two looks ends; that is how far they are apart."""
+
+GIVEN_UP_S: Final = 2.0
+"""What a client asked so long ago may be given up by it; what it asked later waits for its answer."""
 
 _MOST_SPELLINGS: Final = 64
 
@@ -74,30 +78,52 @@ class ToHandshake:
         self._spellings: dict[bytes, DeclaredSession] = {}  # the same, as clients write it
         self._latest: DeclaredSession | None = None
         self._waiting: list[Request] = []  # until it is known what the server is
-        self._alarm = Alarm(front, self._look_round)
+        self._schedule = Schedule(outbox, front)
 
     def release(self) -> None:
         """Let go of everything, once the connection is over."""
         self.requests.release()
-        self._outbox.add(Wake(self._alarm, None))
+        self._schedule.clear()
         for upstream in self.servers:
             upstream.release()
         for session in self._sessions.values():
             session.release()
         self._sessions.clear()
         self._spellings.clear()
-        del self._front, self._alarm
+        del self._front
 
     def give_back(self) -> UpstreamEdge | None:
         """Close what was opened so far, and give the server that is still being opened, if there is one."""
-        for session in [one for one in self._sessions.values() if one.upstream.state is UpstreamState.OPENING][:1]:
-            self._spare = session.upstream
-            self._forget(session)
+        spare = self._take_opening() or self._spare
         for session in list(self._sessions.values()):
             self._drop(session)
-        spare, self._spare = self._spare, None
+        self._spare = None
         self.release()
         return spare
+
+    def give_opening(self, greeting: Greeting) -> UpstreamEdge | None:
+        """Give the server that is being opened to a client that begins anew elsewhere; None where others wait for it.
+
+        SDKs leave the stream of their `server/discover` open when they have waited for long enough.
+        """
+        asked = list(self.requests.requests.values())
+        if asked:
+            own, name = asked[0], read_params(greeting.frame).get("clientInfo")
+            is_own = own.method == DISCOVER and own.metadata.client_info == name
+            given_up_s = self._bridging.steady_s() - GIVEN_UP_S
+            if not is_own or self._latest is None or self._latest.began_s > given_up_s:
+                return None
+            self.cancel(own, "")
+            self.requests.refuse(own, CONNECTION_CLOSED, "the client has sent initialize instead")
+        return self._take_opening() if len(asked) <= 1 else None
+
+    def _take_opening(self) -> UpstreamEdge | None:
+        for session in self._sessions.values():
+            if session.upstream.state is UpstreamState.OPENING:
+                self._forget(session)
+                session.release()
+                return session.upstream
+        return None
 
     @property
     def servers(self) -> list[UpstreamEdge]:
@@ -127,15 +153,10 @@ class ToHandshake:
         for session in self._sessions.values():
             session.cancel(request, reason)
 
-    def finished(self, request: Request) -> None:
-        """Let the server say less, if this was the request that wanted more."""
-        for session in self._sessions.values():
-            session.finished(request)
-
-    def leave(self, reason: str) -> None:
+    def leave(self, reason: str, sender: str = "") -> None:
         """Give up what waits for the client to come back, and end the streams that would never end."""
         for session in self._sessions.values():
-            session.leave(reason)
+            session.leave(reason, sender)
 
     # Which session
 
@@ -186,7 +207,8 @@ class ToHandshake:
         self._spare = None
         self._sessions[_key_of(declared)] = session
         if len(self._sessions) == 2:
-            self._outbox.add(Wake(self._alarm, IDLE_S))
+            self._schedule.clear()
+            self._schedule.after(IDLE_S, self._look_round)
         return session
 
     def _make_room(self) -> bool:
@@ -203,17 +225,18 @@ class ToHandshake:
                 self._drop(session)
             session.was_used = False
         if len(self._sessions) > 1:
-            self._outbox.add(Wake(self._alarm, IDLE_S))
+            self._schedule.after(IDLE_S, self._look_round)
 
     def _drop(self, session: DeclaredSession) -> None:
         self._forget(session)
+        session.release()
         self._outbox.add(Close(session.upstream))
         session.upstream.release()
 
     def _forget(self, session: DeclaredSession) -> None:
         self._sessions = {key: other for key, other in self._sessions.items() if other is not session}
         self._spellings = {key: other for key, other in self._spellings.items() if other is not session}
-        session.release()
+        self._latest = None if self._latest is session else self._latest
 
     # What the sessions say
 
@@ -224,9 +247,7 @@ class ToHandshake:
 
     def discovered(self, session: DeclaredSession) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
-        relay = make_relay(
-            self._front, self.requests, session.upstream, self._bridging, reminding(self._outbox, self._front)
-        )
+        relay = make_relay(self._front, self.requests, session.upstream, self._bridging, self._schedule.after)
         self.requests.hand_to(relay)
         for request in [*session.take_waiting(), *self._take_waiting()]:
             relay.carry(request)
@@ -236,7 +257,7 @@ class ToHandshake:
         for request in session.take_waiting():
             self.requests.refuse(request, failure.code, failure.message, failure.data)
         if not self._has_handshake:
-            self._spare = session.upstream
+            self._spare = session.upstream  # which tells that session if it ends now
             self._forget(session)
             self._go_on()
 

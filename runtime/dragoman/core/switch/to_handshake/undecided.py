@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dragoman.core.commands import Alarm
 from dragoman.core.switch.to_handshake.works import Work, Works
 
 MOST: Final = 16
@@ -35,7 +36,8 @@ class Undecided:
         params: Of it.
         works: The calls that it may be about.
         until_s: When it is too late for it.
-        put_to: The call whose client is asked, where that was guessed.
+        latest: Where it was guessed, the number of the latest of these calls, in place of them: there may be thousands.
+        alarm: Rings when it is too late, while it waits.
     """
 
     key: bytes
@@ -43,7 +45,8 @@ class Undecided:
     params: Any
     works: set[Work]
     until_s: float
-    put_to: Work | None = None
+    latest: int = 0
+    alarm: Alarm | None = None
 
 
 class UndecidedQuestions:
@@ -57,34 +60,33 @@ class UndecidedQuestions:
 
     def __init__(self, works: Works) -> None:
         self._works = works
-        self._guessed: list[Undecided] = []
+        self._guessed: dict[Work, list[Undecided]] = {}  # by the call whose client is asked
         self.waiting: list[Undecided] = []
 
     def __contains__(self, key: object) -> bool:
         return any(waiting.key == key for waiting in self.waiting)
 
-    def add(self, question: Undecided) -> list[bytes]:
-        """Let a question wait; give those that cannot."""
+    def add(self, question: Undecided, after_s: float, then: Callable[[], None]) -> list[bytes]:
+        """Let a question wait for so long, and then do this; give those that cannot wait."""
         if len(self.waiting) >= MOST:
             return [question.key]
+        question.alarm = self._works.schedule.after(after_s, then)
         self.waiting.append(question)
         return self.relieve()
 
     def guess(self, question: Undecided, work: Work) -> None:
         """Take note that a question is put to this call, although it may be about another."""
-        self._guessed = [one for one in self._guessed if one.put_to is not None and one.key in one.put_to.questions]
-        self._guessed.append(question)
-        question.put_to = work
+        question.latest, question.works = max(one.number for one in question.works), set()
+        self._guessed.setdefault(work, []).append(question)
 
     def take_guessed(self, work: Work) -> list[Undecided]:
         """Give what was put to a call that is over, and not answered."""
-        found = [one for one in self._guessed if one.put_to is work and one.key in work.questions]
-        self._guessed = [one for one in self._guessed if one.put_to is not work]
-        return found
+        questions = work.questions or ()
+        return [one for one in self._guessed.pop(work, ()) if one.key in questions]
 
     def withdraw(self, key: bytes) -> None:
         """Take note that the server does not want an answer any more."""
-        self.waiting = [waiting for waiting in self.waiting if waiting.key != key]
+        self._take(lambda waiting: waiting.key == key)
 
     def finish(self, work: Work) -> list[Undecided]:
         """Take note that the server has answered a call; give the questions that can be put to others now."""
@@ -92,7 +94,11 @@ class UndecidedQuestions:
             waiting.works.discard(work)
         unanswered = self.take_guessed(work)
         for one in unanswered:
-            one.works = {other for other in one.works if self._works.find(other.key) is other}
+            one.works = {
+                other
+                for other in self._works.find_at_work()
+                if other.number <= one.latest and other.sender == work.sender
+            }
         decided = self._take(lambda waiting: self._works.may_guess(waiting.works))
         return [one for one in (*unanswered, *decided) if one.works]
 
@@ -102,30 +108,23 @@ class UndecidedQuestions:
 
     def relieve(self) -> list[bytes]:
         """Give the questions that are too many, the latest first, for the calls that could still end."""
-        refused = []
+        refused: list[bytes] = []
         while self.waiting:
-            works = self.waiting[-1].works
-            if len(self.waiting) < len(works) or any(work.waits_for_client for work in works):
+            last = self.waiting[-1]
+            if len(self.waiting) < len(last.works) or any(work.waits_for_client for work in last.works):
                 break
-            refused.append(self.waiting.pop().key)
+            self.withdraw(last.key)
+            refused.append(last.key)
         return refused
-
-    def expire(self, now_s: float) -> list[bytes]:
-        """Give the questions that have waited too long."""
-        return [waiting.key for waiting in self._take(lambda waiting: waiting.until_s <= now_s)]
-
-    @property
-    def next_s(self) -> float | None:
-        """When `expire` has something to do; None while there is nothing."""
-        return min((waiting.until_s for waiting in self.waiting), default=None)
 
     def clear(self) -> None:
         """Forget everything: the client has gone, or the server."""
-        self.waiting.clear()
+        self._take(lambda waiting: True)
         self._guessed.clear()
 
     def _take(self, is_wanted: Callable[[Undecided], bool]) -> list[Undecided]:
         taken = [waiting for waiting in self.waiting if is_wanted(waiting)]
         if taken:
             self.waiting = [waiting for waiting in self.waiting if waiting not in taken]
+            self._works.schedule.stop(*(waiting.alarm for waiting in taken))
         return taken

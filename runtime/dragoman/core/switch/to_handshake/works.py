@@ -1,7 +1,7 @@
 """What a server with a handshake is at work on for clients that open no session.
 
-Lives here: the requests that are with the server, under ids of ours, and the turns that calls of a server take that
-asks back. Must not: translate, or know who is told what comes of it. Called by the other modules of the package.
+Lives here: the requests that are with the server, under ids of ours, the turns that calls of a server take that asks
+back, and what becomes of calls that nobody waits for. Must not: translate, or know who is told what comes of it.
 
 A request is known at the server by a number of ours, which is its progress token too: what the client has in their
 place may be used by another client as well, and a request may go on under another one of the client's.
@@ -13,29 +13,40 @@ Where a wrong guess would do harm even among the calls of one sender, one call a
 
 No turn is waited for longer than `TURN_S`. Then a call whose client has had `ANSWER_S` to answer is given up for those
 of others; otherwise these go on beside it, and what the server asks is refused if it may be about either.
+
+A server hears of a cancellation later than it is sent, and may ask something in between. So a call that nobody waits
+for is not over at once: until the server answers it, or a short time has passed, a question may still be about it.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Collection, Hashable, Iterator
+from typing import Any, Final, Protocol
 
-from dragoman.core.bridge.asking import AskedCall
+from dragoman.core.bridge.asking import OpenQuestions
 from dragoman.core.bridge.names import FACTS
+from dragoman.core.bridge.promoted import Task
 from dragoman.core.bridge.replay import Replay
-from dragoman.core.bridge.state import Binding, digest_params
 from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.calls import cancellation
+from dragoman.core.commands import Alarm, Schedule
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, request_frame, twin_of
 from dragoman.core.settings import TURN_S
 from dragoman.core.suspects import Suspect, Suspects
-from dragoman.core.wiring import Bridging
 
 ANSWER_S: Final = 60.0
 """How long a client has to answer while calls of others wait for their turn."""
+
+GRACE_S: Final = 1.0
+"""How long a server gets to end a call by itself whose question was refused. Servers on SDK 1.x that are answered and
+cancelled at the same moment lose the request that comes next."""
+
+SETTLE_S: Final = 0.25
+"""How long it is waited for the end of a call that was cancelled: what it still asks must not be taken for a question
+of the next one."""
 
 _AFTER_S: Final = 1.25
 """For how long it waits again while other calls are given up: a moment longer than these have to end by themselves."""
@@ -68,23 +79,33 @@ class Work:
         method: What it asks.
         request: The client's request that waits for the answer; None while nobody is there.
         frame: What is to be sent when its turn comes; None once it is with the server.
-        questions: What the server has asked about it and is not answered: method by id.
-        caller: On whose behalf it was asked; None before anything was.
+        questions: What the server has asked about it and is not answered; None before anything was asked.
         way: How its client is asked; None before anything was.
+        task: What its client is told of it, where it is a task for that.
+        round: How often its client was asked by a result.
+        outcome: The server's answer, where it came while nobody was there.
+        is_left: Whether nobody waits for it any more, and the server may still be about it.
+        alarm: What it waits for now, if that has an end.
         replay: What the client has answered already, where the call is made again for that.
         wants_task: Whether the server was asked to make a task of it.
         task_id: The task that it is at the server; None where it is none there.
         token: Our progress token, where the server knows it by another id meanwhile.
         subject: The tool or prompt that it is about.
         sender: Whose it is, where the server has the calls of several people.
+        holder: Who is counted for it: this sender, or the connection that it came on where nobody has a name.
         due_s: When it goes on even if it is not its turn; 0 while nothing has held it up.
         asked_s: When the server last asked something about it.
         is_slow: Whether it has held up others for so long that nobody waits for its end any more.
     """
 
     # Most works never have these: they are found here, and not written for each call.
-    caller: AskedCall | None = None
+    questions: OpenQuestions | None = None
     way: Strategy | None = None
+    task: Task | None = None
+    round: int = 0
+    outcome: Frame | None = None
+    is_left: bool = False
+    alarm: Alarm | None = None
     replay: Replay | None = None
     wants_task: bool = False
     task_id: str | None = None
@@ -101,8 +122,8 @@ class Work:
         self.request: Request | None = request
         self.subject = subject
         self.sender = request.frame.sender
+        self.holder: Hashable = request.frame.sender or request.frame.source
         self.frame: Frame | None = None
-        self.questions: dict[bytes, str] = {}
 
     @property
     def name(self) -> str:
@@ -129,6 +150,16 @@ Hook = Callable[[Frame], None]
 """What to do with the answer to a request of our own."""
 
 
+class EndListener(Protocol):
+    """Who hears how calls end that nobody waits for."""
+
+    def let_go(self, work: Work) -> None:
+        """Nobody waits for this any more; what was asked about it is still there."""
+
+    def give_up(self, work: Work, reason: str) -> None:
+        """Its client is not waited for any longer."""
+
+
 class Works:
     """The requests that are with one server.
 
@@ -136,47 +167,41 @@ class Works:
         upstream: The server's edge.
         restore_ids: Whether an answer may have an id of the other type.
         label: Random text, the beginning of all names.
+        schedule: Has done later what is to be done later.
         now_s: Reads a clock that never goes back, in seconds.
         ttl_s: How long a parked call is kept, and how long the server may still speak of one that nobody waits for.
         guesses: Whether a question about one of several calls of one sender may be put to any of these.
 
     Attributes:
+        schedule: Has done later what is to be done later.
+        listener: Who hears of calls that nobody waits for.
         is_asking: Whether the server has asked something, and not on the stream of a request: then nothing says which
             of several calls it is about, so such calls take turns.
     """
 
+    listener: EndListener
+
     __slots__ = (
-        "_asking",
-        "_calls",
-        "_guesses",
-        "_hooks",
-        "_label",
-        "_last",
-        "_now_s",
-        "_queue",
-        "_restore_ids",
-        "_suspects",
-        "_ttl_s",
-        "_upstream",
-        "_works",
-        "is_asking",
-    )
+        "_asking", "_guesses", "_hooks", "_label", "_last", "_now_s", "_queue", "_restore_ids", "_senders",
+        "_suspects", "_ttl_s", "_upstream", "_works", "is_asking", "listener", "schedule",
+    )  # fmt: skip
 
     def __init__(
         self,
         upstream: UpstreamEdge,
         restore_ids: bool,
         label: str,
-        now_s: Callable[[], float] = lambda: 0.0,
-        ttl_s: Callable[[], float] = lambda: 600.0,
-        guesses: bool = False,
+        schedule: Schedule,
+        now_s: Callable[[], float],
+        ttl_s: Callable[[], float],
+        guesses: bool,
     ) -> None:
         self._guesses = guesses
         self._upstream = upstream
         self._restore_ids = restore_ids
         self._label = label
         self._works: dict[bytes, Work] = {}
-        self._calls: dict[Work, None] = {}  # of these, the ones that the server may ask about, and has
+        self._senders: set[str] = set()  # whose there have been since there were none
         self._hooks: dict[bytes, Hook] = {}
         self._queue: list[Work] = []
         self._last = 0
@@ -184,6 +209,7 @@ class Works:
         self._now_s = now_s
         self._ttl_s = ttl_s
         self._suspects: Suspects[str] = Suspects(_SUSPECTS, restore_ids)
+        self.schedule = schedule
         self.is_asking = False
 
     def __iter__(self) -> Iterator[Work]:
@@ -202,6 +228,9 @@ class Works:
     def new_work(self, request: Request) -> Work:
         """Begin with a request; nothing is sent."""
         self._last += 1
+        if not self._works:
+            self._senders.clear()
+        self._senders.add(request.frame.sender)
         name = request.params.get("name")
         subject = name if isinstance(name, str) and len(name) <= _NAME_CHARACTERS else ""
         return Work(self._label, self._last, request, subject)
@@ -210,7 +239,8 @@ class Works:
         """Send a request to the server, or let it wait for its turn."""
         self._works[work.key] = work
         if self.is_asking and work.may_ask and self._must_wait(work):
-            work.due_s = work.due_s or self._now_s() + self.turn_s
+            if not work.due_s:
+                self._wait_for_turn(work, self.turn_s)
             self._queue.append(work)
         else:
             self._send(work)
@@ -223,10 +253,6 @@ class Works:
         """Give the work that the server knows by this id; None if it is not at work on it."""
         return None if key is None else self._works.get(key)
 
-    def find_named(self, name: str) -> Work | None:
-        """Give the work that is called so among parked calls."""
-        return next((work for work in self._works.values() if work.name == name), None)
-
     def find_task(self, task_id: object) -> Work | None:
         """Give the work that is this task at the server."""
         found = (work for work in self._works.values() if work.task_id is not None and work.task_id == task_id)
@@ -234,7 +260,7 @@ class Works:
 
     def find_asking(self, key: bytes) -> Work | None:
         """Give the work about which the server has asked something under this id."""
-        return next((work for work in self._works.values() if key in work.questions), None)
+        return next((work for work in self._works.values() if work.questions and key in work.questions), None)
 
     def find_by_token(self, token: object) -> Work | None:
         """Give the work that has this progress token of ours."""
@@ -252,7 +278,6 @@ class Works:
         work = self._works.get(key)
         if work is not None and work.frame is None and key not in self._hooks:
             del self._works[key]
-            self._calls.pop(work, None)
             return work, None
         self._suspects.clear(key)
         if not self._is_answered_by(key):
@@ -260,10 +285,7 @@ class Works:
             if twin is None or not self._is_answered_by(twin):
                 return None, None
             key = twin
-        work = self._works.pop(key, None)
-        if work is not None:
-            self._calls.pop(work, None)
-        return work, self._hooks.pop(key, None)
+        return self._works.pop(key, None), self._hooks.pop(key, None)
 
     def _is_answered_by(self, key: bytes) -> bool:
         work = self._works.get(key)
@@ -272,14 +294,23 @@ class Works:
     def finish(self, work: Work) -> None:
         """Take note that a request is over; those that wait for their turn go on."""
         self._works.pop(work.key, None)
-        self._calls.pop(work, None)
         self.go_on()
 
     def give_up(self, work: Work) -> None:
         """Take note that nobody waits for the answer to a request, which may still come."""
         if work.frame is None:
             self._suspects.add(work.key, Suspect(work.sender, work.is_at_work), self._now_s() + self._ttl_s())
+        self.schedule.stop(work.alarm)
         self.finish(work)
+
+    def wait(self, work: Work, after_s: float, then: Callable[[Work], None]) -> None:
+        """Do something with a call after so many seconds, in place of what it has waited for."""
+        self.schedule.stop(work.alarm)
+        work.alarm = self.schedule.after(after_s, lambda: then(work))
+
+    def _wait_for_turn(self, work: Work, after_s: float) -> None:
+        work.due_s = self._now_s() + after_s
+        self.wait(work, after_s, self._end_turns)
 
     def go_on(self) -> None:
         """Send what waits and can go now, the oldest first."""
@@ -287,12 +318,15 @@ class Works:
         for work in queue:
             self.start(work)
 
-    def _find_at_work(self) -> list[Work]:
-        return [work for work in self._calls if work.is_at_work]
+    def find_at_work(self) -> list[Work]:
+        """Give the calls that the server may ask about just now."""
+        return [work for work in self._works.values() if work.is_at_work]
 
     def _must_wait(self, work: Work) -> bool:
         """Whether a call has to wait: others are under way, or have asked what this one is likely to ask as well."""
-        at_work = [other for other in self._find_at_work() if other.waits_for_client or not other.is_slow]
+        if self._guesses and len(self._senders) == 1:  # of its own there may be thousands
+            return False
+        at_work = [other for other in self.find_at_work() if other.waits_for_client or not other.is_slow]
         others = [other for other in at_work if not self.may_guess((work, other))]
         if not others:  # who goes on without a pause would let nobody else have a turn
             waits_for_turn = any(not self.may_guess((work, first)) for first in self._queue)
@@ -312,18 +346,11 @@ class Works:
         """How long anything waits for the clients of other calls."""
         return min(TURN_S, self._ttl_s())
 
-    @property
-    def next_s(self) -> float | None:
-        """When `end_turns` has something to do; None while no call waits for its turn."""
-        return self._queue[0].due_s if self._queue else None
-
-    def end_turns(self) -> list[Work]:
-        """Let the calls go on that have waited too long; or return those to be given up, and wait for that first."""
+    def _end_turns(self, _: Work) -> None:
+        """Let the calls go on that have waited too long, once those are given up that nobody comes back for."""
         now_s = self._now_s()
         late = [work for work in self._queue if work.due_s <= now_s]
-        if not late:
-            return []
-        holding = [one for one in self._find_at_work() if not all(self.may_guess((one, work)) for work in late)]
+        holding = [one for one in self.find_at_work() if not all(self.may_guess((one, work)) for work in late)]
         asked_by_s = now_s - min(ANSWER_S, self._ttl_s())
         stale = [
             one
@@ -333,11 +360,12 @@ class Works:
         for one in holding:
             one.is_slow = True
         for work in late:
-            work.due_s = now_s + _AFTER_S
+            self._wait_for_turn(work, _AFTER_S)
             if not stale:
                 self._queue.remove(work)
                 self._send(work)
-        return stale
+        for one in stale:
+            self.listener.give_up(one, "nobody has answered its question, and other calls wait for the server")
 
     def note_asking(self, work: Work) -> None:
         """Record that the server has asked about this: it is likely to do so again."""
@@ -360,7 +388,30 @@ class Works:
         else:
             if work in self._queue:
                 self._queue.remove(work)
+            self.schedule.stop(work.alarm)
             del self._works[work.key]
+
+    def leave(self, work: Work, reason: str) -> None:
+        """Tell the server that nobody waits for a call any more, and wait a moment for its end."""
+        self._let_go(work)
+        if work.frame is not None or not work.may_ask:
+            self.cancel(work, reason)
+        else:
+            work.is_left = True
+            self.wait(work, SETTLE_S, self.give_up)
+            self.tell_cancelled(work, reason)
+
+    def refuse(self, work: Work, reason: str) -> None:
+        """Give the server a moment to end a call by itself, which is cancelled if it does not."""
+        self._let_go(work)
+        work.is_left = True
+        self.wait(work, GRACE_S, lambda work: self.leave(work, reason))
+
+    def _let_go(self, work: Work) -> None:
+        work.request = None
+        self.listener.let_go(work)
+        if work.questions:
+            work.questions.clear()
 
     def tell_cancelled(self, work: Work, reason: str) -> None:
         """Tell the server so, and wait for the end."""
@@ -403,7 +454,7 @@ class Works:
         if named is not None or stream is not None or task_id is not None:
             return [named] if named is not None and named.may_ask else []
         self.is_asking = True
-        found = self._find_at_work()
+        found = self.find_at_work()
         return [] if self._may_be_late(found, only_asking=True) else found
 
     def _may_be_late(self, works: list[Work], only_asking: bool) -> bool:
@@ -424,28 +475,14 @@ class Works:
     def clear(self) -> None:
         """Forget everything: the server is gone."""
         self._works.clear()
-        self._calls.clear()
         self._hooks.clear()
         self._queue.clear()
         self._suspects.forget_all()
+        del self.listener
 
     def _send(self, work: Work) -> None:
         assert work.frame is not None
+        if work.alarm is not None:
+            self.schedule.stop(work.alarm)
         frame, work.frame = work.frame, None
-        if work.may_ask:
-            self._calls[work] = None
         self._upstream.send(frame._replace(sender=work.sender) if work.sender else frame)
-
-
-def bind(bridging: Bridging, request: Request) -> Binding:
-    """Say which request a state is to be good for.
-
-    Raises:
-        ValueError: Its params are nested deeper than can be written.
-    """
-    return Binding(bridging.server, request.method, digest_params(request.params), find_principal(bridging, request))
-
-
-def find_principal(bridging: Bridging, request: Request) -> str:
-    """Say whose a request is."""
-    return request.frame.sender or bridging.principal

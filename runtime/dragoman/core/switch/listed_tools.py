@@ -1,74 +1,86 @@
-"""The arguments of tools that are repeated in HTTP headers, at one server: known from its lists.
+"""What is known of the tools of one server: from its lists, asked for where a call needs to know.
 
-Lives here: what the lists said, asking for them before a call whose tool is not known, and the check of what a client
-sends. Must not: judge annotations, or read and write headers (`core.bridge`). Made by each switch that has per-request
-peers; nothing here matters where neither of them is reached over HTTP.
+Lives here: what the lists said, asking for them before a call whose tool is not known, and the check of the headers
+that repeat arguments. Must not: judge annotations, or read and write headers (`core.bridge`).
+
+A server with a handshake knows nothing of such headers. But whoever stands between a client and us may rely on them,
+so they have to say what the arguments say, by the annotations that the client has seen in the list.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.annotations import Mirrored, find_mirrored, leave_out_invalid, strip_invalid
 from dragoman.core.bridge.headers import check_arguments
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
 from dragoman.core.methods import CALL_TOOL, TOOLS_CHANGED
-from dragoman.core.paging import Listing, Remind
+from dragoman.core.paging import AskPage, Listing, Remind, TakePage
 from dragoman.core.unchecked import find, find_list
 
 logger = logging.getLogger("dragoman.session")
 
 _MOST_TOOLS: Final = 10_000
 
-TakePage = Callable[[Mapping[str, Any] | None], None]
-"""Takes the result of `tools/list`; None where there is none."""
 
-AskPage = Callable[[dict[str, Any], TakePage], None]
-"""Sends `tools/list` with these params."""
+class _Tool(NamedTuple):
+    mirrored: tuple[Mirrored, ...]
+    listed: Mapping[str, Any] | None
 
 
-class ToolHeaders:
+class ListedTools:
     """What the lists of one server said.
 
     Args:
         sends: Whether the server is of the per-request era and reached with headers.
         hears: Whether its clients are, and come with headers.
         remind: Reads the clock.
+        keeps: Whether more than headers matters, so that tools are kept as they were listed.
     """
 
-    __slots__ = ("_hears", "_listing", "_mirrored", "_sends")
+    __slots__ = ("_has_headers", "_hears", "_keeps", "_listing", "_sends", "_tools")
 
-    def __init__(self, *, sends: bool, hears: bool, remind: Remind) -> None:
+    def __init__(self, *, sends: bool, hears: bool, remind: Remind, keeps: bool = False) -> None:
         self._sends = sends
         self._hears = hears
-        self._mirrored: dict[str, tuple[Mirrored, ...]] = {}
+        self._has_headers = sends or hears
+        self._keeps = keeps
+        self._tools: dict[str, _Tool] = {}
         self._listing = Listing(remind)
 
+    def find(self, name: object) -> Mapping[str, Any] | None:
+        """Give a tool as the server listed it; None where it did not, or where tools are not kept."""
+        tool = self._tools.get(name) if isinstance(name, str) else None
+        return None if tool is None else tool.listed
+
+    def is_known(self, name: object) -> bool:
+        """Whether everything is known of a tool that the server has said."""
+        return self._listing.is_done or name in self._tools
+
     def needs_list(self, method: str, params: Mapping[str, Any]) -> bool:
-        """Whether a request cannot be judged or sent before the tools are listed."""
-        if method != CALL_TOOL or self._listing.is_done or not (self._sends or self._hears):
-            return False
-        return str(params.get("name")) not in self._mirrored
+        """Whether the headers of a request cannot be judged or written before the tools are listed."""
+        return method == CALL_TOOL and self._has_headers and not self.is_known(str(params.get("name")))
 
     def note(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take note of what a list of tools says; give it as a client may see it."""
-        if not (self._sends or self._hears):
+        if not (self._has_headers or self._keeps):
             return result
-        result = offer_valid(result, strips=not self._sends)
+        if self._has_headers:
+            result = _offer_valid(result, strips=not self._sends)
         for tool in find_list(result, "tools"):
             name = find(tool, "name")
-            if isinstance(name, str) and (name in self._mirrored or len(self._mirrored) < _MOST_TOOLS):
-                self._mirrored[name] = find_mirrored(tool.get("inputSchema"))
+            if isinstance(name, str) and (name in self._tools or len(self._tools) < _MOST_TOOLS):
+                mirrored = find_mirrored(tool.get("inputSchema")) if self._has_headers else ()
+                self._tools[name] = _Tool(mirrored, tool if self._keeps else None)
         return result
 
     def mirrored(self, method: str, params: Mapping[str, Any]) -> tuple[Mirrored, ...]:
         """Give the arguments of a call that are repeated in headers."""
-        if method != CALL_TOOL or not self._mirrored:
-            return ()
-        return self._mirrored.get(str(params.get("name")), ())
+        tool = self._tools.get(str(params.get("name"))) if self._tools and method == CALL_TOOL else None
+        return () if tool is None else tool.mirrored
 
     def check(self, request: Request) -> None:
         """Hold the headers that a request came with against its arguments.
@@ -82,15 +94,15 @@ class ToolHeaders:
     def hear(self, method: str | None) -> None:
         """Take note of a notification: what is known of tools that have changed is outdated."""
         if method == TOOLS_CHANGED:
-            self._mirrored.clear()
+            self._tools.clear()
             self._listing.is_done = False
 
     def list(self, ask: AskPage, then: Callable[[], None]) -> None:
         """List the tools, and go on; also where they cannot be listed: then the server says what it lacks."""
-        self._listing.read(lambda params, take: ask(params, lambda page: take(self.note(page or {}), None)), then)
+        self._listing.read(lambda params, take: ask(params, lambda page, size: take(self.note(page), size)), then)
 
 
-def offer_valid(result: Mapping[str, Any], *, strips: bool) -> Mapping[str, Any]:
+def _offer_valid(result: Mapping[str, Any], *, strips: bool) -> Mapping[str, Any]:
     """Give a list of tools as a client may see it whose annotations would else be invalid.
 
     "Clients MUST exclude the invalid tool from the result of `tools/list`" (2026-07-28/basic/transports/
@@ -125,11 +137,7 @@ class PageAsker:
 
     def take_answer(self, frame: Frame) -> None:
         """A page came, or an error."""
-        self._take(frame.body.get("result"))
-
-    def take_garbled(self, reason: str) -> None:
-        """What came is not a page."""
-        self._take(None)
+        self._take(frame.body.get("result") or {}, len(frame.raw) or None)
 
     def take_notice(self, frame: Frame) -> None:
         """Nothing of it concerns a client."""

@@ -1,0 +1,386 @@
+"""What can be decided from outside: each option once, with its flag, its key in a configuration file, and its words.
+
+Lives here: tables alone. `cli.options` makes flags of them, `config.reading` reads keys by them, and the reference in
+the documentation is written from them. Those of signing in are in `signin.settings`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option.
+
+    Attributes:
+        name: The flag without its dashes; empty where there is none.
+        kind: How its value is read: a word that `cli.options` and `config.reading` know, or the words it may be.
+        about: What it says.
+        default: What counts without it; an empty tuple where it may be repeated, False for a switch.
+        placeholder: What stands for its value in the help, if not what stands for all of its kind.
+        note: What the default means.
+        dest: What the command line calls it, if that does not follow from the flag.
+        key: Its name in a configuration file; empty where it has none.
+        field: Of the settings that a configuration file makes, if it is not called like the flag.
+    """
+
+    name: str
+    kind: str | tuple[str, ...]
+    about: str
+    default: Any = None
+    placeholder: str = ""
+    note: str = ""
+    dest: str = ""
+    key: str = ""
+    field: str = ""
+
+    @property
+    def argument(self) -> str:
+        """What the command line calls it."""
+        return self.dest or self.name.replace("-", "_")
+
+    @property
+    def setting(self) -> str:
+        """The field that its key makes."""
+        return self.field or self.argument
+
+
+REVISIONS: Final = (
+    Option(
+        "client-revision",
+        "handshake-revision",
+        "revision to speak with the client",
+        "auto",
+        note="which is what the client asks for",
+    ),
+    Option(
+        "server-revision",
+        "revision",
+        "revision to offer the server first",
+        "auto",
+        note="which is the newest, then what the client asks for",
+        key="revision",
+        field="revision",
+    ),
+)
+
+TRANSLATION: Final = (
+    Option(
+        "profile",
+        ("strict", "minimal"),
+        "strict drops every field that the target revision does not name, minimal only what validity needs",
+        "strict",
+    ),
+    Option("no-rule", "rule", "turn off a repair rule", (), dest="no_rules"),
+    Option("rule", "rule", "turn on a repair rule that is off by default", (), dest="more_rules"),
+)
+
+SESSIONS: Final = (
+    Option(
+        "on-loss",
+        ("warn", "refuse", "refuse-all", "silent"),
+        "what to do about a frame that cannot be carried whole: log a warning; answer with an error, if what is lost "
+        "changes its meaning or for any loss; or only count it",
+        "warn",
+    ),
+    Option("init-timeout", "seconds", "how long initialisation may take", 60),
+    Option(
+        "drain-timeout",
+        "seconds",
+        "after the client has closed its side, or SIGTERM has come to a proxy with --listen, keep answering what was "
+        "asked before for S seconds",
+        30,
+    ),
+    Option(
+        "request-timeout",
+        "seconds",
+        "how long a request may go without an answer or progress, before it is given up (no limit if absent)",
+        key="requestTimeout",
+        field="request_timeout_s",
+    ),
+    Option(
+        "request-ceiling",
+        "seconds",
+        "give up requests that are not answered within S seconds, whatever progress they make (no limit if absent)",
+    ),
+    Option(
+        "restarts",
+        "number",
+        "if a server ends while clients use it, start it again, up to N times in a row: sessions go on, and the "
+        "requests that it had fail",
+        0,
+        note="their sessions end",
+    ),
+    Option(
+        "health-interval",
+        "seconds",
+        "ask a server that has sent nothing for S seconds whether it is there; if nothing comes for another S seconds, "
+        "it is lost (not asked if absent)",
+    ),
+    Option(
+        "no-retry-older",
+        "switch",
+        "do not offer another revision to a server that rejects the first one explicitly",
+        False,
+    ),
+)
+
+KNOWN: Final = Option(
+    "no-era-cache",
+    "switch",
+    "do not remember, in the user's cache directory, whether a server has a handshake, and use nothing that was "
+    "remembered",
+    False,
+)
+
+LOG_LEVEL: Final = Option(
+    "log-level",
+    ("debug", "info", "warning", "error", "critical"),
+    "the least important lines of the log that go to stderr",
+    "warning",
+)
+
+WATCHING: Final = (
+    Option(
+        "status",
+        "text",
+        "make a Unix socket at PATH, where `dragoman status PATH` reads the status of the proxy and its servers",
+        placeholder="PATH",
+    ),
+    LOG_LEVEL,
+    Option(
+        "trace",
+        "text",
+        "append every frame, before and after translation, to a file or a pipe, one JSON object a line; secrets that "
+        "are recognised as such are left out",
+        placeholder="FILE",
+    ),
+)
+
+_AS_CODE: Final = (
+    "an importable module or FILE.py, a colon and the name, with arguments where it has to be made, as "
+    "'dragoman.middlewares:RateLimit(per_minute=60)'; the first is the outermost"
+)
+
+MIDDLEWARE: Final = (
+    Option("middleware", "text", f"put your own code around each request: {_AS_CODE}", (), "MODULE:NAME"),
+    Option("notice-middleware", "text", f"put your own code around each notification: {_AS_CODE}", (), "MODULE:NAME"),
+)
+
+LISTEN: Final = (
+    Option(
+        "listen",
+        "address",
+        "serve clients at http(s)://HOST:PORT, rather than one on stdin and stdout; port 0 picks a free one",
+    ),
+    Option("mcp-path", "path", "where Streamable HTTP is served", "/mcp"),
+    Option("sse-path", "path-or-none", "where HTTP+SSE is served, empty for none", "/sse"),
+    Option("ws-path", "path-or-none", "where WebSocket is served, empty for none", "/ws"),
+    Option("allow-host", "host", "a name by which clients may reach us, beside loopback names; * for any", ()),
+    Option("allow-origin", "origin", "a page that may call us, as scheme://host[:port]; port * for any", ()),
+    Option(
+        "auth-token-file",
+        "file",
+        "secrets; clients must send one of them: one a line, or NAME SECRET (or one in $DRAGOMAN_AUTH_TOKEN)",
+    ),
+    Option("tls-cert", "file", "certificate chain in PEM; needs https:// in --listen"),
+    Option("tls-key", "file", "its key, if not in the same file"),
+    Option("max-body", "size", "the longest message of a client", "16m"),
+    Option(
+        "max-memory", "size", "what all unfinished messages of clients may hold together, one client half of it", "256m"
+    ),
+    Option("max-connections", "count", "how many connections may be open at once", 2048),
+    Option("max-sessions", "count", "how many sessions may be open at once", 100),
+    Option("max-streams", "count", "how many requests of a session may be under way at once", 64),
+    Option("session-idle", "seconds", "after how many idle seconds a session ends", 1800),
+    Option("header-timeout", "seconds", "how long the headers of a request may take", 10),
+    Option("body-timeout", "seconds", "how long the body of a request may take", 30),
+    Option("stall-timeout", "seconds", "how long a client may read nothing of what it is sent", 60),
+    Option("sse-poll", "seconds", "close streams after S seconds; clients that can come back do so"),
+    Option(
+        "answers",
+        ("auto", "json", "sse"),
+        "how requests are answered where the client takes both",
+        "auto",
+        note="which is JSON if the answer is quick and nothing else has to be said",
+    ),
+    Option("post-sse", "switch", "let a POST open the stream of HTTP+SSE too", False),
+)
+
+SCOPES: Final = ("client", "shared", "principal")
+
+SCOPE: Final = (
+    Option(
+        "scope",
+        SCOPES,
+        "a server for each client session, one shared by all, or one for each principal, by its secret",
+        "client",
+    ),
+    Option("server-idle", "seconds", "close a shared server after S seconds without use", 60),
+)
+
+UPSTREAM: Final = (
+    Option(
+        "url",
+        "url",
+        "http(s): Streamable HTTP, or HTTP+SSE if it is that; ws(s): WebSocket; $VARIABLE comes from the environment",
+    ),
+    Option(
+        "header",
+        "header",
+        "send this header along, to this server only; also as 'NAME: VALUE'; $VARIABLE in VALUE comes from the "
+        "environment, where other users of the machine do not see it",
+        (),
+        dest="headers",
+    ),
+    Option(
+        "upstream",
+        ("auto", "streamable-http", "sse"),
+        "the transport for an http URL",
+        "auto",
+        note="which tries Streamable HTTP first",
+    ),
+    Option("ca-file", "certificates", "the authority that signed the certificate of its URL, as PEM", key="caFile"),
+    Option("client-cert", "certificates", "our own certificate, for a URL that wants one, as PEM", key="clientCert"),
+    Option("client-key", "file", "the key of that certificate, if it is in a file of its own", key="clientKey"),
+    Option(
+        "proxy",
+        "proxy",
+        "the HTTP proxy on the way to its URL, or none (default: what HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY "
+        "say; never for this machine)",
+        key="proxy",
+    ),
+    Option("insecure", "switch", "do not check the certificate of its URL at all", False, key="insecure"),
+    Option("connect-timeout", "seconds", "how long a connection to the server may take", 10),
+    Option("idle-timeout", "seconds", "how long a server may send nothing at all while it owes an answer", 300),
+    Option("no-delete", "switch", "do not tell the server when a session is over", False),
+    Option("no-sign-in", "switch", "ask nobody to sign in: it has to do without a token", False),
+)
+
+WAY: Final = tuple(option for option in UPSTREAM if option.name in ("ca-file", "proxy", "insecure"))
+"""How a server is reached, by commands that are no proxy."""
+
+CHILD: Final = (
+    Option(
+        "env",
+        "variable",
+        "give the server this variable; without VALUE, take it from the proxy's environment, where other users of the "
+        "machine cannot see it",
+        (),
+        dest="variables",
+    ),
+    Option(
+        "inherit-env",
+        ("all", "safe", "none"),
+        "which other variables of the proxy's environment a command gets: all but DRAGOMAN_*, those that are not "
+        "secret (HOME, PATH, LANG and the like), or none (default: all; with --listen safe)",
+        placeholder="all|safe|none",
+        key="inheritEnv",
+    ),
+    Option("cwd", "directory", "run the server in this directory (default: the current one)"),
+)
+
+ERAS: Final = (
+    Option(
+        "questions",
+        ("auto", "task", "park", "replay", "refuse"),
+        "how a client is asked if the server has a question in the middle of a call: in a task, by parking the call "
+        "until the client comes back, by making it twice, or not at all",
+        "auto",
+        note="which is a task if the client takes tasks, else parking",
+    ),
+    Option(
+        "repeatable",
+        "text",
+        "a tool that may run twice so that its question can be asked, beside those whose annotations say so",
+        (),
+        "TOOL",
+    ),
+    Option("answer-timeout", "seconds", "how long a parked call waits for its client to come back", 600),
+    Option("max-parked", "count", "how many calls, and how many tasks, may wait for clients", 256),
+    Option("task-ttl", "seconds", "how long a task is kept from its beginning", 3600),
+    Option(
+        "roots-ttl",
+        "seconds",
+        "how long the roots that a client has named are given to servers without asking it again (default: not at all)",
+    ),
+    Option(
+        "state-key-file",
+        "state-keys",
+        "64 hexadecimal digits that seal what clients carry for us, so that it is good after a restart and in other "
+        "proxies with this key: openssl rand -hex 32; keys on further lines only open what they sealed before (made "
+        "at start if absent)",
+    ),
+    Option(
+        "server-name",
+        "text",
+        "what clients are told that the server is called, if it does not say; states are good under this name alone",
+        placeholder="NAME",
+    ),
+)
+
+FILE: Final = (
+    Option(
+        "config",
+        "text",
+        "several servers as one, in place of COMMAND: the file in which a client names its servers",
+        placeholder="FILE",
+    ),
+    Option(
+        "server",
+        "text",
+        "only this server of the file, as if its command or URL had been given",
+        placeholder="NAME",
+    ),
+)
+
+_LIST_TIMEOUT: Final = Option(
+    "", "seconds", "how long a merged list waits for a slow server", key="listTimeout", field="list_timeout_s"
+)
+
+ROUTER_KEYS: Final = (
+    Option("", "text", "what clients are told that this server is called", key="name", field="name"),
+    Option(
+        "",
+        ("clash", "always"),
+        "`clash`: a name is prefixed with that of its server only where two servers have it; `always`: each is",
+        key="prefix",
+        field="prefix",
+    ),
+    Option("", ("_", "__", "-"), "what stands between prefix and name", key="separator", field="separator"),
+    _LIST_TIMEOUT,
+    *(option for option in SESSIONS if option.key),
+    Option("", "count", "how many entries a page of a merged list has", key="pageSize", field="page_size"),
+)
+"""The keys about all servers of a configuration file together."""
+
+SERVER_KEYS: Final = (
+    Option(
+        "",
+        "text",
+        "what its names begin with where they need a prefix, in place of its own name",
+        key="prefix",
+        field="prefix",
+    ),
+    _LIST_TIMEOUT,
+    *(option for option in (*REVISIONS, *SESSIONS, *CHILD, *UPSTREAM) if option.key),
+    Option(
+        "",
+        "headers",
+        "HTTP headers to send along with each request to its URL, made anew for each: `${file:PATH}` is what is in a "
+        "file, relative to this one, and `${NAME}` a variable ([middleware](middleware.md#headers))",
+        key="headers",
+        field="headers",
+    ),
+    Option(
+        "",
+        "sign-in",
+        "how to sign in to its URL, where it wants a token: keys like the options of `dragoman proxy` "
+        "([signing in](sign-in.md#options)). False: nobody is asked",
+        key="oauth",
+        field="sign_in",
+    ),
+)
+"""The keys about one of them."""

@@ -1,0 +1,90 @@
+"""Asking whoever is behind a client to visit a page, in the server's place: URL elicitation.
+
+Lives here: the question, on the stream of the call that needs it, and its answer, which is not for the server. Who may
+be asked, and in which words of which revision, is decided where questions of servers are. Called by `streamable`.
+
+Source: 2025-11-25/client/elicitation, URL Mode Elicitation Requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Final
+
+from dragoman.core.envelope import Frame, decoded
+from dragoman.core.exact_json import encode_line
+from dragoman.core.methods import ELICITATION, ELICITED
+from dragoman.core.unchecked import find
+from dragoman.transports.upstream.link import Link
+
+Visitor = Callable[[str, str], Awaitable[str]]
+"""Asks for a visit to a URL, for a reason; gives `accept`, `decline` or `cancel`, and nothing where nobody is asked."""
+
+VISITOR: Final[ContextVar[Visitor | None]] = ContextVar("dragoman.visitor", default=None)
+"""For the call that is carried out; None where its client cannot be asked."""
+
+_NAME: Final = "dragoman-visit-"
+
+
+class Visits:
+    """The visits that clients are asked for.
+
+    Args:
+        link: Where the questions go, as if the server had asked.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._asked: dict[bytes, asyncio.Future[str]] = {}
+        self._accepted: dict[bytes, str] = {}
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a client has not said yet whether it shows a page."""
+        return any(not answer.done() for answer in self._asked.values())
+
+    async def ask(self, call: bytes, url: str, message: str) -> str:
+        """Ask for a visit.
+
+        Args:
+            call: The id of the call that needs it, in canonical JSON.
+            url: Of the page.
+            message: What for.
+
+        Returns:
+            What the client says: `accept`, `decline` or `cancel`; nothing where it cannot be asked.
+        """
+        name = f"{_NAME}{uuid.uuid4()}"
+        about = {"mode": "url", "elicitationId": name, "url": url, "message": message}
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._asked[f'"{name}"'.encode()] = answer
+        try:
+            await self._tell({"id": name, "method": ELICITATION, "params": about}, call)
+            action = await answer
+        finally:
+            del self._asked[f'"{name}"'.encode()]
+        if action == "accept":
+            self._accepted[call] = name
+        return action
+
+    def drops(self, frame: Frame) -> bool:
+        """Whether a frame answers one of these questions: then it is not for the server."""
+        if frame.method is not None or frame.key is None or not frame.key.startswith(f'"{_NAME}'.encode()):
+            return False
+        asked = self._asked.get(frame.key)
+        if asked is not None and not asked.done():
+            asked.set_result(str(find(decoded(frame).body, "result", "action") or ""))
+        return True
+
+    async def end(self, call: bytes) -> None:
+        """Say that the visit that a call needed is over."""
+        if (name := self._accepted.pop(call, None)) is not None:
+            await self._tell({"method": ELICITED, "params": {"elicitationId": name}}, call)
+
+    async def _tell(self, frame: dict[str, object], call: bytes) -> None:
+        if self._link.paused:
+            await self._link.until_reading()
+        await self._link.take(encode_line({"jsonrpc": "2.0", **frame}), call)

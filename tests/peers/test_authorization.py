@@ -1,0 +1,99 @@
+"""Signing in at an authorization server that others wrote: npm's `oidc-provider`, with a server of the official SDK.
+
+Needs the packages of `npm/package.json`; `nox -s peers` brings them. The proxy is a process, and so is whoever signs
+in, as its browser.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.peers.authorization import Place, placed
+from tests.peers.person import sign_in
+from tests.peers.test_npm import FOLDER, node
+from tests.peers.visits import HERE
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(not FOLDER, reason="no packages of npm: run `nox -s peers`")
+
+REFRESHED = ["refresh_token", "rotate"]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    person = [sys.executable, str(HERE / "person.py"), str(tmp_path / "pages")]
+    monkeypatch.setenv("BROWSER", shlex.join(person))
+    with placed(node(), str(FOLDER), tmp_path) as place:
+        yield place
+
+
+def test_a_person_signs_in_once_and_every_later_proxy_uses_the_token(place: Place) -> None:
+    with place.sitting() as one, place.sitting() as two:
+        assert one.call("read") == two.call("read")
+    wait_until(lambda: len(place.pages) > 0)
+    assert (place.did(), len(place.pages)) == (["register", "authorization_code"], 1)
+    assert "You are signed in" in place.pages[0]
+
+
+def test_a_token_is_for_the_server_that_it_was_got_for(place: Place) -> None:
+    with place.sitting() as sitting:
+        sitting.call("read")
+    assert place.tell()[-1] == {"did": "authorization_code", "resource": place.url}
+
+
+def test_tokens_that_have_ended_are_refreshed_and_the_refresh_token_is_another_one_then(place: Place) -> None:
+    with place.sitting() as sitting:
+        before = sitting.call("read")
+        place.did()
+        for _ in range(3):
+            place.tell("end")
+            assert sitting.call("read") == before
+            assert sorted(place.did()) == REFRESHED
+
+
+def test_more_is_asked_for_when_a_call_needs_it(place: Place) -> None:
+    with place.sitting() as sitting:
+        sitting.call("read")
+        place.did()
+        assert sitting.call("write").startswith("write by ")
+        assert sitting.call("read").startswith("read by ")
+
+
+def test_who_we_are_is_in_a_document(place: Place) -> None:
+    document = "https://client.example/dragoman.json"
+    with place.sitting("--oauth-client-metadata-url", document) as sitting:
+        assert sitting.call("read") == f"read by {document}"
+        assert place.did() == ["authorization_code"]
+
+
+@pytest.mark.parametrize(
+    ("client", "option", "file"),
+    [("robot", "--oauth-client-secret-file", "secret"), ("signer", "--oauth-private-key-file", "key.pem")],
+)
+def test_a_client_with_credentials_needs_nobody(place: Place, client: str, option: str, file: str) -> None:
+    options = "--oauth-grant", "client_credentials", "--oauth-client-id", client, option, str(place.folder / file)
+    with place.sitting(*options) as sitting:
+        assert sitting.call("read") == f"read by {client}"
+        assert (place.did(), place.pages) == (["client_credentials"], [])
+
+
+def test_a_code_is_typed_on_another_device(place: Place) -> None:
+    command = [sys.executable, "-m", "dragoman", "login", "--oauth-grant", "device_code", place.url]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as login:
+        assert login.stderr is not None
+        words = login.stderr.readline().split()
+        page = next(word for word in words if word.startswith("http"))
+        assert "Sign-in Success" in sign_in(page)
+        said, wrong = login.communicate(timeout=60)
+        assert (login.returncode, wrong) == (0, "")
+        assert said.startswith("Signed in to ")
+    with place.sitting() as sitting:
+        assert sitting.call("read").startswith("read by ")
+    assert place.pages == []

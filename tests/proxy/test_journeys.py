@@ -1,0 +1,217 @@
+"""How many modules a warm call passes on its way, there and back: a reader of the code has to visit them all.
+
+Six journeys. A bound may only fall: who needs one more module on the way takes another out. Functions that a test calls
+itself do not count, and neither does what the call before has loaded or remembered.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from dragoman.core.commands import Side
+from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.connect import open_upstream
+from tests.proxy import per_request, test_per_request_asked
+from tests.proxy.conversation import (
+    Step,
+    client,
+    expect_to_client,
+    expect_to_server,
+    hold,
+    notification,
+    opening,
+    request,
+    result,
+    server,
+)
+from tests.proxy.test_per_request_asked import ACCEPTED, DONE, elicit
+from tests.proxy.test_per_request_questions import CAN, COLOR, RED, Q
+from tests.transports.http import stage as front
+from tests.transports.http.stage import on_loop, serving, within
+from tests.transports.http.test_per_request import call, posts
+from tests.transports.upstream.stage import Reply, Request, shake_hands
+from tests.transports.upstream.stage import server as serving_requests
+from tests.transports.upstream.test_per_request import Stateless, answer
+
+OLD, NEW = "2024-11-05", "2025-11-25"
+MOST = {
+    "equal revisions over stdio": 16,
+    "two revisions over stdio": 16,
+    "equal revisions over HTTP": 45,
+    "no sessions over HTTP": 53,
+    "a stateless client and a server with sessions that asks": 42,
+    "a client with a session and a stateless server that asks": 29,
+}
+
+
+class Journey:
+    """Notes the modules of ours whose functions are called."""
+
+    def __init__(self) -> None:
+        self.modules: set[str] = set()
+
+    def __enter__(self) -> Journey:
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and _is_ours(frame) and (frame.f_back is None or not _is_of_a_test(frame.f_back)):
+            self.modules.add(frame.f_globals["__name__"])
+
+    def begins(self, frame: Any) -> Step:
+        """Say this, and note from then on what it passes."""
+
+        def say() -> Any:
+            self.__enter__()
+            return frame
+
+        return client(say)
+
+    def ends(self) -> Step:
+        """Hear the answer, which is the end."""
+
+        def hear(_: Any) -> bool:
+            self.__exit__()
+            return True
+
+        return expect_to_client(hear)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith("dragoman.")
+
+
+def _is_of_a_test(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith("tests.")
+
+
+def over_stdio(client_revision: str, server_revision: str) -> Journey:
+    journey = Journey()
+    answered = result(2, {"tools": [{"name": "x", "title": "X", "inputSchema": {"type": "object"}}]})
+    listed = [expect_to_server(lambda frame: frame["method"] == "tools/list"), server(answered)]
+    hold(
+        [
+            *opening(client_revision, server_revision, server_has=["tools"]),
+            *(client(request(2, "tools/list")), *listed, expect_to_client(lambda frame: frame["id"] == 2)),
+            *(journey.begins(request(2, "tools/list")), *listed, journey.ends()),
+        ]
+    )
+    return journey
+
+
+def stateless_client_is_asked() -> Journey:
+    journey, asked = Journey(), {}
+
+    def is_asked(frame: Any) -> bool:
+        asked.update(frame["result"])
+        return True
+
+    def retry(key: Any) -> Any:
+        answers = dict.fromkeys(asked["inputRequests"], ACCEPTED)
+        return test_per_request_asked.call(key, inputResponses=answers, requestState=asked["requestState"])
+
+    def rest(number: int, ends: Step) -> list[Step]:
+        return [
+            server(elicit(f"q{number}")),
+            expect_to_client(is_asked),
+            client(lambda: retry(f"again {number}")),
+            expect_to_server(result(f"q{number}", ACCEPTED)),
+            server(result(number, DONE)),
+            ends,
+        ]
+
+    warm = rest(1, expect_to_client(lambda frame: frame["id"] == "again 1"))
+    called = expect_to_server(lambda frame: frame["method"] == "tools/call")
+    journeying = [journey.begins(test_per_request_asked.call("second")), called, *rest(2, journey.ends())]
+    hold([*test_per_request_asked.begin(), *warm, *journeying])
+    return journey
+
+
+def stateless_server_asks() -> Journey:
+    journey = Journey()
+
+    def steps(number: int, say: Callable[[Any], Step], ends: Step) -> list[Step]:
+        return [
+            say(request("a", "tools/call", name="x")),
+            expect_to_server(lambda frame: frame["method"] == "tools/call"),
+            server(per_request.asks(2 * number - 1, "s1", color=COLOR)),
+            expect_to_client(lambda frame: frame["id"] == f"{Q}{number}"),
+            client(result(f"{Q}{number}", RED)),
+            expect_to_server(lambda frame: frame["params"]["requestState"] == "s1"),
+            server(per_request.complete(2 * number, content=[])),
+            ends,
+        ]
+
+    warm = steps(1, client, expect_to_client(lambda frame: frame["id"] == "a"))
+    hold([*per_request.opening(NEW, CAN), *warm, *steps(2, journey.begins, journey.ends())])
+    return journey
+
+
+@on_loop
+async def sessions_over_http(journeys: list[Journey]) -> None:
+    async def serve(said: Request, reply: Reply) -> None:
+        if not await shake_hands(said, reply):
+            await reply.result(said, {"content": []})
+
+    async with serving_requests(serve) as url, serving() as stage:
+        stage.make = lambda transport: Proxy(ProxyConfig(), transport, lambda: open_upstream(UpstreamConfig(url)))
+        opened = await stage.post(front.initialize(NEW))
+        stage.session, stage.revision = opened.headers["mcp-session-id"], NEW
+        await stage.post(notification("notifications/initialized"))
+        await (await within(stage.post(front.call(2)))).frame()
+        for journey in journeys:
+            with journey:
+                await (await within(stage.post(front.call(3)))).frame()
+
+
+@on_loop
+async def requests_over_http(journeys: list[Journey]) -> None:
+    async with serving_requests(Stateless(answer)) as url, serving() as stage:
+        upstream = UpstreamConfig(url)
+        stage.make = lambda transport: Proxy(ProxyConfig(), transport, lambda: open_upstream(upstream), principal="")
+        await (await within(posts(stage, call(2)))).frame()
+        for journey in journeys:
+            with journey:
+                await (await within(posts(stage, call(3)))).frame()
+
+
+def over_http(hold_it: Callable[[list[Journey]], None]) -> Journey:
+    """The shortest of several: a timer may go off during any of them."""
+    journeys = [Journey() for _ in range(4)]
+    hold_it(journeys)
+    return min(journeys, key=lambda journey: len(journey.modules))
+
+
+JOURNEYS: dict[str, Callable[[], Journey]] = {
+    "equal revisions over stdio": lambda: over_stdio(NEW, NEW),
+    "two revisions over stdio": lambda: over_stdio(OLD, NEW),
+    "equal revisions over HTTP": lambda: over_http(sessions_over_http),
+    "no sessions over HTTP": lambda: over_http(requests_over_http),
+    "a stateless client and a server with sessions that asks": stateless_client_is_asked,
+    "a client with a session and a stateless server that asks": stateless_server_asks,
+}
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_a_call_passes_no_more_modules_than_before(name: str) -> None:
+    modules = JOURNEYS[name]().modules
+    print(f"{name}: {len(modules)} modules", *sorted(modules), sep="\n  ")
+    assert len(modules) <= MOST[name], "one more on the way: take another out"
+    assert len(modules) > MOST[name] - 5, "it has become shorter: lower the bound in this file"
+
+
+def test_what_a_journey_notes() -> None:
+    with Journey() as journey:
+        assert Side.CLIENT.value == "client"
+        hold([])
+    assert "dragoman.proxy" in journey.modules
+    assert not any(name.startswith("tests.") for name in journey.modules)
