@@ -351,6 +351,14 @@ ROUTER_KEYS: Final = (
     ),
     Option("", ("_", "__", "-"), "what stands between prefix and name", key="separator", field="separator"),
     _LIST_TIMEOUT,
+    Option(
+        "",
+        "seconds",
+        "how long a client that opens a session waits for servers that are slow to start (default: as long as a "
+        "list, 4 at most); it is not told of capabilities that only a later one has",
+        key="openTimeout",
+        field="open_timeout_s",
+    ),
     *(option for option in SESSIONS if option.key),
     Option("", "count", "how many entries a page of a merged list has", key="pageSize", field="page_size"),
 )

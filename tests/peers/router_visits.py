@@ -70,7 +70,10 @@ def commands(folder: Path) -> dict[str, list[str]]:
 def write_config(path: Path, named: dict[str, Any], **options: Any) -> str:
     """Write a configuration file whose lists wait for servers as slow as those of a busy machine."""
     entries = {name: about if isinstance(about, dict) else _entry(about) for name, about in named.items()}
-    path.write_text(json.dumps({"mcpServers": entries, "dragoman": {"listTimeout": 60, **options}}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"mcpServers": entries, "dragoman": {"listTimeout": 60, "openTimeout": 60, **options}}),
+        encoding="utf-8",
+    )
     return str(path)
 
 

@@ -132,6 +132,28 @@ def test_a_server_that_does_not_start_is_left_out_and_joins_later() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+def test_a_client_waits_for_a_late_server_as_long_as_the_file_says(revision: str) -> None:
+    async def main() -> None:
+        servers = three()
+        servers["b"].silent |= {"initialize", "server/discover"}
+        router = routing(servers, {"listTimeout": 0.1, "openTimeout": 30})
+        client = MadeClient(router, revision)
+        opening = asyncio.ensure_future(client.open())
+        await until(lambda: any(map(servers["b"].of, ("initialize", "server/discover"))))
+        await until(
+            lambda: all(servers[name].of("initialize" if revision == HANDSHAKE else "server/discover") for name in "ac")
+        )
+        await pass_time(0.3)
+        assert not opening.done()
+        (asked,) = servers["b"].of("initialize") or servers["b"].of("server/discover")
+        servers["b"].say({"id": asked["id"], "result": servers["b"].result(asked["method"], asked)})
+        assert "result" in await opening
+        await client.close()
+
+    run(main())
+
+
 def test_a_server_that_cannot_be_started_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         from dragoman.config import parse_config

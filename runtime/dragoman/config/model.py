@@ -122,6 +122,8 @@ class RouterOptions:
         prefix: `clash`: a name gets a prefix only if two servers have it; `always`: each name has one.
         separator: What stands between prefix and name.
         list_timeout_s: How long a merged list waits for a slow server, in seconds.
+        open_timeout_s: How long a client that opens a session waits for servers that are slow to start, in seconds;
+            None for as long as a list does, 4 seconds at most.
         request_timeout_s: How long a request may go without an answer or progress, in seconds; None for no limit.
         page_size: How many entries one page of a merged list has.
     """
@@ -130,6 +132,7 @@ class RouterOptions:
     prefix: Literal["clash", "always"] = "clash"
     separator: str = "_"
     list_timeout_s: float = 5.0
+    open_timeout_s: float | None = None
     request_timeout_s: float | None = None
     page_size: int = 1000
 

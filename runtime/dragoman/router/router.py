@@ -28,6 +28,8 @@ from dragoman.transports.base import Transport
 logger = logging.getLogger("dragoman.router")
 
 _LONGEST_DRAIN_S = 1.0
+_LONGEST_OPENING_S = 4.0
+"""How long a client waits for servers that are slow to start, unless told: some clients give up after five seconds."""
 
 
 class Router:
@@ -140,7 +142,7 @@ class Router:
                 session.close_member(member)
         known = catalogue.members
         for member in known.values():
-            member.list_timeout_s = self._list_timeout_s(self._servers[member.name])
+            self._set_timeouts(member)
         catalogue.add({name: known.get(name) or self._make_member(server) for name, server in self._servers.items()})
 
     def _tell_names(self, session: RouterTransport) -> None:
@@ -148,10 +150,14 @@ class Router:
             session.catalogue.tell_lists_changed(member)
 
     def _make_member(self, server: ServerConfig) -> Member:
-        return Member(server.name, self._list_timeout_s(server), server.only_tools, server.without_tools)
+        member = Member(server.name, only_tools=server.only_tools, without_tools=server.without_tools)
+        self._set_timeouts(member)
+        return member
 
-    def _list_timeout_s(self, server: ServerConfig) -> float:
-        return server.options.list_timeout_s or self.configuration.options.list_timeout_s
+    def _set_timeouts(self, member: Member) -> None:
+        options = self.configuration.options
+        member.list_timeout_s = self._servers[member.name].options.list_timeout_s or options.list_timeout_s
+        member.open_timeout_s = options.open_timeout_s or min(member.list_timeout_s, _LONGEST_OPENING_S)
 
     def _open_proxy(self, member: Member, link: MemberLink) -> Proxy:
         server = self._servers[member.name]

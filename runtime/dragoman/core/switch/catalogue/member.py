@@ -48,6 +48,7 @@ class Member:
     Attributes:
         name: What the user calls it.
         list_timeout_s: How long a merged list waits for it.
+        open_timeout_s: How long a client that opens its session does.
         only_tools: The tools that clients may see; None for all.
         without_tools: Those that they may not.
         state: How far it is.
@@ -61,6 +62,7 @@ class Member:
 
     name: str
     list_timeout_s: float = 5.0
+    open_timeout_s: float = 4.0
     only_tools: frozenset[str] | None = None
     without_tools: frozenset[str] = frozenset()
     state: MemberState = MemberState.WAITING

@@ -21,9 +21,6 @@ from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.own import OwnRequests, read_error, read_result
 from dragoman.core.unchecked import find_object
 
-LONGEST_OPENING_S: Final = 4.0
-"""How long a client waits for servers that are slow to start: others give up after five seconds, as we do."""
-
 _LISTED: Final = ("prompts", "resources", "tools")
 
 
@@ -182,9 +179,9 @@ class MemberOpening:
         self._pending.update(asked)
         for member in asked:
             self.ask(member)
-        longest_s = max((member.list_timeout_s for member in asked), default=0.0)
         if self._pending:
-            self._common.outside.remind(min(longest_s, LONGEST_OPENING_S), self.finish)
+            longest_s = max(member.open_timeout_s for member in asked)
+            self._common.outside.remind(longest_s, self.finish)
         else:
             self.finish()
 
