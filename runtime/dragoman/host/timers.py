@@ -23,11 +23,6 @@ class Timers:
         self._timers: dict[Sleeper, asyncio.TimerHandle] = {}
         self._reminders: dict[FrontEdge, asyncio.TimerHandle] = {}
 
-    @property
-    def reminds(self) -> bool:
-        """Whether any client is to be reminded."""
-        return bool(self._reminders)
-
     def wake(self, sleeper: Sleeper, after_s: float | None, expire: Callable[[Sleeper], None]) -> None:
         """Call this with a sleeper after so many seconds, in place of an earlier time; None: not at all."""
         self.stop(sleeper)

@@ -46,8 +46,6 @@ _SECRETIVE: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL
 _A_FUNCTION: Final = "()"
 """How shells begin the value of an exported function: code, which no server asks for."""
 
-MODES: Final = ("all", "safe", "none")
-
 _VARIABLE: Final = re.compile(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 
 

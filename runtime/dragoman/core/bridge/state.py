@@ -101,18 +101,6 @@ class State(NamedTuple):
     extra: Any = None
 
 
-class Moment(NamedTuple):
-    """A time on two clocks.
-
-    Attributes:
-        wall_s: In seconds since 1970, on a clock that all instances share; somebody may set it.
-        steady_s: In seconds, on a clock of this process that never goes back: what is kept in memory goes by it.
-    """
-
-    wall_s: float
-    steady_s: float
-
-
 class Keeper(NamedTuple):
     """Writes states and reads them back.
 
