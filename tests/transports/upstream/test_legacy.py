@@ -210,6 +210,27 @@ async def test_a_server_that_accepts_and_never_answers_times_out() -> None:
         assert "result" in await peer.ask("tools/list")
 
 
+@pytest.mark.parametrize("withdraws", [False, True])
+def test_a_server_that_waits_for_its_client_may_be_silent(withdraws: bool) -> None:
+    @on_loop
+    async def run() -> None:
+        old = Old()
+        async with joined(old, idle_timeout_s=0.3) as peer:
+            asked = peer.start("silence")
+            await asyncio.wait_for(old.asked.wait(), PATIENCE_S)
+            await old.say({"jsonrpc": "2.0", "id": "q", "method": "roots/list"})
+            await peer.until(lambda: any(frame.get("id") == "q" for frame in peer.others))
+            await pass_time(0.8)
+            assert asked not in peer.answers
+            if withdraws:
+                await old.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q"}})
+            else:
+                peer.send({"jsonrpc": "2.0", "id": "q", "result": {"roots": []}})
+            assert "nothing came from it for 0.3 s" in (await peer.answer(asked))["error"]["message"]
+
+    run()
+
+
 @on_loop
 async def test_an_answer_that_is_too_long_fails_its_request() -> None:
     class Long(Old):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.support.waiting import linger
 from tests.transports.upstream.stage import Client, Reply, Request, answer_to, client, on_loop, server, shake_hands
 
@@ -107,3 +109,66 @@ async def test_a_call_that_goes_on_counts_again_once_all_is_answered() -> None:
         waiting = peer.start("tools/list")
         await linger(0.05)
         assert waiting not in peer.answers
+
+
+QUESTION = {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {"message": "?"}}
+
+
+class Elsewhere:
+    """A server whose question does not come on the connection that the call was sent on, or is not answered there.
+
+    Args:
+        place: `before` the first connection ends, `after` that on the one which resumes it, or `unasked`, by a GET.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.resumed = 0
+        self.called, self.answered = asyncio.Event(), asyncio.Event()
+        self.call: Request | None = None
+
+    async def __call__(self, request: Request, reply: Reply) -> None:
+        if request.method == "GET":
+            await self._speak(request, reply)
+        elif not await shake_hands(request, reply) and request.rpc is None:
+            self.answered.set()
+            await reply.status("202 Accepted")
+        elif request.rpc == "tools/call":
+            self.call = request
+            await reply.stream()
+            self.called.set()
+            if self.place == "unasked":
+                await self._finish(reply)
+            else:
+                await reply.event(QUESTION if self.place == "before" else "", event_id="e0", retry="10")
+                reply.cut()
+
+    async def _speak(self, request: Request, reply: Reply) -> None:
+        await self.called.wait()
+        self.resumed += "last-event-id" in request.headers
+        await reply.stream()
+        if self.place != "before" and self.resumed < 2:
+            await reply.event(QUESTION, event_id="e1" if self.resumed else "")
+        await self._finish(reply)
+
+    async def _finish(self, reply: Reply) -> None:
+        await self.answered.wait()
+        assert self.call is not None
+        await reply.event(answer_to(self.call))
+        reply.cut()
+
+
+@pytest.mark.parametrize(("place", "resumed"), [("before", 1), ("after", 1), ("unasked", 0)])
+def test_it_may_be_silent_wherever_its_question_came(place: str, resumed: int) -> None:
+    @on_loop
+    async def run() -> None:
+        serve = Elsewhere(place)
+        async with server(serve) as url, client(url, idle_timeout_s=0.3) as peer:
+            call = peer.start("tools/call", name="a")
+            await peer.until(lambda: asked(peer) == ["q"])
+            await linger(1.0)
+            decline(peer, "q")
+            assert "result" in await peer.answer(call)
+            assert serve.resumed == resumed
+
+    run()

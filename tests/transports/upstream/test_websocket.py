@@ -184,7 +184,10 @@ async def test_a_question_with_the_id_of_a_request_does_not_stop_the_clock_of_it
         await line.say(frame_of(b'{"jsonrpc":"2.0","id":%d,"method":"roots/list"}' % frame["id"]))
 
     async with frames_server(ask) as url, client(url, idle_timeout_s=0.3) as peer:
-        assert "nothing came from it for 0.3 s" in (await peer.ask("tools/call"))["error"]["message"]
+        call = peer.start("tools/call")
+        await peer.until(lambda: any(frame.get("method") == "roots/list" for frame in peer.others))
+        peer.send({"jsonrpc": "2.0", "id": call, "result": {"roots": []}})
+        assert "nothing came from it for 0.3 s" in (await peer.answer(call))["error"]["message"]
 
 
 @on_loop

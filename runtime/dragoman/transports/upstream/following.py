@@ -106,7 +106,7 @@ class StreamFollower:
                 return
             if reading.failure is not None:
                 raise reading.failure
-            if reading.events:
+            if reading.events or answer.waits:
                 progress_at = loop.time()
             if parser.last_id is None or not self._resumes:
                 raise TransportError(
@@ -116,7 +116,7 @@ class StreamFollower:
             if loop.time() - progress_at > self._config.idle_timeout_s:
                 raise TransportError(self._link.peer, "nothing came from it for too long")
             logger.debug("resuming a stream: %s", reading.reason)
-            answer = await self._resume(parser, idle, is_current)
+            answer = job.answer = await self._resume(parser, idle, is_current, answer)
 
     async def listen(self, opened: Callable[[], None]) -> bool:
         """Read the stream on which the server speaks unasked, for as long as the session lasts.
@@ -200,8 +200,10 @@ class StreamFollower:
             reading.failure = error
             raise
 
-    async def _resume(self, parser: EventParser, idle: int, is_current: Callable[[], bool]) -> HttpResponse:
-        """Come back for the rest of a stream."""
+    async def _resume(
+        self, parser: EventParser, idle: int, is_current: Callable[[], bool], before: HttpResponse
+    ) -> HttpResponse:
+        """Come back for the rest of a stream; if its server waits for an answer, it may be silent on that, too."""
         if (parser.retry_s or 0) > self._config.idle_timeout_s:
             raise TransportError(self._link.peer, f"it asks to come back after {parser.retry_s:g} s only")
         for failures in range(_ATTEMPTS):
@@ -215,6 +217,7 @@ class StreamFollower:
                 reason = error.reason
                 continue
             if _is_stream(answer):
+                answer.waits = before.waits
                 return answer
             refusal = await read_refusal(answer)
             reason = refusal.reason

@@ -12,11 +12,12 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import ASKED_IN_VAIN, INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, rewrite, twin_of
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lines import Overlong, show
-from dragoman.core.methods import PING
+from dragoman.core.methods import CANCELLED, PING
 from dragoman.core.peek import read_beginning, read_line
 from dragoman.core.wholeness import PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
 from dragoman.errors import FrameTooLarge, TransportError
@@ -45,14 +46,16 @@ class Link:
     Attributes:
         on_response: Called with the id of each response before it is handed on, and whether it is a result.
         on_question: Called with the id of each request of the server before it is handed on, and with that of the
-            request on whose stream it came.
+            request on whose stream it came; not for a ping, which no request waits for.
+        on_withdrawn: Called with the id of a request of the server that it wants no answer to any more.
     """
 
     def __init__(self, receiver: Receiver, peer: str, restore_ids: bool = True) -> None:
         self.peer = peer
         self._restore_ids = restore_ids
-        self.on_response: Callable[[bytes, bool], None] | None = None
+        self.on_response: Callable[[bytes, bool], object] | None = None
         self.on_question: Callable[[bytes, bytes | None], None] | None = None
+        self.on_withdrawn: Callable[[bytes], None] | None = None
         self._receiver = receiver
         self._reading = asyncio.Event()
         self._reading.set()
@@ -192,11 +195,13 @@ class Link:
                 answered = True
                 if watch is not None and isinstance(frame, Frame) and not watch(frame):
                     continue
-            if self.on_question is not None and _is_question(frame):
-                self.on_question(frame.key or b"", owed)
             if isinstance(frame, Malformed):
                 frame = frame._replace(line=line)
-            elif owed is not None and frame.method is not None:
+            elif self.on_question is not None and frame.kind == "request" and frame.method != PING:
+                self.on_question(frame.key or b"", owed)
+            elif self.on_withdrawn is not None and frame.method == CANCELLED:
+                self.on_withdrawn(cancelled_key(frame) or b"")
+            if isinstance(frame, Frame) and owed is not None and frame.method is not None:
                 frame = frame._replace(stream=owed)
             frames.append(frame)
         if frames and not self._over:
@@ -258,10 +263,6 @@ def read_plain(message: bytes) -> bytes | None:
 
 def _is_response(frame: Frame | Malformed) -> bool:
     return frame.is_response if isinstance(frame, Malformed) else frame.kind in ("result", "error")
-
-
-def _is_question(frame: Frame | Malformed) -> bool:
-    return isinstance(frame, Frame) and frame.kind == "request" and frame.method != PING  # which no request waits for
 
 
 async def _search(message: bytes) -> bool:

@@ -6,7 +6,8 @@ Lives here: in which session each question was asked, and which request waits fo
 An answer belongs to the session of its question: in the next one, the server may have asked something else under the
 same id. So it is not sent there, and the request that waits for it will never be answered: it fails at once, however
 long the server keeps its stream open. A question that came unasked, on the stream of a GET, does not say who waits for
-its answer; then every request of its session fails, for one of them does.
+its answer: as long as it is open, every request that was under way may be silent, and if the session is gone every
+request of that fails, for one of them does.
 """
 
 from __future__ import annotations
@@ -78,25 +79,13 @@ class SessionQuestions:
 
     def settle(self, key: bytes | None) -> None:
         """Take note that the server has taken an answer."""
-        asked = self._asked.pop(key or b"", None)
-        if (
-            asked is not None
-            and asked.stream in self._jobs
-            and all(other.stream != asked.stream for other in self._asked.values())
-        ):
-            _, job = self._jobs[asked.stream]
-            job.park(job, False)
+        for _, job in self._find_waiting(self._asked.pop(key or b"", None)):
+            if all(other.stream not in (job.frame.key, None) for other in self._asked.values()):
+                job.park(job, False)
 
     def fail(self, key: bytes | None) -> None:
         """Fail what waits for an answer that the server does not take any more."""
-        asked = self._asked.pop(key or b"", None)
-        if asked is None:
-            return
-        if asked.stream is not None:
-            waiting = [self._jobs[asked.stream]] if asked.stream in self._jobs else []
-        else:
-            waiting = [(epoch, job) for epoch, job in self._jobs.values() if epoch == asked.epoch]
-        for _, job in waiting:
+        for _, job in self._find_waiting(self._asked.pop(key or b"", None)):
             if not job.cancelled and job.frame.key is not None:
                 job.cancelled = True
                 self._link.fail(job.frame.key, f"{self._link.peer}: {_GONE}")
@@ -104,10 +93,15 @@ class SessionQuestions:
                 job.task.cancel()
 
     def _note(self, key: bytes, stream: bytes | None) -> None:
-        epoch = self.epoch
-        if stream is not None and stream in self._jobs:
-            epoch, job = self._jobs[stream]
+        epoch = self._jobs[stream][0] if stream is not None and stream in self._jobs else self.epoch
+        asked = self._asked[key] = _Asked(epoch, stream)
+        for _, job in self._find_waiting(asked):
             job.park(job, True)
-        self._asked[key] = _Asked(epoch, stream)
         if len(self._asked) > self._most:
             del self._asked[next(iter(self._asked))]
+
+    def _find_waiting(self, asked: _Asked | None) -> list[tuple[int, Delivery]]:
+        """Give the requests one of which waits for the answer to a question."""
+        if asked is None or asked.stream is not None:
+            return [self._jobs[asked.stream]] if asked and asked.stream in self._jobs else []
+        return [(epoch, job) for epoch, job in self._jobs.values() if epoch == asked.epoch]

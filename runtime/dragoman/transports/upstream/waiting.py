@@ -16,7 +16,7 @@ _CHECKS: Final = 8
 
 
 class Waiting:
-    """Fails requests once a server that owes answers has said nothing at all for too long.
+    """Fails requests once a server that owes answers, and waits for none, has said nothing at all for too long.
 
     Args:
         link: Who is told.
@@ -27,6 +27,8 @@ class Waiting:
         self._link = link
         self._idle_timeout_s = idle_timeout_s
         self._keys: dict[bytes, None] = {}
+        self._asked: set[bytes] = set()
+        link.on_question, link.on_withdrawn = lambda key, stream: self._asked.add(key), self._asked.discard
         self._alive_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -36,6 +38,8 @@ class Waiting:
             self.expect(frame.key)
         elif frame.method == "notifications/cancelled":
             self.forget(cancelled_key(frame))
+        elif frame.method is None:
+            self._asked.discard(frame.key or b"")
 
     def expect(self, key: bytes) -> None:
         """An answer to this request has to come."""
@@ -58,10 +62,6 @@ class Waiting:
         del self._keys[twin]
         return True
 
-    def note_response(self, key: bytes, is_result: bool) -> None:
-        """Take note of a response, as `Link.on_response` tells it."""
-        self.forget(key)
-
     def note_sign_of_life(self) -> None:
         """Something came from the server."""
         self._alive_at = asyncio.get_running_loop().time()
@@ -78,8 +78,8 @@ class Waiting:
 
     def _check(self) -> None:
         self._timer = None
-        if self._link.paused:
-            self.note_sign_of_life()  # it may speak, but nobody listens
+        if self._link.paused or self._asked:
+            self.note_sign_of_life()  # it may speak, but nobody listens; or it is not its turn
         elif asyncio.get_running_loop().time() - self._alive_at >= self._idle_timeout_s:
             for key in list(self._keys):
                 self._link.fail(key, f"{self._link.peer}: nothing came from it for {self._idle_timeout_s:g} s")

@@ -71,9 +71,9 @@ class WebSocketUpstream:
         """Begin to connect; what is written meanwhile waits."""
         self._receiver = receiver
         self._link = Link(receiver, self._config.peer, self._config.restore_ids)
-        self._waiting = Waiting(self._link, self._config.idle_timeout_s)
-        self._link.on_response = self._waiting.note_response
-        self._runner = asyncio.get_running_loop().create_task(self._run(self._link, self._waiting))
+        waiting = self._waiting = Waiting(self._link, self._config.idle_timeout_s)
+        self._link.on_response = lambda key, is_result: waiting.forget(key)
+        self._runner = asyncio.get_running_loop().create_task(self._run(self._link, waiting))
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Send each frame as a message of its own."""
