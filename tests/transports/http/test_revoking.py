@@ -7,9 +7,11 @@ import json
 from typing import Any
 
 from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.router.router import before_router
 from dragoman.transports.http.config import Admission, FrontConfig
 from tests.proxy.test_per_request import NEW, asks
 from tests.proxy.test_per_request_asked import FORM
+from tests.router.made import MadeServer, routing
 from tests.transports.http.stage import BOTH, Stage, call, content, on_loop, serving, text_of, until, within
 from tests.transports.http.test_per_request import ANN, ASKED, BEN, TOKENS, begin, begin_sharing, posts, sharing
 from tests.transports.http.test_per_request import call as call_alone
@@ -117,6 +119,24 @@ async def test_calls_that_wait_for_a_revoked_client_end_at_once() -> None:
         his = posts(stage, call_alone(7, has=FORM), **BEN)
         stage.server.answer((await stage.server.hear())["id"], **content("his"))
         assert text_of(await (await within(his)).frame()) == "his"
+
+
+@on_loop
+async def test_calls_that_wait_for_a_revoked_client_end_behind_a_router_too() -> None:
+    server = MadeServer(tools=["echo"])
+    server.silent.add("tools/call")
+    router = routing({"made": server})
+    async with sharing() as stage:
+        made = before_router(ProxyConfig())
+        stage.make = lambda transport: Proxy(made, transport, router.connect, principal="", shares_server=True)
+        calling = posts(stage, call_alone(has=FORM), **ANN)
+        await until(lambda: bool(server.of("tools/call")))
+        server.say({"id": "q", "method": "elicitation/create", "params": ASKED})
+        assert (await (await within(calling)).frame())["result"]["resultType"] == "input_required"
+        stage.front.admit(Admission(tokens={"ben": TOKENS["ben"]}))
+        await until(lambda: any(frame.get("id") == "q" for frame in server.heard))
+        (told,) = (frame for frame in server.heard if frame.get("id") == "q")
+        assert "may not come in" in told["error"]["message"]
 
 
 async def begin_as(stage: Stage, secret: str) -> asyncio.Task[Reply]:

@@ -26,26 +26,32 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, key_of
+from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, key_of, notification_frame
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
+from dragoman.core.negotiation import SAME
 from dragoman.core.paging import Remind, TakePage
 from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.switch.listed_tools import ListedTools, PageAsker
 from dragoman.core.switch.to_handshake.reading import bind, find_principal
 from dragoman.core.unchecked import find_object, with_meta
-from dragoman.core.wiring import Bridging
+from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import RemoteProtocolError
 
 logger = logging.getLogger("dragoman.bridge")
 
 
 def make_relay(
-    front: FrontEdge, requests: PerRequestFront, upstream: UpstreamEdge, bridging: Bridging, remind: Remind
+    front: FrontEdge,
+    requests: PerRequestFront,
+    upstream: UpstreamEdge,
+    wiring: Wiring,
+    bridging: Bridging,
+    remind: Remind,
 ) -> ByBytes | ByIds:
     """Give what hands on between these clients and this server."""
     if bridging.shares_channel and not upstream.takes_headers:
         return ByBytes(front, requests, upstream)
-    return ByIds(requests, PerRequestEdge(upstream), bridging, remind)
+    return ByIds(requests, PerRequestEdge(upstream), bridging, remind, wiring.settings.server_revision == SAME)
 
 
 class ByBytes:
@@ -121,17 +127,26 @@ class ByIds:
         edge: The server's.
         bridging: Who the clients are, and what binds a state to them.
         remind: Reads the clock.
+        is_before_router: Whether the server is a router of ours, which knows principals.
 
     Attributes:
         tools: Which arguments of the server's tools go in headers.
     """
 
-    __slots__ = ("_bridging", "_edge", "_requests", "tools")
+    __slots__ = ("_bridging", "_edge", "_is_before_router", "_requests", "tools")
 
-    def __init__(self, requests: PerRequestFront, edge: PerRequestEdge, bridging: Bridging, remind: Remind) -> None:
+    def __init__(
+        self,
+        requests: PerRequestFront,
+        edge: PerRequestEdge,
+        bridging: Bridging,
+        remind: Remind,
+        is_before_router: bool,
+    ) -> None:
         sends, hears = edge.upstream.takes_headers, not bridging.shares_channel
         self.tools = ListedTools(sends=sends, hears=hears, remind=remind)
         self._bridging = bridging
+        self._is_before_router = is_before_router
         self._requests = requests
         self._edge = edge
 
@@ -188,7 +203,9 @@ class ByIds:
             self._edge.withdraw(request.lent, reason or None)
 
     def leave(self, reason: str, sender: str = "") -> None:
-        """End the streams that would never end; those of one principal have ended with it."""
+        """End the streams that would never end; those of one principal have ended with it, and a router is told so."""
+        if sender and self._is_before_router:
+            self._edge.upstream.send(notification_frame(CANCELLED, {"reason": reason})._replace(sender=sender))
         for request in [one for one in self._requests.requests.values() if one.method == LISTEN and not sender]:
             self._requests.abandon(request.key, reason)
 

@@ -157,10 +157,11 @@ class Catalogue:
 
     def _cancel(self, frame: Frame) -> None:
         key = cancelled_key(frame)
-        if key is None or self.routes.cancel(key) or (self.listens is not None and self.listens.cancel(key)):
+        if key is None and frame.sender:  # a principal may not come in any more, and each proxy has calls of its own
+            self._tell_all(frame)
+        elif key is None or self.routes.cancel(key) or (self.listens is not None and self.listens.cancel(key)):
             return
-        member = self.common.calls.pop(key, None)
-        if member is not None and member.state is not MemberState.FAILED:
+        elif (member := self.common.calls.pop(key, None)) is not None and member.state is not MemberState.FAILED:
             self.common.outside.tell_member(member, frame)
 
     def begin_per_request(self) -> None:

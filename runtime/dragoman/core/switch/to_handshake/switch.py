@@ -247,7 +247,9 @@ class ToHandshake:
 
     def discovered(self, session: DeclaredSession) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
-        relay = make_relay(self._front, self.requests, session.upstream, self._bridging, self._schedule.after)
+        relay = make_relay(
+            self._front, self.requests, session.upstream, self._wiring, self._bridging, self._schedule.after
+        )
         self.requests.hand_to(relay)
         for request in [*session.take_waiting(), *self._take_waiting()]:
             relay.carry(request)
