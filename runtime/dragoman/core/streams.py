@@ -1,7 +1,7 @@
 """On which call's stream a server's request or notification goes out.
 
 Lives here: the one place where that is decided, if the server's transport does not say it. Must not: know whether the
-client has such streams open (its transport does), or keep anything. Called by `core.edges.front_actions` for clients
+client has such streams open (its transport does), or keep anything. Called by `core.edges.front` for clients
 whose transport has a stream for each call.
 
 Theory of operation. A server over HTTP says it by the stream on which it speaks. One that has a single stream for

@@ -11,14 +11,14 @@ which passes the client's frames to `behind`, and the frames from there to the c
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.calls import Call
 from dragoman.core.codes import INVALID_REQUEST
-from dragoman.core.commands import CLIENT, SERVER, Outbox, Outcome, Side
+from dragoman.core.commands import CLIENT, SERVER, Finish, Outbox, Outcome, Side, Wake
 from dragoman.core.edges.behind import Behind
 from dragoman.core.edges.early import EarlyFrames
-from dragoman.core.edges.front_actions import FrontActions
 from dragoman.core.edges.greeting import (
     DISCOVER,
     LEGACY_INITIALIZED,
@@ -29,11 +29,12 @@ from dragoman.core.edges.greeting import (
     refuse_per_request,
     write_welcome,
 )
-from dragoman.core.edges.lifecycle import FrontEvent, FrontState
+from dragoman.core.edges.lifecycle import FRONT, FrontAction, FrontEvent, FrontState
 from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import connection_closed, explain_client_closing, explain_timeout
 from dragoman.core.methods import INITIALIZED
+from dragoman.core.streams import place
 from dragoman.core.wiring import Wiring
 from dragoman_spec import LATEST
 
@@ -52,7 +53,7 @@ _ACCEPTED: Final = frozenset({FrontState.SENDING_INITIALIZED, FrontState.READY})
 _WATCHED: Final = frozenset({"initialize", DISCOVER, INITIALIZED, LEGACY_INITIALIZED})
 
 
-class FrontEdge(FrontActions):
+class FrontEdge:
     """The machine for one client.
 
     Args:
@@ -70,7 +71,11 @@ class FrontEdge(FrontActions):
         client_ended: Whether the client has said, before its session is open, that it says no more.
     """
 
-    __slots__ = ("behind",)
+    __slots__ = (
+        "_client_owed", "_early", "_failure", "_finished", "_initialized", "_outbox", "_outcome", "_replaying",
+        "_welcome", "_wiring", "behind", "client_ended", "exchange", "greeting", "has_streams", "outgoing",
+        "per_request", "state",
+    )  # fmt: skip
 
     def __init__(self, wiring: Wiring, outbox: Outbox, behind: Behind[FrontEdge]) -> None:
         self.state = FrontState.CONNECTING
@@ -91,6 +96,13 @@ class FrontEdge(FrontActions):
         self._failure = connection_closed("the session is over")
         self._outcome = Outcome.CLIENT_CLOSED
         self._finished = False
+
+    def send(self, frame: Frame) -> None:
+        """Write a frame to the client."""
+        if self.has_streams and frame.method is not None:
+            calls = self.exchange.calls
+            frame = place(frame, calls[Side.CLIENT], calls[Side.SERVER])
+        self._outbox.post(self, frame)
 
     def post(self, side: Side, frame: Frame) -> None:
         """Write a frame to the client, or hand an answer on to what is behind."""
@@ -336,3 +348,96 @@ class FrontEdge(FrontActions):
 
     def _end(self, failure: Refusal, outcome: Outcome) -> None:
         self._failure, self._outcome = failure, outcome
+
+    # What the table asks for
+
+    def _expect_greeting(self) -> Greeting:
+        assert self.greeting is not None, "the client has not sent initialize"
+        return self.greeting
+
+    def _advance(self, event: FrontEvent) -> None:
+        transition = FRONT.advance(self.state, event)
+        if transition is None:
+            logger.debug("%s means nothing while %s", event.value, self.state.value)
+            return
+        self.state = transition.state
+        for action in transition.actions:
+            _ACTIONS[action](self)
+
+    def _start_timer(self) -> None:
+        settings = self._wiring.settings
+        durations = {
+            FrontState.DRAINING: settings.drain_timeout_s,
+            FrontState.CLOSING: settings.drain_timeout_s,
+            FrontState.FAILED: settings.linger_s,
+        }
+        self._outbox.add(Wake(self, durations.get(self.state, settings.init_timeout_s)))
+
+    def _stop_timer(self) -> None:
+        self._outbox.add(Wake(self, None))
+
+    def _answer_initialize(self) -> None:
+        greeting = self._expect_greeting()
+        assert self._welcome is not None
+        self._client_owed = None
+        self.send(self._welcome)
+        self.exchange.know_client(greeting.capabilities, self._wiring.methods_of(greeting.revision))
+
+    def _fail_initialize(self) -> None:
+        if self._client_owed is not None:
+            self.send(self._failure.answer(self._client_owed))
+            self._client_owed = None
+
+    def _announce(self) -> None:
+        assert self._initialized is not None
+        self.exchange.relay(Side.CLIENT, self._initialized)
+        # Nobody asks for these again, and of 500 open sessions they would hold a megabyte; the answer to `initialize`
+        # is kept as it was written, for a client behind a gateway.
+        self.greeting = self._initialized = None
+        assert self._welcome is not None
+        self._welcome = self._welcome._replace(body=None)
+
+    def _replay_queue(self) -> None:
+        outermost, self._replaying = not self._replaying, True
+        for frame in self._early.take_all(Side.CLIENT):
+            self.take(frame)
+        if self.state is FrontState.READY:
+            for frame in self._early.take_all(Side.SERVER):
+                self.exchange.relay(Side.SERVER, frame)
+        if outermost:
+            self._replaying = False
+            self._finish_client()
+
+    def _fail_queue(self) -> None:
+        self._early.fail_all(self._failure)
+        self._finish_client()
+
+    def _finish_client(self) -> None:
+        if self.client_ended:
+            self.client_ended = False
+            self.close("end of input")
+
+    def _fail_requests(self, side: Side) -> None:
+        self.exchange.fail_all(side, self._failure.code, self._failure.message, self._failure.data)
+        if self.per_request is not None and side is Side.CLIENT:
+            self.per_request.fail_all(self._failure)
+
+    def _finish(self) -> None:
+        if not self._finished:
+            self._finished = True
+            self._outbox.add(Finish(self._outcome, self._failure.message, self))
+
+
+_ACTIONS: Final[Mapping[FrontAction, Callable[[FrontEdge], None]]] = {
+    FrontAction.START_TIMER: FrontEdge._start_timer,
+    FrontAction.STOP_TIMER: FrontEdge._stop_timer,
+    FrontAction.ANSWER_INITIALIZE: FrontEdge._answer_initialize,
+    FrontAction.PASS_REFUSAL: FrontEdge._answer_initialize,
+    FrontAction.FAIL_INITIALIZE: FrontEdge._fail_initialize,
+    FrontAction.ANNOUNCE: FrontEdge._announce,
+    FrontAction.REPLAY_QUEUE: FrontEdge._replay_queue,
+    FrontAction.FAIL_QUEUE: FrontEdge._fail_queue,
+    FrontAction.FAIL_CLIENT_REQUESTS: lambda front: front._fail_requests(Side.CLIENT),
+    FrontAction.FAIL_SERVER_REQUESTS: lambda front: front._fail_requests(Side.SERVER),
+    FrontAction.FINISH: FrontEdge._finish,
+}

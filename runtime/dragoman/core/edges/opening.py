@@ -87,12 +87,7 @@ class Opener(Protocol):
 
 
 def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]:
-    """Open a server; yields where it waits for what happens.
-
-    Args:
-        edge: Carries it out.
-        asks_first: Whether it is asked what it is before it is offered a session.
-    """
+    """Open a server, which is asked first what it is or offered a session; yields where it waits for what happens."""
     question = edge.send_probe() if asks_first else None
     has_offer = not asks_first and edge.send_offer()
     kept: Frame | None = None  # a doubtful answer to the offer
@@ -114,10 +109,7 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
                 return found
             has_offer = has_offer and kept is not None
         elif isinstance(event, Frame) and event.kind == "error" and event.raw.endswith(_IN_VAIN):
-            # Whatever it was asked, a person would be asked again by what comes next.
-            error = find_object(decoded(event).body, "error")
-            told = error.get("code", INTERNAL_ERROR), str(error.get("message")), error["data"]
-            return Refusal(*told) if offer is None else InitializeRefused(event, *told)
+            return _read_in_vain(event, offer)
         elif question is not None and (verdict := question.judge(event)) is not None:
             question = None
             if verdict.discovers:
@@ -134,22 +126,20 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
             if offer is None:
                 return verdict
             was_refused = verdict.is_older
-        elif event is not None and not (has_offer and offer is not None and offer.is_answer(event)):
+        elif event is None:
+            was_refused = was_refused or question is not None
+        elif offer is None or not has_offer or not offer.is_answer(event):
             edge.pass_on(event, has_offer)
             continue
         elif isinstance(event, Malformed):
-            assert offer is not None
             edge.pass_on(event, has_offer)
             return offer.fail(INTERNAL_ERROR, f"the server's answer to initialize is not a response: {event.reason}")
-        elif event is not None:
-            assert offer is not None
+        else:
             kept, was_kept = event, kept
             if was_kept is None and found is None and is_doubtful(event, offer.offered):
                 question = question or edge.send_probe()
                 edge.begin_silence()
                 continue
-        else:
-            was_refused = was_refused or question is not None
         # What there is to wait for is an answer to the offer, if that is not here already.
         if found is not None and kept is None:
             return found
@@ -165,6 +155,13 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
         if not isinstance(said, Retried):
             return said
         edge.send_offer(said.frame)
+
+
+def _read_in_vain(frame: Frame, offer: Offer | None) -> Refusal | InitializeRefused:
+    """Whatever it was asked, a person would be asked again by what comes next."""
+    error = find_object(decoded(frame).body, "error")
+    told = error.get("code", INTERNAL_ERROR), str(error.get("message")), error["data"]
+    return Refusal(*told) if offer is None else InitializeRefused(frame, *told)
 
 
 def is_doubtful(frame: Frame, offered: str) -> bool:

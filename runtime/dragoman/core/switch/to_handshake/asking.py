@@ -17,7 +17,6 @@ one sender; else it is refused, and from then on the senders take turns (`works`
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
@@ -37,9 +36,9 @@ from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame
 from dragoman.core.methods import ROOTS
-from dragoman.core.places import find_giver
 from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_handshake.answers import Answerer
+from dragoman.core.switch.to_handshake.parked import ParkedCalls
 from dragoman.core.switch.to_handshake.promoting import Promoting
 from dragoman.core.switch.to_handshake.reading import bind, find_principal, without_answers
 from dragoman.core.switch.to_handshake.repeating import ask_again
@@ -80,21 +79,9 @@ class Asking:
     """
 
     __slots__ = (
-        "_answerer",
-        "_bridging",
-        "_declared",
-        "_front",
-        "_gave_way",
-        "_listed",
-        "_promoting",
-        "_revision",
-        "_roots",
-        "_upstream",
-        "_works",
-        "early",
-        "parked",
-        "undecided",
-    )
+        "_answerer", "_bridging", "_declared", "_front", "_listed", "_parking", "_promoting", "_revision", "_roots",
+        "_upstream", "_works", "early", "parked", "undecided",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -109,9 +96,8 @@ class Asking:
         declared: Mapping[str, Any],
     ) -> None:
         self._declared = read_declared(declared)
-        # Those that have asked, by name, also with their clients there; whose client was asked last is last.
-        self.parked: dict[str, Work] = {}
-        self._gave_way: dict[str, None] = {}
+        self._parking = ParkedCalls(bridging.most_parked)
+        self.parked = self._parking.calls
         self._bridging = bridging
         self._front = front
         self._upstream = upstream
@@ -198,7 +184,7 @@ class Asking:
         )
 
     def _can_wait(self, work: Work) -> bool:
-        return work.way in (Strategy.TASK, Strategy.PARK) or (work.way is None and self._has_room(work))
+        return work.way in (Strategy.TASK, Strategy.PARK) or (work.way is None and self._parking.has_room(work))
 
     def _find_roots(self, works: Sequence[Work]) -> Sequence[Any] | None:
         """Give the roots of those whose calls these are; None if they are not known, or these are several people's."""
@@ -222,7 +208,7 @@ class Asking:
     def ask_first(self, work: Work) -> bool:
         """Ask a client what its server wanted to know before there was a call; whether this one waits for that."""
         request = work.request
-        if request is None or not self.early or not work.may_ask or not self._has_room(work):
+        if request is None or not self.early or not work.may_ask or not self._parking.has_room(work):
             return False
         try:
             self._note_caller(work, request)
@@ -287,7 +273,7 @@ class Asking:
             caller.capabilities,
             tool=self._listed.find(name),
             may_repeat=name in self._bridging.repeatable,
-            can_park=self._has_room(work),
+            can_park=self._parking.has_room(work),
             tasks=self._promoting.has_room(self._whose(work)) and may_be_asked,
         )
         if work.way is Strategy.TASK:
@@ -297,7 +283,7 @@ class Asking:
         """Keep the server's call: it goes on with the answer."""
         assert work.questions is not None
         asked: Question | Turned
-        if work.task is None and work.name not in self.parked and not self._has_room(work):
+        if work.task is None and work.name not in self.parked and not self._parking.has_room(work):
             asked = turn(f"{len(self.parked)} calls wait for their clients already")
         else:
             asked = work.questions.ask(key, method, params)
@@ -309,8 +295,9 @@ class Asking:
         if work.task is not None:
             self._promoting.change(work)
         elif work.name not in self.parked:
-            self._make_room(work)
-            self.parked[work.name] = work
+            oldest = self._parking.add(work)
+            if oldest is not None:
+                self._expire(oldest, _GAVE_WAY)
         if work.request is None:
             self._works.go_on()
         elif len(work.questions) == 1:
@@ -398,7 +385,7 @@ class Asking:
     def _go_on(self, request: Request, state: State) -> None:
         work = self.parked.get(state.call)
         if work is None or work.questions is None:
-            raise refuse(Reason.GAVE_WAY if state.call in self._gave_way else Reason.UNKNOWN)
+            raise refuse(Reason.GAVE_WAY if state.call in self._parking.gave_way else Reason.UNKNOWN)
         if work.request is not None or state.round != str(work.round):
             raise refuse(Reason.USED)
         replies, losses = work.questions.answer(request.params.get("inputResponses"))
@@ -500,20 +487,3 @@ class Asking:
         self._works.wait(work, keeper.ttl_s, self._expire)
         self._answerer.answer(request, result)
         self._works.go_on()
-
-    def _has_room(self, work: Work) -> bool:
-        """Whether another call of this one's client may be parked."""
-        return len(self.parked) < self._bridging.most_parked or self._find_oldest(work) is not None
-
-    def _find_oldest(self, work: Work) -> Work | None:
-        """Find the call that gives its place to this one, where all are taken."""
-        giver = find_giver(work.holder, Counter(one.holder for one in self.parked.values()))
-        return next((one for one in self.parked.values() if one.holder == giver and one.request is None), None)
-
-    def _make_room(self, work: Work) -> None:
-        oldest = self._find_oldest(work) if len(self.parked) >= self._bridging.most_parked else None
-        if oldest is not None:
-            self._gave_way[oldest.name] = None
-            if len(self._gave_way) > self._bridging.most_parked:
-                del self._gave_way[next(iter(self._gave_way))]
-            self._expire(oldest, _GAVE_WAY)
