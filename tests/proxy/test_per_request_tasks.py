@@ -252,21 +252,27 @@ def test_there_is_a_limit_to_tasks_and_then_calls_are_parked() -> None:
     )
 
 
+def one_ends_and_another_begins(first: Client, second: Client) -> list[Step]:
+    return [
+        *begin(),
+        server(elicit(7)),
+        first.is_given_a_task(1),
+        server(result(1, DONE)),
+        first.says(2, "tasks/get"),
+        first.finds(2, "completed", result=DONE_NEW),
+        client(call(3)),
+        expect_to_server(lambda frame: frame["method"] == "tools/call"),
+        server(elicit(8)),
+        second.is_given_a_task(3),
+    ]
+
+
 def test_of_tasks_that_have_ended_the_oldest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(promoting, "_KEPT", 1)
     first, second = Client(), Client()
     hold(
         [
-            *begin(),
-            server(elicit(7)),
-            first.is_given_a_task(1),
-            server(result(1, DONE)),
-            first.says(2, "tasks/get"),
-            first.finds(2, "completed", result=DONE_NEW),
-            client(call(3)),
-            expect_to_server(lambda frame: frame["method"] == "tools/call"),
-            server(elicit(8)),
-            second.is_given_a_task(3),
+            *one_ends_and_another_begins(first, second),
             first.says(4, "tasks/get"),
             expect_to_client(an_error(4, -32602, "call-unknown")),
             second.says(5, "tasks/get"),
@@ -281,16 +287,7 @@ def test_there_is_a_limit_to_what_results_hold_together(monkeypatch: pytest.Monk
     first, second = Client(), Client()
     hold(
         [
-            *begin(),
-            server(elicit(7)),
-            first.is_given_a_task(1),
-            server(result(1, DONE)),
-            first.says(2, "tasks/get"),
-            first.finds(2, "completed", result=DONE_NEW),
-            client(call(3)),
-            expect_to_server(lambda frame: frame["method"] == "tools/call"),
-            server(elicit(8)),
-            second.is_given_a_task(3),
+            *one_ends_and_another_begins(first, second),
             server(result(2, DONE)),
             second.says(4, "tasks/get"),
             second.finds(4, "completed", result=DONE_NEW),
