@@ -101,7 +101,7 @@ class RouterTransport:
         self._is_free = False  # what is answered at once is told from the event loop, as from any transport
         try:
             for frame in frames:
-                self.catalogue.take(frame)
+                self.catalogue.take_from_client(frame)
         finally:
             self._is_free = not (self.is_paused or self._outgoing)
 
@@ -165,7 +165,7 @@ class RouterTransport:
         if not link.say(frame) and frame.kind == "request":
             reason = f"{member.name} does not read what it is sent"
             loop = asyncio.get_running_loop()
-            loop.call_soon(self.catalogue.take_member, member, error_frame(frame.key, CONNECTION_CLOSED, reason))
+            loop.call_soon(self.catalogue.take_from_server, member, error_frame(frame.key, CONNECTION_CLOSED, reason))
 
     def remind(self, after_s: float, then: Callable[[], None]) -> None:
         """Tell the catalogue when a time is over."""
@@ -204,7 +204,7 @@ class RouterTransport:
             link.mute()  # what it still says is nobody's business
 
     def _open(self, member: Member) -> MemberLink:
-        link = self._links[member] = MemberLink(partial(self.catalogue.take_member, member))
+        link = self._links[member] = MemberLink(partial(self.catalogue.take_from_server, member))
         proxy = self.proxies[member] = self._open_proxy(member, link)
         token = LABEL.set(f"{self.label}, {member.name}" if self.label else member.name)
         try:

@@ -83,14 +83,16 @@ class Stage:
     def ask(self, method: str, **params: Any) -> int:
         self._last += 1
         given = {**params, "_meta": {**META, **params.get("_meta", {})}} if self.is_per_request else params
-        self.catalogue.take(frame_of({"jsonrpc": "2.0", "id": self._last, "method": method, "params": given}))
+        self.catalogue.take_from_client(
+            frame_of({"jsonrpc": "2.0", "id": self._last, "method": method, "params": given})
+        )
         return self._last
 
     def tell(self, method: str, **params: Any) -> None:
-        self.catalogue.take(frame_of({"jsonrpc": "2.0", "method": method, "params": params}))
+        self.catalogue.take_from_client(frame_of({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def reply(self, key: Any, result: Body) -> None:
-        self.catalogue.take(frame_of({"jsonrpc": "2.0", "id": key, "result": result}))
+        self.catalogue.take_from_client(frame_of({"jsonrpc": "2.0", "id": key, "result": result}))
 
     # What servers do
 
@@ -100,7 +102,7 @@ class Stage:
 
     def says(self, name: str, body: Body | list[Body]) -> None:
         whole = body if isinstance(body, list) else {"jsonrpc": "2.0", **body}
-        self.catalogue.take_member(self.members[name], frame_of(whole))
+        self.catalogue.take_from_server(self.members[name], frame_of(whole))
 
     def answer(self, name: str, result: Body, kind: str = "result") -> Body:
         """Let a server answer the next request that it got."""
@@ -130,7 +132,7 @@ def test_a_call_passes_as_the_bytes_that_came() -> None:
     raw = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"y","arguments":{"z":1}}}\n'
     seen: list[bytes] = []
     stage.tell_member = lambda member, frame: seen.append(frame.raw)  # type: ignore[method-assign]
-    stage.catalogue.take(read_line(raw))  # type: ignore[arg-type]
+    stage.catalogue.take_from_client(read_line(raw))  # type: ignore[arg-type]
     assert seen == [raw]
 
 
@@ -147,7 +149,7 @@ def test_a_call_passes_as_the_bytes_that_came() -> None:
 def test_a_name_is_found_wherever_it_stands_and_replaced(line: bytes) -> None:
     stage = Stage("a", "b")
     stage.tools(a=["x"], b=["x"])
-    stage.catalogue.take(read_line(line))  # type: ignore[arg-type]
+    stage.catalogue.take_from_client(read_line(line))  # type: ignore[arg-type]
     assert stage.servers["a"] == []
     asked = stage.heard("b")
     assert asked["params"]["name"] == "x"
@@ -177,7 +179,7 @@ def test_an_array_is_taken_apart_both_ways() -> None:
     calls = [
         {"jsonrpc": "2.0", "id": f"c{name}", "method": "tools/call", "params": {"name": name}} for name in ("x", "y")
     ]
-    stage.catalogue.take(frame_of([*calls, {"jsonrpc": "1.0"}]))  # type: ignore[list-item]
+    stage.catalogue.take_from_client(frame_of([*calls, {"jsonrpc": "1.0"}]))  # type: ignore[list-item]
     assert [stage.heard("a")["id"], stage.heard("b")["id"]] == ["cx", "cy"]
     stage.says("a", [{"jsonrpc": "2.0", "id": "cx", "result": {}}, {"jsonrpc": "1.0"}])
     assert stage.client == [{"jsonrpc": "2.0", "id": "cx", "result": {}}]
@@ -186,7 +188,7 @@ def test_an_array_is_taken_apart_both_ways() -> None:
 def test_what_cannot_be_decoded_is_answered() -> None:
     stage = Stage("a")
     line = b'{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"\xff"}}\n'
-    stage.catalogue.take(read_line(line))  # type: ignore[arg-type]
+    stage.catalogue.take_from_client(read_line(line))  # type: ignore[arg-type]
     assert stage.client.pop()["error"]["code"] == -32602
 
 
@@ -217,7 +219,7 @@ def test_nonsense_of_one_server_is_an_answer_too(line: bytes, method: str) -> No
                 if name == "a":
                     raw = line % json.dumps(asked["id"]).encode()
                     stage.tell_client = lambda frame: stage.client.append({"id": frame.key})  # type: ignore[method-assign]
-                    stage.catalogue.take_member(
+                    stage.catalogue.take_from_server(
                         stage.members["a"], Frame(raw + b"\n", kind_of(raw), key_in(asked), None)
                     )
                 else:
@@ -251,8 +253,8 @@ def test_what_cannot_be_read_on_either_side_stops_nobody(line: bytes) -> None:
     method = json.loads(line.replace(b"\xff", b"x"))["method"]
     kind, key = ("request", b"1") if b'"id"' in line else ("notification", None)
     frame = Frame(line + b"\n", kind, key, method)
-    stage.catalogue.take(frame)
-    stage.catalogue.take_member(stage.members["a"], frame)
+    stage.catalogue.take_from_client(frame)
+    stage.catalogue.take_from_server(stage.members["a"], frame)
 
 
 def test_a_ping_is_answered_here() -> None:
@@ -278,7 +280,7 @@ def test_an_id_of_a_client_that_is_a_router_itself_stays() -> None:
     last = int(ours[0].split("/")[-1])
     for number in range(last + 3):
         call = {"jsonrpc": "2.0", "id": f"dragoman/{number}", "method": "tools/call", "params": {"name": "x"}}
-        stage.catalogue.take(frame_of(call))
+        stage.catalogue.take_from_client(frame_of(call))
         assert stage.heard("a") == call
         stage.says("a", {"id": call["id"], "result": {"ok": number}})
         assert stage.client.pop() == {"jsonrpc": "2.0", "id": call["id"], "result": {"ok": number}}
@@ -323,7 +325,7 @@ def test_progress_of_an_answer_finds_who_asked() -> None:
     stage.tell("notifications/progress", progressToken=other["params"]["_meta"]["progressToken"], progress=1)
     stage.tell("notifications/progress", progressToken="unknown", progress=1)
     stage.tell("notifications/progress", progress=1)
-    stage.catalogue.take(frame_of({"jsonrpc": "2.0", "method": "notifications/progress"}))
+    stage.catalogue.take_from_client(frame_of({"jsonrpc": "2.0", "method": "notifications/progress"}))
     assert stage.servers["a"] == []
     assert stage.heard("b")["params"] == {"progressToken": "t", "progress": 1}
     stage.reply(other["id"], {"model": "m"})
@@ -382,7 +384,7 @@ def test_odd_requests_for_input_are_handed_on() -> None:
     line = b'{"jsonrpc":"2.0","id":%d,"result":{"taskId":"t","x":"\xff"}}\n' % key
     seen: list[bytes] = []
     stage.tell_client = lambda frame: seen.append(frame.raw)  # type: ignore[method-assign]
-    stage.catalogue.take_member(stage.members["a"], read_line(line))  # type: ignore[arg-type]
+    stage.catalogue.take_from_server(stage.members["a"], read_line(line))  # type: ignore[arg-type]
     assert len(seen) == 1
 
 
@@ -679,7 +681,7 @@ def test_an_answer_that_cannot_be_read_leaves_its_server_out() -> None:
     stage.ask("tools/list")
     asked = stage.heard("a")
     line = b'{"jsonrpc":"2.0","id":"%b","result":{"tools":"\xff"}}\n' % asked["id"].encode()
-    stage.catalogue.take_member(stage.members["a"], read_line(line))  # type: ignore[arg-type]
+    stage.catalogue.take_from_server(stage.members["a"], read_line(line))  # type: ignore[arg-type]
     stage.answer("b", {"tools": [{"name": "x"}]})
     told = stage.client.pop()["result"]
     assert told["tools"] == [{"name": "x"}]

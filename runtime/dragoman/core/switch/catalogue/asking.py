@@ -50,7 +50,7 @@ class MemberQuestions:
         self._refused = 0
         self._last = 0
 
-    def take(self, member: Member, frame: Frame) -> None:
+    def put(self, member: Member, frame: Frame) -> None:
         """Hand on a question of a server."""
         assert frame.key is not None
         share = max(1, self._most // max(1, len(self._common.members)))

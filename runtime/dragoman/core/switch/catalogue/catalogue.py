@@ -87,9 +87,9 @@ class Catalogue:
 
     # What the client says
 
-    def take(self, frame: Frame) -> None:
+    def take_from_client(self, frame: Frame) -> None:
         """Take a frame of the client."""
-        if frame.method == "tools/call" and frame.body is None and self._quick.take(frame):
+        if frame.method == "tools/call" and frame.body is None and self._quick.forward(frame):
             return
         try:
             self._take_slowly(frame)
@@ -108,7 +108,7 @@ class Catalogue:
                 for body in frame.body:
                     one = classify(encode_line(body), body, frame.stream)
                     if isinstance(one, Frame):
-                        self.take(one)
+                        self.take_from_client(one)
             case _:
                 self.asking.take_answer(frame)
 
@@ -125,7 +125,7 @@ class Catalogue:
             self.begin_per_request()
         kind = LISTS.get(frame.method or "")
         if kind is not None:
-            self.lists.answer(frame, kind, params, self.common.meta_of(params))
+            self.lists.answer_list(frame, kind, params, self.common.meta_of(params))
         elif frame.method == "initialize":
             self.openings.initialize(frame, params)
         elif frame.method == DISCOVER:
@@ -138,7 +138,7 @@ class Catalogue:
         elif frame.method == LISTEN and self.listens is not None:
             self.listens.open(frame, params)
         else:
-            self.routes.take(frame, params)
+            self.routes.forward(frame, params)
 
     def _take_notification(self, frame: Frame) -> None:
         if frame.method == INITIALIZED:
@@ -184,7 +184,7 @@ class Catalogue:
 
     # What servers say
 
-    def take_member(self, member: Member, frame: Frame) -> None:
+    def take_from_server(self, member: Member, frame: Frame) -> None:
         """Take a frame of a server."""
         key = frame.key
         if frame.method is None and key is not None:
@@ -196,7 +196,7 @@ class Catalogue:
             else:
                 if owner is not None:  # not its call
                     self.common.calls[key] = owner
-                self.own.take(member, frame)
+                self.own.take_answer(member, frame)
         else:
             try:
                 self._take_unasked(member, frame)
@@ -207,14 +207,14 @@ class Catalogue:
 
     def _take_unasked(self, member: Member, frame: Frame) -> None:
         if frame.kind == "request":
-            self.asking.take(member, self._place(member, frame))
+            self.asking.put(member, self._place(member, frame))
         elif frame.kind == "notification":
             self._take_notice(member, frame)
         elif frame.kind == "batch":
             for body in frame.body:
                 one = classify(encode_line(body), body, frame.stream)
                 if isinstance(one, Frame):
-                    self.take_member(member, one)
+                    self.take_from_server(member, one)
 
     def _place(self, member: Member, frame: Frame) -> Frame:
         """Say of a question whose server has one call of the client that it belongs to this call."""

@@ -140,7 +140,7 @@ class MemberStreams:
             self._members[key] = member  # before it is asked: it may acknowledge at once
             meta = next(reversed(self._streams.values())).meta
             params = {"notifications": _write(wanted)}
-            self._own.ask(member, LISTEN, params, lambda _: self._end(member, key), meta, key)
+            self._own.send(member, LISTEN, params, lambda _: self._end(member, key), meta, key)
 
     def _withdraw(self, member: Member, key: bytes) -> None:
         del self._members[key]

@@ -64,10 +64,10 @@ class MemberListing:
         self._barren = 0
         self._before: list[Page] = member.listed.get(kind.method, [])
 
-    def ask(self, cursor: str | None = None) -> None:
+    def ask_page(self, cursor: str | None = None) -> None:
         """Ask for the first page, or the one that a cursor names."""
         params = {} if cursor is None else {"cursor": cursor}
-        self._lists.own.ask(self.member, self._kind.method, params, self._take, self.meta)
+        self._lists.own.send(self.member, self._kind.method, params, self._take, self.meta)
 
     def _take(self, frame: Frame) -> None:
         self.member.is_late = False
@@ -97,7 +97,7 @@ class MemberListing:
             cut = "not all of its pages came within its listTimeout"
             self._end(cut if self._before else None, cut)
         else:
-            self.ask(cursor)
+            self.ask_page(cursor)
 
     def _end(self, failure: str | None, cut: str = "") -> None:
         if cut:
@@ -158,7 +158,9 @@ class Lists:
         self._last = 0
         self._said: set[tuple[str, str]] = set()
 
-    def answer(self, frame: Frame, kind: ListKind, params: Mapping[str, Any], meta: Mapping[str, Any] | None) -> None:
+    def answer_list(
+        self, frame: Frame, kind: ListKind, params: Mapping[str, Any], meta: Mapping[str, Any] | None
+    ) -> None:
         """Answer a client's request for a list."""
         key = frame.key
         assert key is not None
@@ -196,7 +198,7 @@ class Lists:
             self.common.outside.remind(after_s, partial(self._expire, gathering, listings, after_s))
         for listing in [listing for listing in gathering.pending if listing.failure is None and not listing.pages]:
             if listing.waiting == [gathering]:
-                listing.ask()
+                listing.ask_page()
         if not gathering.pending:
             gathering.finish()
 

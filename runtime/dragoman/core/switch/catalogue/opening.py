@@ -53,7 +53,7 @@ class Openings:
         """Answer `initialize`."""
         key = frame.key or b"null"
 
-        def answer() -> None:
+        def reply() -> None:
             result = {
                 "protocolVersion": params.get("protocolVersion"),
                 "capabilities": merge_capabilities(self._common.members.values()),
@@ -61,13 +61,13 @@ class Openings:
             }
             self._common.reply(result_frame(key, self._with_instructions(result)))
 
-        self._begin("initialize", params, answer)
+        self._begin("initialize", params, reply)
 
     def discover(self, frame: Frame, params: dict[str, Any]) -> None:
         """Answer `server/discover`."""
         key = frame.key or b"null"
 
-        def answer() -> None:
+        def reply() -> None:
             from dragoman.core.bridge.discovery import served_versions
 
             result: dict[str, Any] = {
@@ -78,7 +78,7 @@ class Openings:
                 result_frame(key, self._common.complete(self._with_instructions(result), is_partial=True))
             )
 
-        self._begin(frame.method or "", {"_meta": self._common.meta_of(params)}, answer)
+        self._begin(frame.method or "", {"_meta": self._common.meta_of(params)}, reply)
 
     def _with_instructions(self, result: dict[str, Any]) -> dict[str, Any]:
         instructions = merge_instructions(self._common.members.values())
@@ -97,7 +97,7 @@ class Openings:
     def join(self, member: Member) -> None:
         """Open a server that comes later."""
         if self._asked is not None:
-            MemberOpening(self, self._common, *self._asked, None).ask(member)
+            MemberOpening(self, self._common, *self._asked, None).open_member(member)
         elif self._common.is_per_request:
             self._joined(member, True)
 
@@ -116,7 +116,7 @@ class Openings:
         if is_late and self._common.initialized is not None:
             self._common.outside.tell_member(member, self._common.initialized)
             if self._level is not None and "logging" in member.capabilities:
-                self.own.ask(member, SET_LEVEL, self._level, lambda _: None)
+                self.own.send(member, SET_LEVEL, self._level, lambda _: None)
         self._joined(member, is_late)
 
     def set_level(self, frame: Frame, params: Mapping[str, Any]) -> None:
@@ -129,7 +129,7 @@ class Openings:
         left = len(heard)
         is_answered = False
 
-        def take(answer: Frame) -> None:
+        def take_answer(answer: Frame) -> None:
             nonlocal left, is_answered
             left -= 1
             if answer.kind == "result":
@@ -139,7 +139,7 @@ class Openings:
                 self._common.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
 
         for member in heard:
-            self.own.ask(member, SET_LEVEL, params, take)
+            self.own.send(member, SET_LEVEL, params, take_answer)
 
 
 class MemberOpening:
@@ -178,19 +178,19 @@ class MemberOpening:
         asked = [member for member in members if member.state is not MemberState.FAILED]
         self._pending.update(asked)
         for member in asked:
-            self.ask(member)
+            self.open_member(member)
         if self._pending:
             longest_s = max(member.open_timeout_s for member in asked)
             self._common.outside.remind(longest_s, self.finish)
         else:
             self.finish()
 
-    def ask(self, member: Member) -> None:
+    def open_member(self, member: Member) -> None:
         """Ask one of them."""
         if member.state is MemberState.WAITING:
             self._common.set_state(member, MemberState.OPENING)
             self._common.outside.remind(member.list_timeout_s, partial(self._give_up, member))
-        self._openings.own.ask(member, self._method, self._params, lambda frame: self._take(member, frame), None)
+        self._openings.own.send(member, self._method, self._params, lambda frame: self._take(member, frame), None)
 
     def _give_up(self, member: Member) -> None:
         if member.state is MemberState.OPENING:

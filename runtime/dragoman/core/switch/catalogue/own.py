@@ -42,7 +42,7 @@ class OwnRequests:
         self._last += 1
         return b'"dragoman/%b/%d"' % (self._mark, self._last)
 
-    def ask(
+    def send(
         self,
         member: Member,
         method: str,
@@ -67,7 +67,7 @@ class OwnRequests:
         """Whether this is the id of one of them."""
         return key in self._waiting
 
-    def take(self, member: Member, frame: Frame) -> None:
+    def take_answer(self, member: Member, frame: Frame) -> None:
         """Take an answer."""
         key = frame.key or b""
         found = self._waiting.get(key)

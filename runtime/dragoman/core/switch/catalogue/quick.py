@@ -46,7 +46,7 @@ class QuickCalls:
         """Forget who has which name."""
         self._routes.clear()
 
-    def take(self, frame: Frame) -> bool:
+    def forward(self, frame: Frame) -> bool:
         """Hand on a call; False where more of it has to be read."""
         raw, kind, key, method, _, stream, headers, sender, source = frame
         start = raw.find(_CALLS, 0, _HEAD_BYTES) + len(_CALLS)

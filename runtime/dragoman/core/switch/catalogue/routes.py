@@ -68,7 +68,7 @@ class Routes:
         for owner in [owner for owner in self._watched if owner.server == member.name]:
             del self._watched[owner]
 
-    def take(self, frame: Frame, params: dict[str, Any]) -> None:
+    def forward(self, frame: Frame, params: dict[str, Any]) -> None:
         """Hand a request to its owner, or refuse it."""
         method = frame.method or ""
         task = params.get("taskId")
@@ -202,14 +202,14 @@ class Routes:
     def _seek_resource(self, frame: Frame, params: Mapping[str, Any], able: list[Member], uri: str) -> None:
         key = frame.key or b"null"
 
-        def take(member: Member | None, answer: Frame) -> None:
+        def take_found(member: Member | None, answer: Frame) -> None:
             del self._sought[key]
             if member is not None:
                 self._remember(self._found, uri, member, len(uri))
             self._common.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
 
         asked = {name: value for name, value in params.items() if name != "_meta"}
-        search = Search(self._own, self._common.outside.remind, able, asked, self._common.meta_of(params), take)
+        search = Search(self._own, self._common.outside.remind, able, asked, self._common.meta_of(params), take_found)
         self._sought[key] = search.stop
         search.go_on(error_frame(key, INVALID_PARAMS, f"no server is known to have this resource: {uri[:500]}"))
 

@@ -52,7 +52,7 @@ class Search:
             member = self._left.pop(0)
             if member.state is not MemberState.FAILED:  # it may have gone since
                 self._asked[member] = None
-                key = self._own.ask(member, _READ, self._params, self._hear(member), self._meta)
+                key = self._own.send(member, _READ, self._params, self._hear(member), self._meta)
                 if member in self._asked:
                     self._asked[member] = key
                     if self._left:
