@@ -83,7 +83,7 @@ async def read_lists(talk: Talk, take: TakeItem) -> frozenset[str]:
     for method, listed in LISTS.items():
         needed = talk.methods[method].capability
         is_declared = declares(talk.capabilities, needed)
-        first = await talk.ask(method, quietly=not is_declared)
+        first = await talk.request(method, quietly=not is_declared)
         if not is_declared:
             if first.result is not None and isinstance(first.result.get(listed.member), list):
                 talk.findings.note(
@@ -128,7 +128,7 @@ class _PageWalk:
         while cursor is not None and clock.time() < until_s:
             self._page += 1
             about = self._name(self._page)
-            cursor = self.take_page(await self._talk.ask(self._method, {"cursor": cursor}, about=about))
+            cursor = self.take_page(await self._talk.request(self._method, {"cursor": cursor}, about=about))
         if self._paging.is_repeated:
             about, at = f"the answer to {self._name(self._page)}", "/result/nextCursor"
             self._talk.findings.note("cursor-new", about, "a new cursor", self._paging.cut, pointer=at)
@@ -168,11 +168,11 @@ class _PageWalk:
 
 async def _try_again(talk: Talk, method: str, listed: Listed, names: bytes) -> None:
     """Ask once more for the first page, which had these names, and for one that does not exist."""
-    again = await talk.ask(method, about=f"{method}, again", repeats=True)
+    again = await talk.request(method, about=f"{method}, again", repeats=True)
     if again.result is not None and _digest(again.result, listed) != names:
         talk.findings.note("list-order", f"the answer to {again.about}", "the same list as before", "another")
     del again
-    refused = await talk.ask(
+    refused = await talk.request(
         method, {"cursor": NO_CURSOR}, about=f"{method} with a cursor that does not exist", repeats=True
     )
     if refused.body is not None and refused.code != INVALID_PARAMS:

@@ -32,7 +32,7 @@ async def try_manners(talk: Talk) -> None:
         await _try_metadata(talk)
         await _try_listening(talk)
     await _try_notifications(talk)
-    reply = await talk.ask(NO_METHOD, {}, about="a method that does not exist")
+    reply = await talk.request(NO_METHOD, {}, about="a method that does not exist")
     if reply.body is not None and reply.code != METHOD_NOT_FOUND:
         _note(talk, "unknown-method", reply, f"the error {METHOD_NOT_FOUND}")
     await _sign_of_life(talk, "after an unknown method")
@@ -45,7 +45,7 @@ def _note(talk: Talk, rule: str, reply: CheckedAnswer, expected: str) -> None:
 async def _sign_of_life(talk: Talk, about: str, key: bytes | None = None) -> CheckedAnswer:
     """Ask what every server answers."""
     method = PING if PING in talk.facts.local else talk.facts.lifecycle["discover"]
-    return await talk.ask(method, about=f"{method} {about}", key=key, repeats=True)
+    return await talk.request(method, about=f"{method} {about}", key=key, repeats=True)
 
 
 async def _try_ids(talk: Talk) -> None:
@@ -57,7 +57,7 @@ async def _try_ids(talk: Talk) -> None:
 async def _try_ping(talk: Talk) -> None:
     if PING not in talk.facts.local:
         return
-    reply = await talk.ask(PING)
+    reply = await talk.request(PING)
     members = set(reply.result or {}) - {"_meta"}
     if reply.error is not None:
         _note(talk, "ping", reply, "an empty result")
@@ -71,7 +71,7 @@ async def _try_logging(talk: Talk) -> None:
     if method not in talk.methods:
         await _try_logging_by_request(talk)
         return
-    reply = await talk.ask(method, {"level": talk.facts.log_levels[-1]})
+    reply = await talk.request(method, {"level": talk.facts.log_levels[-1]})
     is_declared = declares(talk.capabilities, "logging")
     if is_declared and reply.error is not None:
         _expect_answer(talk, reply, "logging")
@@ -81,7 +81,7 @@ async def _try_logging(talk: Talk) -> None:
                 "answers-declared", f"the request {method}", "the capability logging", "an answer without it"
             )
         talk.listener.log_level = talk.facts.log_levels[-1]
-        refused = await talk.ask(method, {"level": NO_LEVEL}, about=f"{method} with a level that does not exist")
+        refused = await talk.request(method, {"level": NO_LEVEL}, about=f"{method} with a level that does not exist")
         if refused.body is not None and refused.code != INVALID_PARAMS:
             _note(talk, "log-level-checked", refused, f"the error {INVALID_PARAMS}")
 
@@ -93,10 +93,10 @@ async def _try_logging_by_request(talk: Talk) -> None:
     method, level = "tools/list", talk.facts.log_levels[-1]
     talk.listener.wants_logs, talk.listener.log_level = True, level
     usual = Metadata(talk.revision, {}, client_info(), level)
-    await talk.ask(method, about=f"{method} with a log level", metadata=usual, repeats=True)
+    await talk.request(method, about=f"{method} with a log level", metadata=usual, repeats=True)
     talk.listener.wants_logs, talk.listener.log_level = False, None
     strange = Metadata(talk.revision, {}, client_info(), NO_LEVEL)
-    refused = await talk.ask(method, about=f"{method} with a log level that does not exist", metadata=strange)
+    refused = await talk.request(method, about=f"{method} with a log level that does not exist", metadata=strange)
     if refused.body is not None and refused.code != INVALID_PARAMS:
         _note(talk, "log-level-checked", refused, f"the error {INVALID_PARAMS}")
 
@@ -108,7 +108,7 @@ async def _try_completion(talk: Talk) -> None:
     if needed is None:
         return
     params = {"ref": {"type": "ref/prompt", "name": NO_METHOD}, "argument": {"name": "a", "value": ""}}
-    reply = await talk.ask(method, params, about=f"{method} of no prompt", quietly=True)
+    reply = await talk.request(method, params, about=f"{method} of no prompt", quietly=True)
     is_declared = declares(talk.capabilities, needed)
     if is_declared and reply.code == METHOD_NOT_FOUND:
         _expect_answer(talk, reply, needed)
@@ -136,14 +136,14 @@ async def _try_notifications(talk: Talk) -> None:
 async def _try_metadata(talk: Talk) -> None:
     """Leave out what every request has to say, and say what no server speaks."""
     method = "tools/list" if declares(talk.capabilities, "tools") else talk.facts.lifecycle["discover"]
-    bare = await talk.ask(method, about=f"{method} without metadata", stamped=False, repeats=True)
+    bare = await talk.request(method, about=f"{method} without metadata", stamped=False, repeats=True)
     named = {name: code for code, name in talk.codes.items()}
     # Over HTTP a header still says it: then the two contradict each other.
     right = (INVALID_PARAMS,) if talk.findings.over == "stdio" else (INVALID_PARAMS, named["HEADER_MISMATCH"])
     if bare.body is not None and bare.code not in right:
         _note(talk, "meta-required", bare, f"the error {INVALID_PARAMS}")
     wrong = Metadata(NO_REVISION, {}, client_info())
-    refused = await talk.ask(method, about=f"{method} in a revision that does not exist", metadata=wrong)
+    refused = await talk.request(method, about=f"{method} in a revision that does not exist", metadata=wrong)
     code = named["UNSUPPORTED_PROTOCOL_VERSION"]
     if refused.body is not None and refused.code != code:
         _note(talk, "revision-refused", refused, f"the error {code}")
@@ -162,7 +162,7 @@ async def _try_listening(talk: Talk) -> None:
     if not wanted or method not in talk.methods:
         return
     talk.listener.notices.clear()
-    reply = await talk.ask(
+    reply = await talk.request(
         method, {"notifications": wanted}, patience_s=min(_LISTEN_S, talk.patience.timeout_s), quietly=True
     )
     told = list(talk.listener.notices)
@@ -180,7 +180,9 @@ async def try_unknown_revision(talk: Talk) -> None:
     method = talk.facts.lifecycle["open"]
     params = offer(NO_REVISION)
     waits_s = talk.patience.for_opening(talk.facts.era)
-    reply = await talk.ask(method, params, about=f"{method} with a revision that does not exist", patience_s=waits_s)
+    reply = await talk.request(
+        method, params, about=f"{method} with a revision that does not exist", patience_s=waits_s
+    )
     if reply.result is not None and reply.result.get("protocolVersion") == NO_REVISION:
         found = f"{NO_REVISION!r}"
         pointer = "/result/protocolVersion"

@@ -44,7 +44,7 @@ async def open_session(talk: Talk) -> OpeningOutcome:
 
 async def _ask(talk: Talk, method: str, params: Mapping[str, Any] | None) -> CheckedAnswer:
     waits_s = talk.patience.for_opening(talk.facts.era)
-    reply = await talk.ask(method, params, patience_s=waits_s, quietly=talk.patience.was_silent)
+    reply = await talk.request(method, params, patience_s=waits_s, quietly=talk.patience.was_silent)
     talk.patience.note_opening(talk.facts.era, not reply.is_silence)
     return reply
 

@@ -142,7 +142,7 @@ class Talk:
         """End it."""
         await self._transport.close()
 
-    async def ask(
+    async def request(
         self,
         method: str,
         params: Mapping[str, Any] | None = None,
@@ -213,7 +213,7 @@ class Talk:
         method = self._answered_method or usual
         waits_s = self.patience.for_answer(is_doubtful=True)
         about = f"{method}, after {UNANSWERED_MOST} requests without an answer"
-        reply = await self.ask(method, about=about, patience_s=waits_s, quietly=True, repeats=True)
+        reply = await self.request(method, about=about, patience_s=waits_s, quietly=True, repeats=True)
         if reply.body is None and not self.is_over and not self.listener.is_late:
             self.is_deaf = True
             self.patience.note_deafness()

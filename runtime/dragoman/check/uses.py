@@ -67,13 +67,13 @@ async def use_offer(talk: Talk, usables: Usables) -> None:
 async def use_missing(talk: Talk, listed: Collection[str]) -> None:
     """Ask for a tool, a prompt and a resource that do not exist, as far as such things are listed."""
     if "tools" in listed:
-        reply = await talk.ask("tools/call", {"name": MISSING, "arguments": {}}, about="tools/call of no tool")
+        reply = await talk.request("tools/call", {"name": MISSING, "arguments": {}}, about="tools/call of no tool")
         _expect_refusal(talk, reply, "tool-missing", (INVALID_PARAMS,))
     if "prompts" in listed:
-        reply = await talk.ask("prompts/get", {"name": MISSING}, about="prompts/get of no prompt")
+        reply = await talk.request("prompts/get", {"name": MISSING}, about="prompts/get of no prompt")
         _expect_refusal(talk, reply, "prompt-missing", (INVALID_PARAMS,))
     if "resources" in listed:
-        reply = await talk.ask("resources/read", {"uri": MISSING_URI}, about="resources/read of no resource")
+        reply = await talk.request("resources/read", {"uri": MISSING_URI}, about="resources/read of no resource")
         named = {name: code for code, name in talk.codes.items()}
         _expect_refusal(talk, reply, "resource-missing", (named.get("RESOURCE_NOT_FOUND", INVALID_PARAMS),))
 
@@ -87,7 +87,7 @@ def _expect_refusal(talk: Talk, reply: CheckedAnswer, rule: str, codes: tuple[in
 async def _read(talk: Talk, uri: Any) -> None:
     if not isinstance(uri, str):
         return
-    reply = await talk.ask("resources/read", {"uri": uri}, about=f"resources/read of {uri[:80]}")
+    reply = await talk.request("resources/read", {"uri": uri}, about=f"resources/read of {uri[:80]}")
     about = f"the answer to {reply.about}"
     if reply.error is not None:
         talk.findings.note("resource-read", about, "its contents, because it is listed", reply.told)
@@ -103,7 +103,7 @@ async def _get_prompt(talk: Talk, item: ListedItem) -> None:
         return
     needs = [one for one in arguments if isinstance(one, dict)] if isinstance(arguments, list) else []
     required = [one for one in needs if one.get("required") is True]
-    reply = await talk.ask("prompts/get", {"name": name}, about=f"prompts/get of {name[:80]}")
+    reply = await talk.request("prompts/get", {"name": name}, about=f"prompts/get of {name[:80]}")
     if required:
         _expect_refusal(talk, reply, "prompt-arguments", (INVALID_PARAMS,))
     elif reply.error is not None:
@@ -124,7 +124,7 @@ async def _complete(talk: Talk, prompt: str, argument: Any) -> None:
         return
     params = {"ref": {"type": "ref/prompt", "name": prompt}, "argument": {"name": argument, "value": ""}}
     about = f"completion/complete of {argument[:40]} of {prompt[:80]}"
-    reply = await talk.ask("completion/complete", params, about=about)
+    reply = await talk.request("completion/complete", params, about=about)
     values = find(reply.result, "completion", "values")
     if isinstance(values, list) and len(values) > COMPLETION_MOST:
         found = f"{len(values)} values"
@@ -146,7 +146,7 @@ async def _call(talk: Talk, tool: Mapping[str, Any]) -> None:
     name = tool["name"]
     token = f"token-{name[:40]}"
     about = f"tools/call of {name[:80]}"
-    reply = await talk.ask("tools/call", {"name": name, "arguments": {}}, about=about, token=token)
+    reply = await talk.request("tools/call", {"name": name, "arguments": {}}, about=about, token=token)
     result = reply.result
     if result is None:
         return

@@ -334,7 +334,7 @@ class Client:
 
     def take_notice(self, body: dict[str, Any]) -> None:
         """Hand a notification to those who want it."""
-        self.told.take(body)
+        self.told.deliver(body)
 
     def take_end(self) -> None:
         """End what goes on as long as the session."""

@@ -81,7 +81,7 @@ class Announcements:
         self._readers.add(reader)
         return reader
 
-    def take(self, body: dict[str, Any]) -> None:
+    def deliver(self, body: dict[str, Any]) -> None:
         """Hand a notification to those who want it."""
         notice = self._model(body, "frame")
         if notice is None:

@@ -23,7 +23,7 @@ class Lines:
         self._free_at: dict[str, float] = {}
         self._left_out: dict[str, int] = {}
 
-    def take(self, kind: str, now: float) -> int | None:
+    def admit(self, kind: str, now: float) -> int | None:
         """Give how many lines of this kind were left out since the last one; None where this one is, too.
 
         Args:

@@ -93,7 +93,7 @@ class Chains:
 
     # Commands
 
-    def take(self, deferral: AnyDeferral) -> None:
+    def run(self, deferral: AnyDeferral) -> None:
         """Let middleware have a request or notification."""
         lane = self._lane(deferral.front, deferral.side)
         size = len(deferral.frame.raw)

@@ -372,7 +372,7 @@ class Host:
         assert self._chains is not None, "only where there is middleware"
         match command:
             case Defer(deferral):
-                self._chains.take(deferral)
+                self._chains.run(deferral)
             case Settle(deferral, frame):
                 self._chains.settle(deferral, frame)
             case Abandon(deferral):

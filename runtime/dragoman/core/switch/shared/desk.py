@@ -180,7 +180,7 @@ class Desk:
 
     def _warn(self, what: str, method: str | None, reason: str) -> None:
         """Log it, a line a second at most: peers choose how often it happens."""
-        left_out = self._lines.take(what, self.now)
+        left_out = self._lines.admit(what, self.now)
         if left_out is not None:
             more = f" ({left_out} more since the last line)" if left_out else ""
             logger.warning("%s %s: %s%s", (method or "")[:80], what, reason, more)
