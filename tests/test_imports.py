@@ -33,7 +33,7 @@ def heavy_modules_after(code: str) -> list[str]:
         ("import dragoman; dragoman.connect", ["orjson", "asyncio", "dragoman"]),
         ("import dragoman.proxy", ["orjson", "asyncio", "dragoman"]),
         ("import dragoman.transports.http.serve", ["orjson", "asyncio", "dragoman"]),
-        ("import dragoman.transports.http.guard_websocket", ["orjson", "asyncio", "websockets", "dragoman"]),
+        ("import dragoman.transports.http.websocket_asgi", ["orjson", "asyncio", "websockets", "dragoman"]),
         ("import dragoman.transports.upstream.connect", ["dragoman"]),
         ("import dragoman.transports.upstream.websocket", ["orjson", "asyncio", "websockets", "dragoman"]),
         ("import dragoman.config, dragoman.config.opening", ["dragoman"]),

@@ -22,6 +22,9 @@ OPENING = (
 )
 
 
+TWICE = b"sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+
+
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
@@ -44,7 +47,6 @@ async def still_serves(stage: Stage) -> None:
         (OPENING % (b"POST", 1, b""), "WebSocket opens with GET"),
         (OPENING % (b"GET", 0, b""), "WebSocket opens with GET"),
         (OPENING % (b"GET", 1, b"") + b"\x81\x80abcd", "before the answer to its opening"),
-        (OPENING % (b"GET", 1, b"".join(b"x%d: y\r\n" % n for n in range(200))), "WebSocket is refused"),
     ],
 )
 @on_loop
@@ -63,6 +65,21 @@ async def test_what_cannot_be_read_gets_400_and_one_line(
         writer.close()
         await until(lambda: not stage.connections)
         await still_serves(stage)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"), [(b"".join(b"x%d: y\r\n" % n for n in range(200)), b"431"), (TWICE, b"400")]
+)
+@on_loop
+async def test_a_websocket_opening_that_is_refused_says_so_once(headers: bytes, status: bytes) -> None:
+    async with serving(HURRIED) as stage:
+        reader, writer = await connect(stage.port)
+        writer.write(OPENING % (b"GET", 1, headers))
+        answer = await within(reader.read())
+        assert answer.startswith(b"HTTP/1.1 %s " % status)
+        assert answer.lower().count(b"\r\nconnection: ") == 1
+        writer.close()
+        await until(lambda: not stage.connections)
 
 
 @on_loop

@@ -14,7 +14,7 @@ import pytest
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.upgrade import open_websocket
-from dragoman.transports.upstream.websocket_connection import WebSocketConnection
+from dragoman.transports.websocket import WebSocketConnection
 from tests.transports.upstream.raw import Line, on_both_loops, raw_server
 from tests.transports.upstream.raw_websocket import accept_of, frame_of, read_frame
 from tests.transports.upstream.test_tls import certificate, context  # noqa: F401
@@ -145,5 +145,5 @@ async def test_wss_is_websocket_over_tls(certificate: Path, trusted: bool) -> No
     config = {"ca_file": str(certificate)} if trusted else {"verify": False}
     async with raw_server(handle, ssl=context(certificate)) as url, opened(url, **config) as (connection, _):
         async with asyncio.timeout(10):
-            await connection.send(b"x" * 1_000_000)
+            connection.write(b"x" * 1_000_000)
             assert len(await connection.receive()) == 1_000_000

@@ -94,9 +94,10 @@ class ClosingTransport:
         self._transport.resume_reading()
         self.abort_after(LINGER_S)
 
-    def hand_over(self) -> None:
-        """Belong to another protocol from now on, whose client is always heard."""
-        self._is_unheard = _is_false
+    def hand_over(self) -> asyncio.Transport:
+        """Give what is below to another protocol, which closes it."""
+        self.forget()
+        return self._transport
 
     def abort_after(self, patience_s: float) -> None:
         """Cut the connection, if it has not ended by then."""

@@ -1,12 +1,13 @@
 """What uvicorn does not do itself: requests that never end, too many bodies, clients that do not read.
 
-Lives here: its HTTP protocol with a limit for headers, deadlines for headers and bodies, and the count of what comes in
-(`guard_websocket` has its WebSocket protocol). Imports uvicorn: only `serve` imports this.
+Lives here: its HTTP protocol with a limit for headers, deadlines for headers and bodies, the count of what comes in,
+and handing over to WebSocket. Imports uvicorn: only `serve` imports this.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -247,16 +248,28 @@ class GuardedProtocol(AtOnceProtocol):
         super().on_response_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        """Hand the connection over to the other protocol, which has its own patience."""
+        """Hand the connection over to WebSocket, which has its own patience; imported at the first, most see none."""
         self._handed_over = True
         self._stop_clock()
         if self.is_surplus:
             self._in_headers = True
             self._give_up(503, "there are too many connections")
-        else:
-            self._closer.hand_over()
-            super().handle_websocket_upgrade()
-            self._extensions.clear()
+            return
+        from dragoman.transports.http.websocket_asgi import ServedWebSocket, WebSocketRequest
+
+        opening = WebSocketRequest(dict(self.scope), self.url, self._closer.hand_over(), self._hold)
+        served: Any = ServedWebSocket(opening, self.front_config, self.refusals)
+        self.connections.remove(self)
+        self.connections.add(served)
+        task = self.loop.create_task(served.run(self.serving))
+        self.tasks.add(task)
+        task.add_done_callback(functools.partial(self._end_websocket, served))
+        self._extensions.clear()
+
+    def _end_websocket(self, served: Any, task: asyncio.Task[None]) -> None:
+        self.connections.discard(served)
+        self.tasks.discard(task)
+        self._closer.lose()
 
     def shutdown(self) -> None:
         """End as soon as what is being answered is."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import os
 import socket
@@ -23,7 +22,6 @@ from dragoman.errors import TransportClosed
 from dragoman.transports.defects import describe as describe_defect
 from dragoman.transports.defects import fold_trace, log_defects
 from dragoman.transports.http.app import HttpFront
-from dragoman.transports.http.budget import Budget
 from dragoman.transports.http.config import Limits, Patience
 from dragoman.transports.http.door import Door
 from dragoman.transports.http.guard import GuardedProtocol, guard
@@ -200,11 +198,7 @@ class HttpServer:
         config = uvicorn.Config(
             front,
             http=guard(front),
-            ws=functools.partial(_open_websocket, patience.body_s, front.budget, front.refusals),  # type: ignore[arg-type]
-            ws_max_size=limits.body_bytes,
-            ws_ping_interval=patience.keepalive_s,
-            ws_ping_timeout=patience.stall_s,
-            ws_per_message_deflate=False,  # a small message must not unfold into a large one
+            ws=asyncio.Protocol,  # there is one; `guard` hands over to it
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -281,13 +275,6 @@ async def _wait_for_one(*ends: Coroutine[Any, Any, object] | asyncio.Task[None])
     for task, end in zip(tasks, ends, strict=True):
         if task is not end:
             task.cancel()
-
-
-def _open_websocket(message_s: float, budget: Budget, refusals: Refusals, **about: Any) -> asyncio.Protocol:
-    """Give the protocol of a WebSocket connection; imported at the first one, for most servers never see any."""
-    from dragoman.transports.http.guard_websocket import GuardedWebSocket
-
-    return GuardedWebSocket(message_s, budget, refusals, **about)
 
 
 def share_log() -> None:

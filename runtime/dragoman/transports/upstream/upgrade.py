@@ -1,7 +1,7 @@
 """Opening a WebSocket: a GET over HTTP, and its answer 101.
 
 Lives here: the request, and the check of the answer, as `websockets` has them. Must not: connect (`connector`), parse
-HTTP (`connection`), or know frames (`websocket_connection`). Called by `websocket`.
+HTTP (`connection`), or know frames (`transports.websocket`). Called by `websocket`.
 
 Source: RFC 6455, 4.1.
 """
@@ -15,6 +15,7 @@ from websockets.client import ClientProtocol
 from websockets.datastructures import Headers
 from websockets.exceptions import InvalidHandshake
 from websockets.http11 import Request, Response
+from websockets.protocol import CLIENT
 from websockets.typing import Subprotocol
 from websockets.uri import WebSocketURI
 
@@ -24,11 +25,12 @@ from dragoman.transports.upstream.config import UpstreamConfig, describe_url
 from dragoman.transports.upstream.connection import SWITCHING_PROTOCOLS, HttpConnection
 from dragoman.transports.upstream.connector import Dialler, trust
 from dragoman.transports.upstream.heads import Heads
-from dragoman.transports.upstream.websocket_connection import WebSocketConnection
+from dragoman.transports.websocket import WebSocketConnection
 
 _ANYWHERE: Final = WebSocketURI(False, "localhost", 80, "/", "")
 """Where the library believes to connect to: request line, Host and whatever the URL says are written by `Heads`."""
 
+PING_S: Final = 30.0
 _WORDS: Final = 200
 
 
@@ -46,12 +48,15 @@ class UpgradeRefused(TransportError):
         self.status, self.challenge = answer.status, answer.header("WWW-Authenticate")
 
 
-async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebSocketConnection, str]:
+async def open_websocket(
+    config: UpstreamConfig, subprotocol: str, ping_s: float = PING_S
+) -> tuple[WebSocketConnection, str]:
     """Connect, and ask for a WebSocket.
 
     Args:
         config: The server.
         subprotocol: Which is offered.
+        ping_s: How often a silent server is pinged; one that lets two pings go by is gone.
 
     Returns:
         The connection, and the subprotocol that the server confirms; empty if it names none.
@@ -64,7 +69,9 @@ async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebS
     connection = await Dialler(config, trust(config)).connect(lambda: HttpConnection(config.peer, _free, _lose))
     try:
         async with asyncio.timeout_at(until):
-            return await _ask(connection, config, subprotocol)
+            confirmed = await _ask(connection, config, subprotocol)
+            opened = WebSocketConnection(config.peer, config.limit_bytes, CLIENT, ping_s, 2 * ping_s)
+            return connection.hand_over(opened), confirmed
     except TimeoutError as error:
         reason = "no WebSocket: no answer in time (--connect-timeout sets how long to wait)"
         raise TransportError(config.peer, reason) from error
@@ -72,7 +79,7 @@ async def open_websocket(config: UpstreamConfig, subprotocol: str) -> tuple[WebS
         connection.drop()  # unless it has been handed over
 
 
-async def _ask(connection: HttpConnection, config: UpstreamConfig, subprotocol: str) -> tuple[WebSocketConnection, str]:
+async def _ask(connection: HttpConnection, config: UpstreamConfig, subprotocol: str) -> str:
     _expect_open(connection, config)
     opening = ClientProtocol(_ANYWHERE, subprotocols=[Subprotocol(subprotocol)])
     answer = connection.begin(_write_head(config, opening.connect()), None, _nothing, None)
@@ -80,7 +87,7 @@ async def _ask(connection: HttpConnection, config: UpstreamConfig, subprotocol: 
     if reason := _find_refusal(answer, opening):
         raise UpgradeRefused(config.peer, reason, answer)
     _expect_open(connection, config)
-    return connection.hand_over(WebSocketConnection(config.peer, config.limit_bytes)), opening.subprotocol or ""
+    return opening.subprotocol or ""
 
 
 def _expect_open(connection: HttpConnection, config: UpstreamConfig) -> None:

@@ -1,7 +1,7 @@
 """A client of MCP over WebSocket: one text message a frame, subprotocol `mcp`. Not in the specification; SDKs have it.
 
-Lives here: the one writer and the one reader of a connection, pings. Must not: look into frames beyond their ids, or
-know WebSocket's own frames (`websocket_connection`). Imported by `connect` when a URL asks for it, and not before.
+Lives here: the one reader of a connection, and what is written before it is open. Must not: look into frames beyond
+their ids, or know WebSocket's own (`transports.websocket`). Imported by `connect` when a URL asks for it, not before.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -19,11 +18,11 @@ from dragoman.transports.base import Receiver
 from dragoman.transports.upstream.challenge import CHALLENGES, Challenge
 from dragoman.transports.upstream.config import UpstreamConfig, origin_of
 from dragoman.transports.upstream.connector import explain
-from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES, LOW_WATER_BYTES
+from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES
 from dragoman.transports.upstream.link import Link
-from dragoman.transports.upstream.upgrade import UpgradeRefused, open_websocket
+from dragoman.transports.upstream.upgrade import PING_S, UpgradeRefused, open_websocket
 from dragoman.transports.upstream.waiting import Waiting
-from dragoman.transports.upstream.websocket_connection import WebSocketConnection
+from dragoman.transports.websocket import WebSocketConnection
 
 if TYPE_CHECKING:
     from dragoman.middleware import HeaderMiddleware
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.upstream")
 
 SUBPROTOCOL: Final = "mcp"
-_PING_S: Final = 30.0
 _HURRIED_S: Final = 0.5
 
 
@@ -40,26 +38,24 @@ class WebSocketUpstream:
 
     Args:
         config: Where, and how patient.
-        ping_s: How often a silent server is pinged; one that lets two pings go by is gone.
+        ping_s: How often a silent server is pinged.
 
     Attributes:
         is_signing_in: Whether requests wait for a person to sign in.
     """
 
-    def __init__(self, config: UpstreamConfig, ping_s: float = _PING_S) -> None:
+    def __init__(self, config: UpstreamConfig, ping_s: float = PING_S) -> None:
         self._config = config
         self._ping_s = ping_s
         self._patience_s = config.close_timeout_s
         self._receiver: Receiver | None = None
         self._link: Link | None = None
         self._waiting: Waiting | None = None
-        self._queue: deque[bytes] = deque()
-        self._queued_bytes = 0
-        self._full = False
-        self._more = asyncio.Event()
+        self._connection: WebSocketConnection | None = None
+        self._early: list[bytes] = []  # written before there is a connection
+        self._early_bytes = 0
         self._closing = False
         self.is_signing_in = False
-        self._silent_pings = 0
         self._runner: asyncio.Task[None] | None = None
 
     def add_headers(self, middleware: Sequence[HeaderMiddleware]) -> None:
@@ -73,7 +69,7 @@ class WebSocketUpstream:
         self._link = Link(receiver, self._config.peer, self._config.restore_ids)
         waiting = self._waiting = Waiting(self._link, self._config.idle_timeout_s)
         self._link.on_response = lambda key, is_result: waiting.forget(key)
-        self._runner = asyncio.get_running_loop().create_task(self._run(self._link, waiting))
+        self._runner = asyncio.get_running_loop().create_task(self._run(self._link, waiting, receiver))
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Send each frame as a message of its own."""
@@ -82,12 +78,13 @@ class WebSocketUpstream:
         for frame in frames:
             self._waiting.note_sent(frame)
             line = frame.raw.removesuffix(b"\n")
-            self._queue.append(line)
-            self._queued_bytes += len(line)
-        self._more.set()
-        if not self._full and self._queued_bytes > HIGH_WATER_BYTES:
-            self._full = True
-            self._receiver.pause_writing()
+            if self._connection is not None:
+                self._connection.write(line)
+                continue
+            self._early.append(line)
+            self._early_bytes += len(line)
+            if self._early_bytes > HIGH_WATER_BYTES >= self._early_bytes - len(line):
+                self._receiver.pause_writing()
 
     def pause_reading(self) -> None:
         """Leave what the server sends in the socket."""
@@ -106,46 +103,64 @@ class WebSocketUpstream:
     async def close(self) -> None:
         """Write what is still to be written, close with 1000, and wait for the server to do the same."""
         self._closing = True
-        self._more.set()
         if self._runner is None or self._link is None or self._waiting is None:
             return
         self._link.mute()
         self._link.resume()
         self._waiting.close()
+        if self._connection is not None:
+            self._connection.say_goodbye()
         await asyncio.wait({self._runner}, timeout=self._patience_s)
         self._runner.cancel()
         await asyncio.gather(self._runner, return_exceptions=True)
 
-    async def _run(self, link: Link, waiting: Waiting) -> None:
-        """Connect, then read and write until one of the two ends."""
-        connection: WebSocketConnection | None = None
+    async def _run(self, link: Link, waiting: Waiting, receiver: Receiver) -> None:
+        """Connect, then read until it ends."""
         if self._config.authority is not None:
             self._config.authority.join()
         try:
             connection, confirmed = await self._open()
             if confirmed != SUBPROTOCOL:
                 logger.warning("%s does not confirm the subprotocol %s", link.peer, SUBPROTOCOL)
-            reason = await self._talk(connection, link, waiting)
-            if self._closing:
-                await connection.close()
+            connection.on_bytes = waiting.note_sign_of_life
+            connection.on_full, connection.on_room = receiver.pause_writing, receiver.resume_writing
+            self._begin(connection, receiver)
+            while True:
+                await link.until_reading()
+                message = await connection.receive()
+                if message is None:
+                    logger.warning("%s sent a binary message, which is dropped: MCP is text", link.peer)
+                else:
+                    await link.take(message)
         except TransportError as error:
             reason = error.reason
         except OSError as error:
             reason = explain(error, origin_of(self._config.url)[1])
         except BaseException:
-            if connection is not None:
-                connection.abort()
+            if self._connection is not None:
+                self._connection.abort()
             raise
         finally:
             waiting.close()
             if self._config.authority is not None:
                 await self._config.authority.leave()
         link.end(f"{link.peer}: {reason}")
-        if connection is not None:
+        if self._connection is not None:
             try:
-                await connection.leave()
+                await self._connection.leave()
             finally:
-                connection.abort()
+                self._connection.abort()
+
+    def _begin(self, connection: WebSocketConnection, receiver: Receiver) -> None:
+        """Write what has waited for the connection; from now on nothing waits but in it."""
+        self._connection = connection
+        if self._early_bytes > HIGH_WATER_BYTES:
+            receiver.resume_writing()
+        for line in self._early:
+            connection.write(line)
+        self._early.clear()
+        if self._closing:
+            connection.say_goodbye()
 
     async def _open(self) -> tuple[WebSocketConnection, str]:
         """Open a connection, with a token where it takes one."""
@@ -156,7 +171,8 @@ class WebSocketUpstream:
             sent = authority.authorization() if authority is not None else ""
             headers = (*self._config.headers, *((("Authorization", sent),) if sent else ()))
             try:
-                return await open_websocket(dataclasses.replace(self._config, headers=headers), SUBPROTOCOL)
+                config = dataclasses.replace(self._config, headers=headers)
+                return await open_websocket(config, SUBPROTOCOL, self._ping_s)
             except UpgradeRefused as error:
                 challenge = Challenge(attempt, error.status, error.challenge, sent, (), asks=True, waits=False)
                 if authority is None or error.status not in CHALLENGES or not authority.takes(challenge):
@@ -166,54 +182,3 @@ class WebSocketUpstream:
             finally:
                 self.is_signing_in = False
             attempt += 1
-
-    async def _talk(self, connection: WebSocketConnection, link: Link, waiting: Waiting) -> str:
-        def note() -> None:
-            self._silent_pings = 0
-            waiting.note_sign_of_life()
-
-        connection.on_bytes = note
-        loop = asyncio.get_running_loop()
-        reading = loop.create_task(self._read(connection, link))
-        others = {loop.create_task(self._write(connection)), loop.create_task(self._ping(connection, link))}
-        try:
-            done, _ = await asyncio.wait({reading, *others}, return_when=asyncio.FIRST_COMPLETED)
-            if reading in done:
-                return reading.result()
-            return next(iter(done)).result()
-        finally:
-            for task in (reading, *others):
-                task.cancel()
-            await asyncio.gather(reading, *others, return_exceptions=True)
-
-    async def _read(self, connection: WebSocketConnection, link: Link) -> str:
-        while True:
-            if link.paused:
-                await link.until_reading()
-            await link.take(await connection.receive())
-
-    async def _write(self, connection: WebSocketConnection) -> str:
-        while True:
-            while self._queue:
-                line = self._queue.popleft()
-                await connection.send(line)
-                self._queued_bytes -= len(line)
-                if self._full and self._queued_bytes <= LOW_WATER_BYTES and self._receiver is not None:
-                    self._full = False
-                    self._receiver.resume_writing()
-            if self._closing:
-                return "closed"
-            self._more.clear()
-            await self._more.wait()
-
-    async def _ping(self, connection: WebSocketConnection, link: Link) -> str:
-        """Notice a server that is gone without a word; not while nobody reads what it may say."""
-        while True:
-            await asyncio.sleep(self._ping_s)
-            if link.paused:
-                self._silent_pings = 0
-                continue
-            if self._silent_pings >= 2:
-                return "it does not answer pings"
-            self._silent_pings += 1
-            connection.ping()

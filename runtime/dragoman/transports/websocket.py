@@ -1,11 +1,11 @@
-"""One WebSocket connection as a client: text messages in and out, pings, and how it ends.
+"""One WebSocket connection, of either side: messages in and out, pings, and how it ends.
 
-Lives here: everything that touches `websockets`, whose sans-IO half reads and writes the frames; waiting for room in
-either direction; bounds for what has come and was not taken. Must not: know JSON, or how a connection is opened
-(`upgrade`). Used by `websocket`.
+Lives here: everything that touches the frames of `websockets`, whose sans-IO half reads and writes them; waiting for
+room in either direction; bounds for what has come and was not taken. Must not: know JSON, or how a connection is opened
+(`upstream.upgrade`, `http.websocket_asgi`).
 
 Theory of operation: what comes is parsed in short pieces, and no further while enough messages wait to be taken: then
-the socket is not read. So a server that sends faster than its client reads is held back, and the event loop never is.
+the socket is not read. So a peer that sends faster than it is served is held back, and the event loop never is.
 A connection ends once, for one reason, which is reported after the last message.
 
 Source: RFC 6455.
@@ -14,18 +14,15 @@ Source: RFC 6455.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Final, cast
 
 from websockets.exceptions import PayloadTooBig
 from websockets.frames import Close, CloseCode, Frame, Opcode
-from websockets.protocol import CLIENT, OPEN, Protocol
+from websockets.protocol import CLIENT, OPEN, Protocol, Side
 
 from dragoman.errors import FrameTooLarge, TransportError
-
-logger = logging.getLogger("dragoman.upstream")
 
 _WAITING_BYTES: Final = 256 * 1024
 _WEIGHT: Final = 64
@@ -34,9 +31,12 @@ _WEIGHT: Final = 64
 _AT_ONCE_BYTES: Final = 16 * 1024
 """How much is parsed at once: 8000 frames at most; twice as much each time where that was part of one."""
 
+_FRAGMENTS: Final = 10_000
+"""Of how many frames a message may be made: empty ones count towards no other limit."""
+
 _LINGER_S: Final = 5.0
-"""How long a server is read on that is still sending when it is told why it must not. Were the connection closed with
-something left to read, the system would reset it (RFC 9293, 3.6.1), and the server would never read why."""
+"""How long a peer is read on that is still sending when it is told why it must not. Were the connection closed with
+something left to read, the system would reset it (RFC 9293, 3.6.1), and the peer would never read why."""
 
 _WORDS: Final = 200
 _PONG: Final = 0x80 | Opcode.PONG
@@ -46,18 +46,28 @@ class WebSocketConnection(asyncio.Protocol):
     """A connection that is open.
 
     Args:
-        peer: The server, as a person would name it.
+        peer: Who is there, as a person would name it.
         limit_bytes: The longest message accepted.
+        side: Which of the two we are.
+        ping_s: How long a peer may be silent before it is pinged.
+        pong_s: How long after that it is gone; not while it is we who do not read.
 
     Attributes:
-        on_bytes: Called whenever something comes.
+        on_bytes: Called whenever something has come.
+        on_full: Called when the peer does not take what is written.
+        on_room: Called when it does again.
+        whole: How many messages have come as a whole.
     """
 
-    def __init__(self, peer: str, limit_bytes: int) -> None:
+    def __init__(
+        self, peer: str, limit_bytes: int, side: Side = CLIENT, ping_s: float = 30.0, pong_s: float = 60.0
+    ) -> None:
         self._peer = peer
         self._limit_bytes = limit_bytes
         self.on_bytes: Callable[[], None] = _nothing
-        self._frames = Protocol(CLIENT, max_size=limit_bytes)
+        self.on_full: Callable[[], None] = _nothing
+        self.on_room: Callable[[], None] = _nothing
+        self._frames = Protocol(side, max_size=limit_bytes)
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._lost = self._loop.create_future()
@@ -65,12 +75,14 @@ class WebSocketConnection(asyncio.Protocol):
         # Reading.
         self._unparsed: memoryview = memoryview(b"")
         self._at_eof = False
-        self._held_back = False
+        self.held_back = False
         self._at_once_bytes = _AT_ONCE_BYTES
         self._started: bytearray | None = None  # the message whose first fragments have come
+        self._fragments = 0
         self._is_text = True
-        self._messages: deque[bytes] = deque()
-        self._waiting_bytes = 0
+        self.whole = 0
+        self._messages: deque[bytes | None] = deque()
+        self.waiting_bytes = 0
         self._reader: asyncio.Future[None] | None = None
         self._end: TransportError | None = None
         self._failed = False
@@ -78,9 +90,24 @@ class WebSocketConnection(asyncio.Protocol):
         self._room = asyncio.Event()
         self._room.set()
         self._closing = False
+        # Patience.
+        self._ping_s, self._pong_s = ping_s, pong_s
+        self._heard_at = 0.0
+        self._pulse: asyncio.TimerHandle | None = None
 
-    async def receive(self) -> bytes:
-        """Give the next text message.
+    @property
+    def unfinished_bytes(self) -> int:
+        """How much has come of a message that is not complete."""
+        return len(self._frames.reader.buffer) + len(self._started or b"")
+
+    @property
+    def close_code(self) -> int:
+        """The code of the close frame that came, or else was sent."""
+        close = self._frames.close_rcvd or self._frames.close_sent
+        return CloseCode.NO_STATUS_RCVD if close is None else close.code
+
+    async def receive(self) -> bytes | None:
+        """Give the next text message; None for a binary one, which is not kept.
 
         Raises:
             TransportError: There is none: the connection has ended. It says how.
@@ -99,36 +126,47 @@ class WebSocketConnection(asyncio.Protocol):
                 finally:
                     self._reader = None
         message = self._messages.popleft()
-        self._waiting_bytes -= len(message) + _WEIGHT
+        self.waiting_bytes -= len(message or b"") + _WEIGHT
         return message
 
-    async def send(self, message: bytes) -> None:
-        """Send a text message, and wait until there is room for another; nothing is sent after the end."""
+    def write(self, message: bytes) -> None:
+        """Send a text message; nothing is sent after the end."""
         if self._frames.state is OPEN:
             self._frames.send_text(message)
             self._flush()
-        if not self._room.is_set():
-            await self._room.wait()
 
-    def ping(self) -> None:
-        """Ask whether the server is there."""
-        if self._frames.state is OPEN:
-            self._frames.send_ping(b"")
-            self._flush()
+    async def until_room(self) -> None:
+        """Wait until the peer takes what is written."""
+        await self._room.wait()
 
-    async def close(self) -> None:
-        """Say goodbye, and wait until the server does. What it still sends is dropped."""
+    def say_goodbye(self, code: int = CloseCode.NORMAL_CLOSURE, reason: str = "") -> None:
+        """Send a close frame behind all messages. What the peer still sends is dropped."""
         self._closing = True
         self._messages.clear()
-        self._waiting_bytes = 0
+        self.waiting_bytes = 0
         if self._frames.state is OPEN:
-            self._frames.send_close(CloseCode.NORMAL_CLOSURE)
+            self._frames.send_close(code, reason)
             self._flush()
-        while self._end is None:
-            await self._drop_one()
+        self._wake()
 
-    async def leave(self) -> None:
-        """Close the connection, once it has ended: when everything is written, and a server that we fail knows why."""
+    def fail(self, code: int, reason: str) -> None:
+        """End because of what the peer did, and tell it."""
+        if self._end is None:
+            self._frames.fail(code, reason)
+            self._failed, self._end = True, TransportError(self._peer, reason)
+            self._flush()
+            self._wake()
+
+    async def until_end(self) -> None:
+        """Drop what still comes until the connection has ended."""
+        while self._end is None:
+            try:
+                await self.receive()
+            except TransportError:
+                return
+
+    async def leave(self, patience_s: float = _LINGER_S) -> None:
+        """Close the connection, once it has ended: when everything is written, and a peer that we fail knows why."""
         if self._transport is None:
             return
         if self._failed:
@@ -137,7 +175,7 @@ class WebSocketConnection(asyncio.Protocol):
                 self._transport.write_eof()
         else:
             self._transport.close()
-        await asyncio.wait({self._lost}, timeout=_LINGER_S)
+        await asyncio.wait({self._lost}, timeout=_LINGER_S if self._failed else patience_s)
         self.abort()
 
     def abort(self) -> None:
@@ -150,15 +188,18 @@ class WebSocketConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is open."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's are of no class of asyncio's
+        self._heard_at = self._loop.time()
+        self._arm()
 
     def data_received(self, data: bytes) -> None:
         """Something came."""
-        self.on_bytes()
+        self._heard_at = self._loop.time()
         self._unparsed = memoryview(b"".join((self._unparsed, data)) if self._unparsed else data)
         self._parse()
+        self.on_bytes()
 
     def eof_received(self) -> None:
-        """The server sends no more; that is told after what is left."""
+        """The peer sends no more; that is told after what is left."""
         self._at_eof = True
         self._parse()
 
@@ -167,6 +208,8 @@ class WebSocketConnection(asyncio.Protocol):
         self._transport = None
         self._at_eof = True
         self._room.set()
+        if self._pulse is not None:
+            self._pulse.cancel()
         if not self._lost.done():
             self._lost.set_result(None)
         if isinstance(exc, ConnectionResetError):
@@ -176,16 +219,18 @@ class WebSocketConnection(asyncio.Protocol):
         self._parse()
 
     def pause_writing(self) -> None:
-        """The server does not take it as fast as we write."""
+        """The peer does not take it as fast as we write."""
         self._room.clear()
+        self.on_full()
 
     def resume_writing(self) -> None:
         """There is room again."""
         self._room.set()
+        self.on_room()
 
     def _parse(self) -> None:
         """Take in what has come, until enough waits."""
-        while self._unparsed and (self._waiting_bytes <= _WAITING_BYTES or self._end is not None):
+        while self._unparsed and (self.waiting_bytes <= _WAITING_BYTES or self._end is not None):
             size = self._at_once_bytes
             piece, self._unparsed = self._unparsed[:size], self._unparsed[size:]
             self._frames.receive_data(cast(bytes, piece))
@@ -208,13 +253,16 @@ class WebSocketConnection(asyncio.Protocol):
             elif frame.opcode is not Opcode.PING and frame.opcode is not Opcode.PONG:
                 self._take_data(frame)
         if self._frames.parser_exc is not None:
-            self._fail(self._frames.parser_exc)
+            self._end_by(self._frames.parser_exc)
         self._flush()
         return bool(frames)
 
     def _take_data(self, frame: Frame) -> None:
         if frame.opcode is not Opcode.CONT:
-            self._is_text = frame.opcode is Opcode.TEXT
+            self._is_text, self._fragments = frame.opcode is Opcode.TEXT, 0
+        self._fragments += 1
+        if self._fragments > _FRAGMENTS:
+            self.fail(CloseCode.MESSAGE_TOO_BIG, f"a message has more than {_FRAGMENTS} fragments")
         if self._started is not None:
             self._started += frame.data
         elif not frame.fin:
@@ -224,22 +272,20 @@ class WebSocketConnection(asyncio.Protocol):
             self._take_message(bytes(frame.data if started is None else started), self._is_text)
 
     def _take_message(self, message: bytes, is_text: bool) -> None:
+        self.whole += 1
         if self._end is not None or self._closing:
             return
-        if not is_text:
-            logger.warning("%s sent a binary message, which is dropped: MCP is text", self._peer)
-        elif not _is_utf8(message):
+        if is_text and not _is_utf8(message):
             self._frames.fail(CloseCode.INVALID_DATA)
-            self._fail(ValueError("a message is not UTF-8"))
-            self._flush()
-        else:
-            self._messages.append(message)
-            self._waiting_bytes += len(message) + _WEIGHT
-            if self._waiting_bytes > _WAITING_BYTES:
-                self._hold_back()
+            self._end_by(ValueError("a message is not UTF-8"))
+            return
+        self._messages.append(message if is_text else None)
+        self.waiting_bytes += _WEIGHT + (len(message) if is_text else 0)
+        if self.waiting_bytes > _WAITING_BYTES:
+            self.hold_back()
 
-    def _fail(self, error: Exception) -> None:
-        """End because of what the server sent."""
+    def _end_by(self, error: Exception) -> None:
+        """End because of what the peer sent, which the parser has told it."""
         if isinstance(error, EOFError):
             self._finish(self._lost_by)
         elif self._end is None:
@@ -253,30 +299,41 @@ class WebSocketConnection(asyncio.Protocol):
             self._end = TransportError(self._peer, reason)
 
     def _flush(self) -> None:
-        """Write what the frames say; pongs only where there is room, or a server that reads none would pile them up."""
+        """Write what the frames say; pongs only where there is room, or a peer that reads none would pile them up."""
         for data in self._frames.data_to_send():
             if data and self._transport is not None and (self._room.is_set() or data[0] != _PONG):
                 self._transport.write(data)
 
-    async def _drop_one(self) -> None:
-        try:
-            await self.receive()
-        except TransportError:
-            return
+    def _arm(self) -> None:
+        self._pulse = self._loop.call_later(min(self._ping_s, self._pong_s), self._ask)
 
-    def _hold_back(self) -> None:
-        if not self._held_back and self._transport is not None and not self._transport.is_closing():
-            self._held_back = True
+    def _ask(self) -> None:
+        """Ask a silent peer whether it is there; one that does not answer is gone.
+
+        One that nobody listens to may have answered; then the system notices when there is nobody to take the ping.
+        """
+        silent_s = self._loop.time() - self._heard_at
+        if silent_s >= self._ping_s + self._pong_s and not self.held_back:
+            self.fail(CloseCode.INTERNAL_ERROR, "it does not answer pings")
+        elif silent_s >= self._ping_s and self._frames.state is OPEN:
+            self._frames.send_ping(b"")
+            self._flush()
+        self._arm()
+
+    def hold_back(self) -> None:
+        """Read nothing more, until somebody waits for it."""
+        if not self.held_back and self._transport is not None and not self._transport.is_closing():
+            self.held_back = True
             self._transport.pause_reading()
 
     def _read_on(self) -> None:
-        if self._held_back and self._transport is not None and not self._transport.is_closing():
-            self._held_back = False
+        if self.held_back and self._transport is not None and not self._transport.is_closing():
+            self.held_back, self._heard_at = False, self._loop.time()
             self._transport.resume_reading()
 
 
 def _describe(close: Close | None) -> str:
-    """Say with which code and words a server closed."""
+    """Say with which code and words a peer closed."""
     if close is None or close.code == CloseCode.NO_STATUS_RCVD:
         return ""
     words = close.reason[:_WORDS]
@@ -295,4 +352,4 @@ def _is_utf8(message: bytes) -> bool:
 
 
 def _nothing() -> None:
-    """What follows from having heard something that nobody waits for."""
+    """What follows where nobody waits for it."""

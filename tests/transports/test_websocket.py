@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import pairwise
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import FrameTooLarge, TransportError
-from dragoman.transports.upstream.websocket_connection import WebSocketConnection
+from dragoman.transports.websocket import WebSocketConnection
 from tests.support.waiting import run
 from tests.transports.upstream.raw import PATIENCE_S, Line, on_both_loops, raw_server
 from tests.transports.upstream.raw_websocket import CLOSE, NOT_LAST, accept_of, frame_of, read_frame
@@ -50,11 +49,11 @@ async def end_of(connection: WebSocketConnection) -> TransportError:
             return error
 
 
-def read(pieces: list[bytes], limit_bytes: int = 2**20) -> tuple[list[bytes], str]:
+def read(pieces: list[bytes], limit_bytes: int = 2**20) -> tuple[list[bytes | None], str]:
     """Give the messages that are made of these pieces, and the end."""
 
-    async def main() -> tuple[list[bytes], str]:
-        connection, messages = WebSocketConnection("peer", limit_bytes), list[bytes]()
+    async def main() -> tuple[list[bytes | None], str]:
+        connection, messages = WebSocketConnection("peer", limit_bytes), list[bytes | None]()
         for piece in pieces:
             connection.data_received(piece)
         connection.connection_lost(None)
@@ -85,13 +84,13 @@ def test_messages_are_the_same_however_they_are_cut(frames: list[tuple[bytes, by
     whole = b"".join(frame for frame, _ in frames)
     edges = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
     pieces = [whole[start:end] for start, end in pairwise(edges) if start < end]
-    expected = [message for _, message in frames if message is not None]
+    expected = [message for frame, message in frames if frame[0] != PONG]
     assert read(pieces) == (expected, "it closed the connection")
 
 
 @given(st.lists(st.sampled_from(FRAMES), max_size=6))
 def test_messages_are_the_same_frame_by_frame(frames: list[tuple[bytes, bytes | None]]) -> None:
-    expected = [message for _, message in frames if message is not None]
+    expected = [message for frame, message in frames if frame[0] != PONG]
     assert read([frame for frame, _ in frames])[0] == expected
 
 
@@ -135,7 +134,7 @@ async def test_a_single_text_that_is_no_utf_8_is_told_so() -> None:
         told.append((await read_frame(line))[1])
 
     async with joined(handle) as connection:
-        await connection.send(b"go on")
+        connection.write(b"go on")
         await end_of(connection)
         await connection.leave()
     assert told[0][:2] == (1007).to_bytes(2, "big")
@@ -147,7 +146,7 @@ def test_what_came_before_a_reset_is_read_first() -> None:
         connection.data_received(frame_of(b"x" * 1000) * 1000)
         connection.connection_lost(ConnectionResetError())
         for _ in range(1000):
-            assert len(await connection.receive()) == 1000
+            assert await connection.receive() == b"x" * 1000
         assert (await end_of(connection)).reason == "it reset the connection"
 
     run(main())
@@ -171,7 +170,7 @@ async def test_a_message_over_the_limit_is_told_1009(said: bytes) -> None:
         told.append((await read_frame(line))[1])
 
     async with joined(handle, limit_bytes=100) as connection:
-        assert len(await connection.receive()) == 100
+        assert await connection.receive() == b"x" * 100
         assert isinstance(await end_of(connection), FrameTooLarge)
         await connection.leave()
     assert told[0][:2] == (1009).to_bytes(2, "big")
@@ -208,8 +207,7 @@ async def test_a_close_is_answered_with_its_code() -> None:
 
     async with joined(handle) as connection:
         await end_of(connection)
-        await connection.send(b"too late")
-        connection.ping()
+        connection.write(b"too late")
         await connection.leave()
     assert told == [(CLOSE, (1001).to_bytes(2, "big"))]
 
@@ -244,8 +242,9 @@ async def test_goodbye_drops_what_still_comes() -> None:
         await line.say(frame_of(LONG) * 20 + frame_of((1000).to_bytes(2, "big"), CLOSE))
 
     async with joined(handle) as connection:
-        await connection.send(b"x")
-        await connection.close()
+        connection.write(b"x")
+        connection.say_goodbye()
+        await connection.until_end()
         assert "with 1000" in (await end_of(connection)).reason
         await connection.leave()
 
@@ -268,10 +267,10 @@ async def test_a_server_that_floods_is_held_back(size: int) -> None:
             await asyncio.sleep(0)
         held = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert connection._waiting_bytes < 2_000_000
+        assert connection.waiting_bytes < 2_000_000
         assert held < 8_000_000
         for _ in range(1000):
-            assert len(await connection.receive()) == size
+            assert await connection.receive() == b"x" * size
 
 
 @on_both_loops
@@ -308,8 +307,9 @@ async def test_sending_waits_for_a_server_that_does_not_read() -> None:
 
         async def send() -> None:
             for _ in range(30):
-                await connection.send(b"x" * 1_000_000)
-            await connection.send(b"last")
+                connection.write(b"x" * 1_000_000)
+                await connection.until_room()
+            connection.write(b"last")
 
         sending = asyncio.ensure_future(send())
         assert not (await asyncio.wait({sending}, timeout=0.2))[0]
@@ -319,8 +319,7 @@ async def test_sending_waits_for_a_server_that_does_not_read() -> None:
 
 
 @on_both_loops
-async def test_a_binary_message_does_not_hide_the_next(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
+async def test_a_binary_message_does_not_hide_the_next() -> None:
     first = asyncio.Event()
 
     async def handle(line: Line) -> None:
@@ -331,8 +330,7 @@ async def test_a_binary_message_does_not_hide_the_next(caplog: pytest.LogCapture
 
     async with joined(handle) as connection:
         connection.on_bytes = first.set
-        await connection.send(b"begin")
+        connection.write(b"begin")
         await asyncio.wait_for(first.wait(), PATIENCE_S)
-        await connection.send(b"go on")
-        assert await connection.receive() == b"text"
-    assert "a binary message, which is dropped" in caplog.text
+        connection.write(b"go on")
+        assert [await connection.receive(), await connection.receive()] == [None, b"text"]
