@@ -213,9 +213,7 @@ class Proxy:
     @property
     def open_requests(self) -> int:
         """How many requests, of the client and of the server, wait for their answers."""
-        front = self._switch.front
-        each = 0 if front.per_request is None else len(front.per_request.requests)
-        return each + sum(len(calls.waiting) for calls in front.exchange.calls.values())
+        return sum(len(calls.waiting) for calls in self._switch.front.exchange.calls.values())
 
     @property
     def not_started(self) -> str:

@@ -12,11 +12,8 @@ answers; of a request that speaks for itself, that of the client.
 
 from __future__ import annotations
 
-from typing import Generic
-
 from dragoman.core.commands import (
     Abandon,
-    C,
     CallTable,
     ClientEdge,
     Defer,
@@ -25,22 +22,23 @@ from dragoman.core.commands import (
     Outbox,
     Settle,
     Side,
+    Waits,
 )
 from dragoman.core.envelope import Frame
 
 
-class Around(Generic[C]):
+class Around:
     """What middleware has of one table of requests."""
 
     __slots__ = ("_deferrals", "_front", "_outbox", "_table")
 
-    def __init__(self, front: ClientEdge, table: CallTable[C], outbox: Outbox) -> None:
+    def __init__(self, front: ClientEdge, table: CallTable, outbox: Outbox) -> None:
         self._front = front
         self._table = table
         self._outbox = outbox
-        self._deferrals: dict[C, Deferral[C]] = {}
+        self._deferrals: dict[Waits, Deferral] = {}
 
-    def __contains__(self, call: C) -> bool:
+    def __contains__(self, call: Waits) -> bool:
         return call in self._deferrals
 
     def release(self) -> None:
@@ -48,7 +46,7 @@ class Around(Generic[C]):
         self._deferrals.clear()
         del self._front, self._table
 
-    def take_request(self, side: Side, call: C, frame: Frame) -> None:
+    def take_request(self, side: Side, call: Waits, frame: Frame) -> None:
         """Give middleware a request of this peer."""
         deferral = self._deferrals[call] = Deferral(self._front, side, frame, call, self._table, self._deferrals)
         self._outbox.add(Defer(deferral))
@@ -57,7 +55,7 @@ class Around(Generic[C]):
         """Give middleware a notification of this peer."""
         self._outbox.add(Defer(Deferral(self._front, side, frame, None, self._table, self._deferrals)))
 
-    def take_answer(self, call: C, frame: Frame) -> bool:
+    def take_answer(self, call: Waits, frame: Frame) -> bool:
         """Give middleware the answer to a request; False where it does not wait for one."""
         deferral = self._deferrals.get(call)
         if deferral is None or deferral.phase is not DeferralPhase.AT_PEER:
@@ -66,7 +64,7 @@ class Around(Generic[C]):
         self._outbox.add(Settle(deferral, frame))
         return True
 
-    def cancel(self, call: C) -> bool:
+    def cancel(self, call: Waits) -> bool:
         """Record that nobody waits for a request any more; whether the peer may have it and did not answer."""
         deferral = self._deferrals.pop(call, None)
         if deferral is None:

@@ -1,8 +1,7 @@
 """Requests that wait for their answers: one table for each peer that asks.
 
-Lives here: a request with its id and method, whose it is, and those that were cancelled. Must not: look into frames,
-but for the id that a cancellation names and for progress tokens, or translate. Used by `core.exchange` and
-`core.switch`.
+Lives here: a request with its id and method, whose it is, those that were cancelled, and those that a server may still
+speak of. Must not: look into frames, but for the id that a cancellation names and for progress tokens, or translate.
 
 Where one client faces one server, ids pass unchanged and this table is the only one. Where several clients share a
 server, or one client has several servers, a request also has an id at the server, which is lent to it by the switch.
@@ -11,12 +10,14 @@ Ids are kept as canonical JSON, so that `1` and `"1"` are two ids.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from math import inf
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from dragoman.core.batches import Batch
-from dragoman.core.envelope import Frame, Refusal, key_of, notification_frame, read_params
+from dragoman.core.envelope import Frame, Refusal, key_of, notification_frame, read_params, twin_of
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import CANCELLED
 from dragoman.core.outline import outline
@@ -38,6 +39,9 @@ OPEN_REQUESTS: Final = 4096
 
 TOO_MANY: Final = -32000
 """The implementation-defined code for a request that is one too many; also that of a connection that went away."""
+
+
+OwnerT = TypeVar("OwnerT", bound=Hashable)
 
 
 class Unfit(Enum):
@@ -75,6 +79,10 @@ class Call:
         self.token: bytes | None = None
         self.stream: bytes | None = None
         self.translate: Callable[[Frame], Frame | Refusal | None] | None = None
+
+    def refuse(self, failure: Refusal) -> Frame:
+        """Give the error that answers it."""
+        return failure.answer(self.key)
 
 
 @dataclass(slots=True)
@@ -185,6 +193,107 @@ class Calls:
     def _forget_token(self, call: Call) -> None:
         if call.token is not None and self.tokens.get(call.token) is call:
             del self.tokens[call.token]
+
+
+class Suspect(NamedTuple, Generic[OwnerT]):
+    """Who may be the reason for what the server says.
+
+    Attributes:
+        owner: Whose request it is; None for somebody who has left, and for requests of our own.
+        asks: Whether servers ask back during such a request.
+    """
+
+    owner: OwnerT | None
+    asks: bool
+
+
+class Suspects(Generic[OwnerT]):
+    """Requests that ended without the server's answer, by our ids for them: it may still say something about them.
+
+    A server that was told of a cancellation usually does not answer, and nothing else says that it has stopped. So
+    whatever it says without naming a request may be about one of these, and nobody but their owners may hear it. An
+    answer clears a suspect, however late; so does time, where the switch says after how long. The table is bounded: the
+    owner of a request that does not fit any more is suspected for as long as the server lives.
+
+    Args:
+        limit: How many are remembered one by one.
+        restore_ids: Whether an id that came back as another type is known again.
+    """
+
+    def __init__(self, limit: int, restore_ids: bool = True) -> None:
+        self._restore_ids = restore_ids
+        self._limit = limit
+        self._by_key: dict[bytes, Suspect[OwnerT]] = {}
+        self._until_s: dict[bytes, float] = {}
+        self._counts: dict[Suspect[OwnerT], int] = {}
+        self._for_good: set[Suspect[OwnerT]] = set()
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def add(self, key: bytes, suspect: Suspect[OwnerT], until_s: float = inf) -> None:
+        """Remember a request until this moment; if there are too many, its owner instead."""
+        if len(self._by_key) >= self._limit:
+            self._for_good.add(suspect)
+            return
+        self._by_key[key] = suspect
+        if until_s != inf:
+            self._until_s[key] = until_s
+        self._counts[suspect] = self._counts.get(suspect, 0) + 1
+
+    def find(self, key: bytes) -> Suspect[OwnerT] | None:
+        """Find a request by our id for it, or by one that differs in type alone."""
+        return self._by_key.get(key) or self._by_key.get(self._twin(key))
+
+    def clear(self, key: bytes) -> bool:
+        """Take note that the server has answered; whether it was a suspect."""
+        found = self._by_key.pop(key, None) or self._by_key.pop(self._twin(key), None)
+        if found is None:
+            return False
+        self._counts[found] -= 1
+        if not self._counts[found]:
+            del self._counts[found]
+        return True
+
+    def expire(self, now_s: float) -> None:
+        """Forget the requests whose time is over."""
+        for key in [key for key, until_s in self._until_s.items() if until_s <= now_s]:
+            del self._until_s[key]
+            self.clear(key)
+
+    def _twin(self, key: bytes) -> bytes:
+        return (twin_of(key) if self._restore_ids else None) or b""
+
+    def forget_all(self) -> None:
+        """Take note that the server is gone: it says nothing about any of them any more."""
+        self._by_key.clear()
+        self._until_s.clear()
+        self._counts.clear()
+        self._for_good.clear()
+
+    def forget(self, owner: OwnerT) -> None:
+        """Take note that somebody has left: their requests are nobody's, and suspect all the same."""
+        for asks in (False, True):
+            old, new = Suspect(owner, asks), Suspect[OwnerT](None, asks)
+            if old in self._counts:
+                self._by_key = {key: new if one == old else one for key, one in self._by_key.items()}
+                self._counts[new] = self._counts.get(new, 0) + self._counts.pop(old)
+            if old in self._for_good:
+                self._for_good.remove(old)
+                self._for_good.add(new)
+
+    def owners(self, only_asking: bool) -> set[OwnerT | None]:
+        """Give whose requests there are.
+
+        Args:
+            only_asking: Whether only those count during which servers ask back.
+        """
+        return {one.owner for one in (*self._counts, *self._for_good) if one.asks or not only_asking}
+
+    def may_explain(self, owners: set[OwnerT], only_asking: bool) -> bool:
+        """Whether what the server says may be about somebody else than these, whose requests are with it now."""
+        others = self.owners(only_asking)
+        return bool(others) and len(others | owners) > 1
 
 
 def cancelled_key(frame: Frame) -> bytes | None:

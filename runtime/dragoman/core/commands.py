@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from dragoman.core.envelope import Frame
@@ -100,24 +100,20 @@ class Waits(Protocol):
         """What it asks."""
 
 
-C = TypeVar("C", bound=Waits)
-C_contra = TypeVar("C_contra", bound=Waits, contravariant=True)
-
-
-class CallTable(Protocol[C_contra]):
-    """Who knows which requests wait; middleware has them from there, and gives them back."""
+class CallTable(Protocol):
+    """Who knows which requests wait; middleware has them from there, and gives them back: they are `calls.Call`."""
 
     @property
     def revisions(self) -> Mapping[Side, str | None]:
         """What is spoken at either side of the middleware."""
 
-    def hand_on(self, side: Side, call: C_contra, frame: Frame) -> None:
+    def hand_on(self, side: Side, call: Any, frame: Frame) -> None:
         """Take a request of this peer to the other, as it is now."""
 
     def forward(self, side: Side, frame: Frame) -> None:
         """Take a notification of this peer to the other."""
 
-    def conclude(self, side: Side, call: C_contra, frame: Frame, *, is_at_peer: bool) -> None:
+    def conclude(self, side: Side, call: Any, frame: Frame, *, is_at_peer: bool) -> None:
         """Answer a request of this peer; where the other has it, it is told that nobody waits any more."""
 
 
@@ -130,7 +126,7 @@ class DeferralPhase(Enum):
     OVER = "over"
 
 
-class Deferral(Generic[C]):
+class Deferral:
     """A request or notification that middleware has.
 
     Attributes:
@@ -147,9 +143,9 @@ class Deferral(Generic[C]):
         front: ClientEdge,
         side: Side,
         frame: Frame,
-        call: C | None,
-        table: CallTable[C],
-        held: dict[C, Deferral[C]],
+        call: Waits | None,
+        table: CallTable,
+        held: dict[Waits, Deferral],
     ) -> None:
         self.front = front
         self.side = side
@@ -180,9 +176,6 @@ class Deferral(Generic[C]):
         """Record that it is over; whether the peer has it and did not answer."""
         is_at_peer, self.phase = self.phase is DeferralPhase.AT_PEER, DeferralPhase.OVER
         return is_at_peer
-
-
-AnyDeferral = Deferral[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,14 +258,14 @@ class Remind:
 class Defer:
     """Let middleware have a request or notification, before it goes on."""
 
-    deferral: AnyDeferral
+    deferral: Deferral
 
 
 @dataclass(frozen=True, slots=True)
 class Settle:
     """Give middleware the answer to a request that it let proceed."""
 
-    deferral: AnyDeferral
+    deferral: Deferral
     frame: Frame
 
 
@@ -280,7 +273,7 @@ class Settle:
 class Abandon:
     """Stop middleware that has a request: nobody waits for it any more."""
 
-    deferral: AnyDeferral
+    deferral: Deferral
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Outbox, Side
 from dragoman.core.consent import Consent, Method
 from dragoman.core.edges.behind import Backend
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, written
-from dragoman.core.methods import CANCELLED, INITIALIZED, PROGRESS
+from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN, PROGRESS
 from dragoman.core.mistakes import Mistakes
 from dragoman.core.settings import Settings
 from dragoman.core.timeouts import Ages, explain_age, limit_time
@@ -51,18 +51,19 @@ class Exchange:
         counters: What is counted of this session.
         identity: Whether both peers speak the same, so that no frame is touched.
         mistakes: What is said of a peer's mistakes.
+        ages: How old the requests of the client are; None without a limit.
         around: Which requests and notifications middleware has; None without any.
         notes_tokens: Whether it matters which request of the client has which progress token.
     """
 
     __slots__ = (
         "_adaptors",
-        "_ages",
         "_apart",
         "_consent",
         "_own",
         "_reads",
         "_wants_lines",
+        "ages",
         "around",
         "behind",
         "calls",
@@ -90,9 +91,9 @@ class Exchange:
         self.behind = behind
         self._own, self._reads, self._wants_lines = behind.own, behind.reads, behind.wants_lines
         self._apart = behind.own.union(behind.reads)
-        self.around: Around[Call] | None = Around(front, self, outbox) if settings.has_middleware else None
-        self._ages: Ages[Call] | None = limit_time(front, outbox, settings)
-        self.notes_tokens = self._ages is not None
+        self.around: Around | None = Around(front, self, outbox) if settings.has_middleware else None
+        self.ages: Ages[Call] | None = limit_time(front, outbox, settings)
+        self.notes_tokens = self.ages is not None
         self.settings = settings
         self.revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
         self._adaptors = {side: self._adaptor(side, None) for side in Side}
@@ -122,7 +123,7 @@ class Exchange:
 
     def _write_where_wanted(self) -> None:
         """Write what crossed, unless whoever takes it changes it and nobody else looks at it."""
-        seen = self.around is not None or self._ages is not None or self.settings.watch is not None
+        seen = self.around is not None or self.ages is not None or self.settings.watch is not None
         self._adaptors[Side.CLIENT].writes = self._wants_lines or seen
 
     def know_client(self, capabilities: dict[str, Any], methods: Mapping[str, Method]) -> None:
@@ -134,7 +135,7 @@ class Exchange:
         """Let go of who is at both ends."""
         for calls in self.calls.values():
             calls.clear()
-        for part in (self._ages, self.around):
+        for part in (self.ages, self.around):
             if part is not None:
                 part.release()
         del self.front, self.behind, self._reads
@@ -156,8 +157,7 @@ class Exchange:
         for call in self.calls[side].take_all():
             if self.around is not None:
                 self.around.cancel(call)
-            about = {"method": call.method, **(data or {})}
-            self._deliver(side, call, error_frame(call.key, code, message, about))
+            self._deliver(side, call, call.refuse(Refusal(code, message, {"method": call.method, **(data or {})})))
 
     def interrupt(self, failure: Refusal) -> None:
         """End everything that is under way with a server that is gone: no answer will come, and it waits for none."""
@@ -175,12 +175,12 @@ class Exchange:
 
     def settle(self, call: Call, frame: Frame) -> None:
         """Give the client an answer to this call that is in its own revision already."""
-        if not self.calls[Side.CLIENT].remove(call):
-            self.mistakes.note_unmatched(Side.SERVER, call.key)
+        if not self.calls[CLIENT].remove(call):
+            self.mistakes.note_unmatched(SERVER, call.key)
         elif self.around is not None and call.method not in self._own:
-            self._settle(Side.SERVER, call, frame)
+            self._settle(SERVER, call, frame)
         else:
-            self._deliver(Side.CLIENT, call, frame)
+            self._deliver(CLIENT, call, frame)
 
     def pose(self, frame: Frame) -> Unfit | None:
         """Ask the client something, in its own revision; its answer goes to who serves it, as it comes."""
@@ -224,7 +224,7 @@ class Exchange:
     @property
     def passes_arrays(self) -> bool:
         """Whether an array may pass whole."""
-        return self.identity and self.around is None and self._ages is None and self.behind.takes_arrays
+        return self.identity and self.around is None and self.ages is None and self.behind.takes_arrays
 
     def relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
         """Carry one request from this peer to the other; it came in this array."""
@@ -234,7 +234,8 @@ class Exchange:
         call = Call(key, method, batch, self.front)
         unfit = self.calls[side].add(call)
         if unfit is not None:
-            self._deliver(side, call, self.mistakes.refuse_unfit(side, call, unfit, self.calls[side].limit))
+            refusal = self.mistakes.refuse_unfit(side, call, unfit, self.calls[side].limit)
+            self._deliver(side, call, refusal.answer(None if unfit is Unfit.DUPLICATE else key))
             return
         is_asked = side is CLIENT
         if self.notes_tokens and is_asked:
@@ -245,8 +246,8 @@ class Exchange:
                 return
             adapted = self._reads[method](call, frame)
         else:
-            refusal = None if is_asked or self.identity else self._forbid(method)
-            adapted = refusal or self._adaptors[side].adapt(frame, method)
+            forbidden = None if is_asked or self.identity else self._forbid(method)
+            adapted = forbidden or self._adaptors[side].adapt(frame, method)
         if adapted is None:
             adapted = Refusal(METHOD_NOT_FOUND, f"the {side.other.value}'s revision has no {method}", {})
         if isinstance(adapted, Refusal):
@@ -262,8 +263,8 @@ class Exchange:
         if side is not CLIENT:
             self.front.send(frame)
             return
-        if self._ages is not None:
-            self._ages.start(call)
+        if self.ages is not None and call.method != LISTEN:  # which ends when its client wants
+            self.ages.start(call)
         self.behind.carry(call, frame)
 
     def fail_garbled(self, side: Side, malformed: Malformed) -> None:
@@ -285,8 +286,9 @@ class Exchange:
             frame, passes = self.note_cancellation(side, frame)
             if not passes:
                 return
-        elif self._ages is not None and side is Side.SERVER and frame.method == PROGRESS:
-            self._ages.renew(self.calls[Side.CLIENT].find_progressing(frame))
+        elif self.ages is not None and side is Side.SERVER and frame.method == PROGRESS:
+            asked = self.calls[CLIENT]
+            self.ages.renew(asked.waiting.get(frame.stream or b"") or asked.find_progressing(frame))
         if side is Side.CLIENT and frame.method in self._own:
             self.behind.notify(self.front, frame)
             return
@@ -374,16 +376,17 @@ class Exchange:
 
     def tick(self) -> None:
         """Give up the requests that are too old now, and tell the server that nobody waits for them any more."""
-        assert self._ages is not None, "nobody is reminded without a limit"
+        assert self.ages is not None, "nobody is reminded without a limit"
         asked, asking = self.calls[Side.CLIENT], self.calls[Side.SERVER]
         # While the server waits for the client, its time does not run.
         runs = all(call.method == "ping" for call in asking.waiting.values())
-        for call, limit_s in self._ages.tick(lambda call: asked.waiting.get(call.key) is call, runs=runs):
+        for call, limit_s in self.ages.tick(lambda call: asked.waiting.get(call.key) is call, runs=runs):
             failure = explain_age(call.method, limit_s)
             self.counters.timed_out += 1
             asked.cancel(call.key)
             self.behind.notify(self.front, cancellation(call.key, failure.message))
-            self.answer(call, failure.answer(call.key))
+            asked.remove(call)
+            self.pass_answer(SERVER, call, call.refuse(failure))
 
     def _deliver(self, side: Side, call: Call, frame: Frame) -> None:
         whole = frame if call.batch is None else call.batch.answer(frame)

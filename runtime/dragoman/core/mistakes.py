@@ -11,7 +11,7 @@ import logging
 from dragoman.core.calls import NAME_BYTES, TOO_MANY, Call, Calls, Unfit
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST
 from dragoman.core.commands import Side
-from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, rewrite, show_key, twin_of
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, rewrite, show_key, twin_of
 from dragoman.core.exact_json import decode
 from dragoman.core.lines import show
 from dragoman.core.tally import deserves_a_line
@@ -54,8 +54,8 @@ class Mistakes:
         else:
             logger.warning("malformed line from the client: %s", malformed.reason)
 
-    def refuse_unfit(self, side: Side, call: Call, unfit: Unfit, limit: int) -> Frame:
-        """Give the answer to a request that cannot be kept; so many may wait at a time."""
+    def refuse_unfit(self, side: Side, call: Call, unfit: Unfit, limit: int) -> Refusal:
+        """Say why a request cannot be kept; so many may wait at a time. The answer to a duplicate has no id."""
         if unfit is Unfit.DUPLICATE:
             return self._refuse_duplicate(side, call)
         code, reason = TOO_MANY, f"more than {limit} requests of the {side.value} are unanswered"
@@ -66,15 +66,15 @@ class Mistakes:
             method, so_far = call.method[:80], self._counters.excess
             logger.warning("%s request of the %s refused: %s (%d so far)", method, side.value, reason, so_far)
         data = {"method": call.method[:80], "limit": limit if unfit is Unfit.TOO_MANY else NAME_BYTES}
-        return error_frame(call.key, code, reason, data)
+        return Refusal(code, reason, data)
 
-    def _refuse_duplicate(self, side: Side, call: Call) -> Frame:
+    def _refuse_duplicate(self, side: Side, call: Call) -> Refusal:
         # "The request ID MUST NOT have been previously used by the requestor within the same session." The answer
         # carries no id: it would end the request that rightly holds it.
         reason = f"the id {show_key(call.key)} of this {call.method} request belongs to one that is not answered yet"
         self._counters.malformed += 1
         logger.warning("malformed request from the %s: %s", side.value, reason)
-        return error_frame(None, INVALID_REQUEST, reason)
+        return Refusal(INVALID_REQUEST, reason, {})
 
     def note_unmatched(self, side: Side, key: bytes) -> None:
         """Take note of an answer of this peer that nobody waits for."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.codes import INTERNAL_ERROR
-from dragoman.core.commands import AnyDeferral, ClientEdge, DeferralPhase, Side
+from dragoman.core.commands import ClientEdge, Deferral, DeferralPhase, Side
 from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.middleware import Answer, Message, Middleware, NoticeMiddleware
@@ -49,7 +49,7 @@ class HeldRequest:
         timer: Ends that.
     """
 
-    deferral: AnyDeferral
+    deferral: Deferral
     answer: asyncio.Future[Frame]
     context: contextvars.Context
     task: asyncio.Task[None] | None = None
@@ -88,12 +88,12 @@ class Chains:
         self._requests = requests
         self._notices = notices
         self._timeout_s = timeout_s
-        self._running: dict[AnyDeferral, HeldRequest] = {}
+        self._running: dict[Deferral, HeldRequest] = {}
         self._lanes: dict[tuple[ClientEdge, Side], PeerQueue] = {}
 
     # Commands
 
-    def run(self, deferral: AnyDeferral) -> None:
+    def run(self, deferral: Deferral) -> None:
         """Let middleware have a request or notification."""
         lane = self._lane(deferral.front, deferral.side)
         size = len(deferral.frame.raw)
@@ -113,14 +113,14 @@ class Chains:
             self._running[deferral] = running
             self._queue(lane, lambda: self._begin_request(running), size)
 
-    def settle(self, deferral: AnyDeferral, frame: Frame) -> None:
+    def settle(self, deferral: Deferral, frame: Frame) -> None:
         """Give middleware the answer to a request."""
         running = self._running.get(deferral)
         if running is not None:
             lane = self._lane(deferral.front, deferral.side.other)
             self._queue(lane, lambda: self._hand_back(running, frame), len(frame.raw))
 
-    def abandon(self, deferral: AnyDeferral) -> None:
+    def abandon(self, deferral: Deferral) -> None:
         """Stop what is done with a request."""
         running = self._running.pop(deferral, None)
         if running is not None:
@@ -159,12 +159,12 @@ class Chains:
 
     # Notifications
 
-    def _begin_notice(self, lane: PeerQueue, deferral: AnyDeferral) -> None:
+    def _begin_notice(self, lane: PeerQueue, deferral: Deferral) -> None:
         context = self._context(deferral.front)
         lane.notice = asyncio.get_running_loop().create_task(self._run_notice(deferral), context=context)
         lane.notice.add_done_callback(lambda task: self._go_on(lane, task))
 
-    async def _run_notice(self, deferral: AnyDeferral) -> None:
+    async def _run_notice(self, deferral: Deferral) -> None:
         async def hand_on(message: Message) -> None:
             _check_first(deferral)
             self._host.perform(deferral.proceed, message.frame)
@@ -251,16 +251,16 @@ class Chains:
         context.run(PRINCIPAL.set, principal)
         return context
 
-    def _message(self, deferral: AnyDeferral) -> Message:
+    def _message(self, deferral: Deferral) -> Message:
         revisions, side = deferral.table.revisions, deferral.side
         spoken = revisions[side], revisions[side.other]
         return Message(deferral.frame, side, LABEL.get(), *spoken, deferral.frame.sender or PRINCIPAL.get())
 
-    def _write_failure(self, deferral: AnyDeferral, reason: str, code: int = INTERNAL_ERROR) -> Frame:
+    def _write_failure(self, deferral: Deferral, reason: str, code: int = INTERNAL_ERROR) -> Frame:
         assert deferral.call is not None
         return error_frame(deferral.call.key, code, reason, {"method": deferral.call.method})
 
-    def _explain(self, deferral: AnyDeferral, error: BaseException) -> None:
+    def _explain(self, deferral: Deferral, error: BaseException) -> None:
         frame = deferral.frame
         logger.warning("a middleware failed at %s %s: %s: %s", frame.method, frame.kind, type(error).__name__, error)
         logger.debug("where it failed", exc_info=error)
@@ -271,7 +271,7 @@ def _before(one: Any, proceed: Any) -> Any:
     return lambda message: one(message, proceed)
 
 
-def _check_first(deferral: AnyDeferral) -> None:
+def _check_first(deferral: Deferral) -> None:
     if deferral.phase is not DeferralPhase.HELD:
         raise RuntimeError("proceed was called again, or too late: it may be called once, while somebody waits")
 

@@ -164,7 +164,7 @@ class FrontEdge:
 
     def tick(self) -> None:
         """Take note that time has passed for requests that are with the server."""
-        (self.per_request or self.exchange).tick()
+        self.exchange.tick()
         self.answered()
 
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
@@ -287,9 +287,11 @@ class FrontEdge:
         is_open = self.state is FrontState.PER_REQUEST
         if frame.method == "initialize" and is_open and frame.kind == "request":
             # SDKs wait 10 s for the answer to `server/discover`, and then take the server for one with a handshake.
-            per_request.fail_all(connection_closed("the client has sent initialize instead"))
+            failure = connection_closed("the client has sent initialize instead")
+            self.exchange.fail_all(Side.CLIENT, failure.code, failure.message)
             self.per_request = None
             self.behind.serve_handshake(self)
+            self.exchange.serve(self.behind)
             self._advance(FrontEvent.HANDSHAKE_BEGUN)
             self._take_initialize(frame)
         elif is_open or frame.kind != "request":
@@ -342,8 +344,7 @@ class FrontEdge:
         """Take note that a request may have its answer; a session that ends with the last of them is over."""
         if self.state is not _CLOSING and self.state is not _DRAINING:
             return
-        waiting = self.exchange.calls[Side.CLIENT].waiting if self.per_request is None else self.per_request.requests
-        if not waiting:
+        if not self.exchange.calls[Side.CLIENT].waiting:
             self._advance(FrontEvent.DRAINED)
 
     def _end(self, failure: Refusal, outcome: Outcome) -> None:
@@ -419,8 +420,6 @@ class FrontEdge:
 
     def _fail_requests(self, side: Side) -> None:
         self.exchange.fail_all(side, self._failure.code, self._failure.message, self._failure.data)
-        if self.per_request is not None and side is Side.CLIENT:
-            self.per_request.fail_all(self._failure)
 
     def _finish(self) -> None:
         if not self._finished:

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 from dragoman.core.bridge.annotations import Mirrored
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.names import META_SUBSCRIPTION_ID
-from dragoman.core.calls import cancellation
+from dragoman.core.calls import Suspect, Suspects, cancellation
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -30,7 +30,6 @@ from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import CANCELLED, LOG, PROGRESS
 from dragoman.core.mistakes import explain_malformed
 from dragoman.core.peek import SPLICED_BYTES, splice_id
-from dragoman.core.suspects import Suspect, Suspects
 from dragoman.core.unchecked import find_object
 
 logger = logging.getLogger("dragoman.session")

@@ -1,8 +1,9 @@
 """The edge towards a client whose requests each speak for themselves: 2026-07-28 and what comes after it.
 
-Lives here: what is checked of a request before it goes anywhere, the table of those that are not answered, and the
-frames that go back. Must not: know the server (`core.switch`), or open and end the connection (`front`, which hands
-on every frame once the first one has shown of which era its client is).
+Lives here: what is checked of a request before it goes anywhere, and the frames that go back. Must not: know the server
+(`core.switch`), or open and end the connection (`front`, which hands on every frame once the first one has shown of
+which era its client is). The `Exchange` has the table of those that are not answered, middleware and timeouts, as it
+has for a session; it carries each request back here, where it goes on to who serves it.
 
 Such a client opens nothing and closes nothing. It gets answers, and notifications on the stream of a request of its
 own; it is never asked anything, other than by a result (2026-07-28/basic/patterns/mrtr).
@@ -11,10 +12,10 @@ own; it is never asked anything, other than by a result (2026-07-28/basic/patter
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from dragoman.core.around import Around
 from dragoman.core.bridge.discovery import served_versions
 from dragoman.core.bridge.errors import unsupported_version
 from dragoman.core.bridge.metadata import Metadata, MetadataReader, read
@@ -25,17 +26,16 @@ from dragoman.core.bridge.names import (
     TASK_METHODS,
     UNSUPPORTED_VERSION,
 )
-from dragoman.core.calls import NAME_BYTES, cancelled_key, read_reason
-from dragoman.core.codes import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
-from dragoman.core.commands import ClientEdge, Outbox, Side
-from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, notification_frame, read_params, rewrite
+from dragoman.core.calls import Call, Unfit, cancellation, cancelled_key, read_reason
+from dragoman.core.codes import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Side
+from dragoman.core.edges.behind import NOTHING_READ
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, notification_frame, rewrite
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.methods import CANCELLED, LISTEN, PROGRESS
+from dragoman.core.exchange import Exchange
+from dragoman.core.methods import CANCELLED, LISTEN
 from dragoman.core.places import has_place
 from dragoman.core.repeats import TWO_FRAMES
-from dragoman.core.settings import Settings
-from dragoman.core.timeouts import Ages, explain_age, limit_time
-from dragoman.core.translate import Counters
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS, load
 
@@ -55,38 +55,37 @@ _GONE: Final = _OLDER - _KNOWN - TASK_METHODS.keys()
 _NOT_SERVED: Final = _GONE | (_KNOWN & _NO_REQUESTS)
 
 
-class Request:
+class Request(Call):
     """A request that is not answered yet.
 
     Attributes:
         key: What it is known as at the connection; the id as canonical JSON, where the connection has one client.
         id: As the client wrote it.
-        method: What it asks.
         frame: As it came, or as middleware lets it go on.
         body: The same, decoded.
-        params: Of the request; they have the metadata at least.
+        params: Of the request; they have the metadata at least, once that is read.
         metadata: What it says of its client.
-        lent: What stands for it at its server, where that knows it by another id.
+        at_server: What stands for it at its server, where that knows it by another id.
         ended: What is to be done once it is answered, or about to be cancelled.
     """
 
-    __slots__ = ("body", "ended", "frame", "id", "key", "lent", "metadata", "method", "params")
+    __slots__ = ("at_server", "body", "ended", "frame", "id", "metadata", "params")
 
-    def __init__(self, frame: Frame, body: dict[str, Any], metadata: Metadata) -> None:
+    metadata: Metadata
+
+    def __init__(self, front: ClientEdge, frame: Frame, body: dict[str, Any]) -> None:
         assert frame.key is not None
-        self.key = frame.key
+        super().__init__(frame.key, body["method"], None, front)
         self.id = body["id"]
-        self.method: str = body["method"]
         self.frame = frame
         self.body = body
-        self.params: dict[str, Any] = body["params"]
-        self.metadata = metadata
-        self.lent: Lent | None = None
+        self.params: dict[str, Any] = body.get("params", {})
+        self.at_server: Lent | None = None
         self.ended: Callable[[Request], None] | None = None
 
-    def go_on_as(self, frame: Frame) -> None:
-        """Take note of what middleware has made of it: a frame that is decoded."""
-        self.frame, self.body, self.params = frame, frame.body, frame.body["params"]
+    def refuse(self, failure: Refusal) -> Frame:
+        """Give the error that answers it."""
+        return _write_error(self.key, self.id, failure.code, failure.message, failure.data)
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
@@ -94,7 +93,7 @@ class Request:
         return self.frame.headers
 
     @property
-    def token(self) -> Any:
+    def progress_token(self) -> Any:
         """The progress token; None without one."""
         return self.params["_meta"].get("progressToken")
 
@@ -121,32 +120,29 @@ class PerRequestFront:
     """The requests of one client, or of several that are told apart by the keys of their frames.
 
     Args:
-        front: The edge that has the connection.
-        settings: What the user decided.
-        counters: What the session has seen.
-        outbox: Where commands go.
+        exchange: Knows which are not answered, and has middleware and timeouts.
         behind: Who serves them.
 
     Attributes:
         requests: Those that are not answered, by key.
     """
 
-    __slots__ = ("_ages", "_around", "_behind", "_counters", "_front", "_reader", "_settings", "requests")
+    __slots__ = ("_behind", "_exchange", "_reader", "requests")
 
-    revisions: Final[Mapping[Side, str | None]] = {Side.CLIENT: _NEWER, Side.SERVER: _NEWER}
+    takes_arrays = False
+    wants_lines = True
+    own: frozenset[str] = frozenset({DISCOVER, CANCELLED})
+    """Middleware gets neither: the first is what the handshake is to the other era."""
+    reads = NOTHING_READ
 
-    def __init__(
-        self, front: ClientEdge, settings: Settings, counters: Counters, outbox: Outbox, behind: BehindRequests
-    ) -> None:
-        self.requests: dict[bytes, Request] = {}
-        self._front = front
-        self._settings = settings
-        self._counters = counters
+    def __init__(self, exchange: Exchange, behind: BehindRequests) -> None:
+        self._exchange = exchange
         self._behind = behind
-        self._around: Around[Request] | None = Around(front, self, outbox) if settings.has_middleware else None
-        self._ages: Ages[Request] | None = limit_time(front, outbox, settings)
         # Middleware may change what has been read.
-        self._reader = None if settings.has_middleware else MetadataReader(PER_REQUEST_REVISIONS)
+        self._reader = None if exchange.settings.has_middleware else MetadataReader(PER_REQUEST_REVISIONS)
+        self.requests = cast("dict[bytes, Request]", exchange.calls[Side.CLIENT].waiting)
+        exchange.revisions = {Side.CLIENT: _NEWER, Side.SERVER: _NEWER}
+        exchange.serve(self)
 
     def hand_to(self, behind: BehindRequests) -> None:
         """Have somebody else serve what comes from here on."""
@@ -154,9 +150,7 @@ class PerRequestFront:
 
     def release(self) -> None:
         """Let go of who is at both ends."""
-        self.requests.clear()
-        self._around = self._ages = None
-        del self._front, self._behind
+        del self._exchange, self._behind
 
     # What the client does
 
@@ -164,37 +158,26 @@ class PerRequestFront:
         """Take a frame of the client."""
         if frame.kind == "request":
             self._take_request(frame)
+        elif frame.method == CANCELLED and frame.sender:  # a principal may not come in any more
+            self._behind.leave(read_reason(frame) or "", frame.sender)
         elif frame.method == CANCELLED:
-            request = self.requests.pop(cancelled_key(frame) or b"", None)
-            if request is not None:
-                self._cancel(request, read_reason(frame) or "")
-            elif frame.sender:  # a principal may not come in any more
-                self._behind.leave(read_reason(frame) or "", frame.sender)
+            self._exchange.relay(Side.CLIENT, frame)
         elif frame.kind == "batch":
-            self._write_error(None, None, INVALID_REQUEST, "expected one JSON-RPC object", None)
+            self.reject(Malformed(INVALID_REQUEST, "expected one JSON-RPC object"))
         else:
             logger.debug("%s %s of the client dropped: its revision has none", frame.method or "a", frame.kind)
 
     def reject(self, malformed: Malformed) -> None:
         """Deal with a line that is not a frame. Of an error without a request the schema says no id, and never null."""
-        self._counters.malformed += 1
-        logger.warning("malformed line from the client: %s", malformed.reason)
+        self._exchange.mistakes.note_malformed(Side.CLIENT, malformed)
         if not malformed.is_response:
             key = None if malformed.key in self.requests else malformed.key
             request_id = None if key is None else decode(key)
-            self._write_error(key, request_id, malformed.code, malformed.reason, None)
+            self._exchange.front.send(_write_error(key, request_id, malformed.code, malformed.reason, None))
 
     def abandon(self, key: bytes, reason: str) -> None:
-        """Take note that nobody reads the stream of a request any more: that cancels it."""
-        request = self.requests.pop(key, None)
-        if request is not None:
-            self._cancel(request, reason)
-
-    def _cancel(self, request: Request, reason: str) -> None:
-        if self._around is None or self._around.cancel(request):
-            if request.ended is not None:
-                request.ended(request)
-            self._behind.cancel(request, reason)
+        """Take note that nobody waits for a request any more."""
+        self._exchange.relay(Side.CLIENT, cancellation(key, reason))
 
     def leave(self, reason: str) -> None:
         """Take note that the client says no more."""
@@ -208,80 +191,66 @@ class PerRequestFront:
         self._behind.leave(reason)
 
     def _take_request(self, frame: Frame) -> None:
-        key = frame.key
-        assert key is not None
+        exchange, key = self._exchange, frame.key
         try:
             body = decode(frame.raw) if frame.body is None else frame.body
         except ValueError as error:
-            self._write_error(frame.key, None, PARSE_ERROR, str(error), None)
+            exchange.front.send(_write_error(key, None, PARSE_ERROR, str(error), None))
             return
         if body.get("method") != frame.method:  # it has two, and a peek has seen the other one
             self.reject(Malformed(INVALID_REQUEST, TWO_FRAMES, key))
             return
-        requests = self.requests
-        is_short = len(key) + len(frame.method or "") <= NAME_BYTES
-        if key in requests or not is_short or not self._has_place(frame):
-            self._refuse_unfit(frame, body)
+        request = Request(exchange.front, frame, body)
+        unfit = exchange.calls[CLIENT].add(request)
+        if unfit is None and frame.sender and not self._has_place(request):
+            del self.requests[request.key]
+            unfit = Unfit.TOO_MANY
+        if unfit is not None:
+            refusal = exchange.mistakes.refuse_unfit(CLIENT, request, unfit, len(self.requests))
+            # Under its id, the answer would end the one that rightly has it.
+            answered_id = None if unfit is Unfit.DUPLICATE else request.id
+            exchange.front.send(_write_error(key, answered_id, *refusal))
             return
         try:
-            request = read_request(frame, body, self._reader)
+            request.metadata = read_request(request.method, body.get("params"), self._reader)
         except RemoteProtocolError as error:
-            self._counters.refused += 1
+            del self.requests[request.key]
+            exchange.counters.refused += 1
             logger.warning("%s request of the client refused: %s", frame.method, error.message)
-            self._write_error(key, body["id"], error.code, error.message, error.data)
+            exchange.front.send(_write_error(key, request.id, error.code, error.message, error.data))
             return
-        requests[key] = request
-        if self._around is None or request.method == DISCOVER:  # it is what the handshake is to the other era
-            self._carry(request)
+        if exchange.ages is not None:
+            exchange.calls[CLIENT].note_token(request, frame)
+        if exchange.around is None or request.method == DISCOVER:
+            exchange.hand_on(CLIENT, request, frame)
         else:
-            self._around.take_request(Side.CLIENT, request, frame._replace(body=body))
+            request.translate = partial(_under_its_id, request)
+            exchange.around.take_request(CLIENT, request, frame._replace(body=body))
 
-    def _has_place(self, frame: Frame) -> bool:
-        requests = self.requests
-        whose = (one.frame.sender for one in requests.values())
-        return has_place(frame.sender, whose, len(requests), self._settings.open_requests)
+    def _has_place(self, request: Request) -> bool:
+        senders = (one.frame.sender for one in self.requests.values() if one is not request)
+        return has_place(request.frame.sender, senders, len(self.requests) - 1, self._exchange.settings.open_requests)
 
-    def _refuse_unfit(self, frame: Frame, body: Mapping[str, Any]) -> None:
-        key, unfit = frame.key or b"", self._explain_unfit(frame)
-        self._counters.malformed += 1
-        logger.warning("%s request of the client refused: %s", body["method"], unfit.message)
-        is_known = key in self.requests  # under its id, the answer would end the one that rightly has it
-        self._write_error(key, None if is_known else body["id"], unfit.code, unfit.message, unfit.data)
+    # What the exchange does
 
-    def _carry(self, request: Request) -> None:
-        if self._ages is not None and request.method != LISTEN:
-            self._ages.start(request)
-        self._behind.carry(request)
+    def carry(self, call: Call, frame: Frame) -> None:
+        """Have a request served, as middleware has let it go on."""
+        assert isinstance(call, Request)
+        if frame is not call.frame:
+            call.frame = frame = _with_metadata(frame, call)
+            call.body, call.params = frame.body, frame.body["params"]
+        self._behind.carry(call)
 
-    def hand_on(self, side: Side, call: Request, frame: Frame) -> None:
-        """Have a request served, once middleware has let it go on."""
-        call.go_on_as(_with_metadata(frame, call))
-        self._carry(call)
+    def notify(self, front: object, frame: Frame) -> None:
+        """Tell who serves a request that nobody waits for it: the client says nothing else."""
+        request = self._exchange.calls[Side.CLIENT].cancelled.pop(cancelled_key(frame) or b"", None)
+        if isinstance(request, Request):
+            if request.ended is not None:
+                request.ended(request)
+            self._behind.cancel(request, read_reason(frame) or "")
 
-    def conclude(self, side: Side, call: Request, frame: Frame, *, is_at_peer: bool) -> None:
-        """Answer a request with what middleware gives."""
-        if is_at_peer:
-            self._behind.cancel(call, "it was answered by a middleware")
-        if self.requests.get(call.key) is call:
-            self._finish(call, _under_its_id(frame, call))
-
-    def tick(self) -> None:
-        """Give up the requests that are too old now."""
-        assert self._ages is not None, "nobody is reminded without a limit"
-        for request, limit_s in self._ages.tick(lambda request: self.requests.get(request.key) is request):
-            failure = explain_age(request.method, limit_s)
-            self._counters.timed_out += 1
-            self._behind.cancel(request, failure.message)
-            self.refuse(request, failure.code, failure.message, failure.data)
-
-    def _explain_unfit(self, frame: Frame) -> Refusal:
-        if frame.key in self.requests:
-            return Refusal(INVALID_REQUEST, "the id of this request belongs to one that is not answered yet", {})
-        if not self._has_place(frame):
-            reason = f"{len(self.requests)} requests of clients are unanswered already"
-            return Refusal(CONNECTION_CLOSED, reason, {"limit": self._settings.open_requests})
-        reason = f"expected id and method to have at most {NAME_BYTES} bytes together"
-        return Refusal(INVALID_REQUEST, reason, {"limit": NAME_BYTES})
+    def reply(self, front: object, frame: Frame) -> None:
+        """Nothing to do: such a client is asked nothing."""
 
     # What is behind does
 
@@ -291,30 +260,20 @@ class PerRequestFront:
 
     def put_answer(self, request: Request, body: dict[str, Any]) -> None:
         """Answer a request with a response that has its id already."""
-        if self.requests.get(request.key) is request:
-            kind = "result" if "result" in body else "error"
-            self.put_frame(request, Frame(encode_line(body), kind, request.key, None))
+        kind = "result" if "result" in body else "error"
+        self.put_frame(request, Frame(encode_line(body), kind, request.key, None))
 
     def put_frame(self, request: Request, frame: Frame) -> None:
         """Answer a request with a response that is written already; middleware has it first, if there is any."""
-        if self.requests.get(request.key) is not request:
-            return
-        if self._around is not None and request in self._around:
-            self._around.take_answer(request, frame)
-        else:
-            self._finish(request, frame)
-
-    def _finish(self, request: Request, frame: Frame) -> None:
-        del self.requests[request.key]
-        if request.ended is not None:
-            request.ended(request)
-        self._front.send(frame)
-        self._front.answered()
+        if self.requests.get(request.key) is request:
+            if request.ended is not None:
+                request.ended(request)
+            self._exchange.settle(request, frame)
+            self._exchange.front.answered()
 
     def refuse(self, request: Request, code: int, message: str, data: Any = None) -> None:
         """Answer a request with an error."""
-        error = {"code": code, "message": message} | ({"data": data} if data else {})
-        self.put_answer(request, {"jsonrpc": "2.0", "id": request.id, "error": error})
+        self.put_frame(request, request.refuse(Refusal(code, message, data)))
 
     def tell(self, request: Request, method: str, params: dict[str, Any] | None) -> None:
         """Send a notification on the stream of a request."""
@@ -322,46 +281,27 @@ class PerRequestFront:
 
     def tell_frame(self, frame: Frame) -> None:
         """Send a notification that is written already."""
-        if self._ages is not None and frame.method == PROGRESS:
-            token = read_params(frame).get("progressToken")
-            for request in [one for one in self._ages if token is not None and one.token == token]:
-                self._ages.renew(request)
-        if self._around is None:
-            self._front.send(frame)
-        else:
-            self._around.take_notice(Side.SERVER, frame)
-
-    def forward(self, side: Side, frame: Frame) -> None:
-        """Send a notification that middleware has let go on."""
-        self._front.send(frame)
-
-    def fail_all(self, failure: Refusal) -> None:
-        """Answer every request that waits with an error, also those that middleware has."""
-        for request in list(self.requests.values()):
-            if self._around is not None:
-                self._around.cancel(request)
-            self.refuse(request, failure.code, failure.message, failure.data)
-
-    def _write_error(self, key: bytes | None, request_id: Any, code: int, message: str, data: Any) -> None:
-        error = {"code": code, "message": message} | ({"data": data} if data else {})
-        body = {"jsonrpc": "2.0"} | ({"id": request_id} if request_id is not None else {}) | {"error": error}
-        self._front.send(Frame(encode_line(body), "error", key, None, body))
+        self._exchange.relay(SERVER, frame)
 
 
-def read_request(frame: Frame, body: dict[str, Any], reader: MetadataReader | None = None) -> Request:
-    """Check a request as far as that can be done without knowing the server.
+def _write_error(key: bytes | None, request_id: Any, code: int, message: str, data: Any) -> Frame:
+    error = {"code": code, "message": message} | ({"data": data} if data else {})
+    body = {"jsonrpc": "2.0"} | ({"id": request_id} if request_id is not None else {}) | {"error": error}
+    return Frame(encode_line(body), "error", key, None, body)
+
+
+def read_request(method: str, params: object, reader: MetadataReader | None = None) -> Metadata:
+    """Check a request as far as that can be done without knowing the server; give what it says of its client.
 
     Args:
-        frame: As it came.
-        body: The same, decoded.
+        method: Of the request.
+        params: As they came.
         reader: Knows what the requests before have said of their client.
 
     Raises:
         RemoteProtocolError: It cannot be served.
     """
-    method = body["method"]
     try:
-        params = body.get("params")
         metadata = read(params, PER_REQUEST_REVISIONS) if reader is None else reader.read(params)
     except RemoteProtocolError as error:
         if error.code != UNSUPPORTED_VERSION:
@@ -370,7 +310,7 @@ def read_request(frame: Frame, body: dict[str, Any], reader: MetadataReader | No
         raise RemoteProtocolError(said.code, said.message, said.data) from None
     if method in _NOT_SERVED:
         raise RemoteProtocolError(METHOD_NOT_FOUND, f"revision {metadata.revision} has no {method}", {"method": method})
-    return Request(frame, body, metadata)
+    return metadata
 
 
 def _with_metadata(frame: Frame, request: Request) -> Frame:
@@ -383,7 +323,7 @@ def _with_metadata(frame: Frame, request: Request) -> Frame:
     return rewrite(frame, {**frame.body, "params": {**(params or {}), **meta}})
 
 
-def _under_its_id(frame: Frame, request: Request) -> Frame:
+def _under_its_id(request: Request, frame: Frame) -> Frame:
     """Give an answer the id that the client knows: middleware knows a key, which is another one over HTTP."""
     body = {**decoded(frame).body, "id": request.id}
     result = body.get("result")

@@ -26,7 +26,7 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, key_of, notification_frame
+from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, notification_frame
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.negotiation import SAME
 from dragoman.core.paging import Remind, TakePage
@@ -94,7 +94,6 @@ class ByBytes:
                 reason = f"the server answered with something that is not a response: {frame.reason}"
                 self._requests.refuse(request, INTERNAL_ERROR, reason, {"method": request.method})
         elif frame.kind == "notification":
-            self._front.exchange.counters.passed += 1
             self._requests.tell_frame(frame)
         elif frame.kind in ("result", "error"):
             self._take_response(frame)
@@ -116,7 +115,8 @@ class ByBytes:
         """Fail what the server was asked; the next request opens it again."""
         level = logging.WARNING if self._requests.requests else logging.INFO  # it may go because its client has
         logger.log(level, "the server is gone, and is opened again when it is needed: %s", reason)
-        self._requests.fail_all(Refusal(CONNECTION_CLOSED, reason, {}))
+        self._front.exchange.fail_all(Side.CLIENT, CONNECTION_CLOSED, reason)
+        self._front.answered()
 
 
 class ByIds:
@@ -188,7 +188,7 @@ class ByIds:
         mirrored = self.tools.mirrored(request.method, params)
         frame = request.frame
         written = frame.raw if params == request.params else b""
-        request.lent = self._edge.ask(asker, request.method, params, mirrored, written, frame.sender, frame.source)
+        request.at_server = self._edge.ask(asker, request.method, params, mirrored, written, frame.sender, frame.source)
 
     def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
         """Give a result whose state is good for this client alone: the server may know all of them by one name."""
@@ -199,8 +199,8 @@ class ByIds:
 
     def cancel(self, request: Request, reason: str) -> None:
         """Hand on that nobody waits any more."""
-        if request.lent is not None:
-            self._edge.withdraw(request.lent, reason or None)
+        if request.at_server is not None:
+            self._edge.withdraw(request.at_server, reason or None)
 
     def leave(self, reason: str, sender: str = "") -> None:
         """End the streams that would never end; those of one principal have ended with it, and a router is told so."""

@@ -80,7 +80,7 @@ class KnownRequest:
                 self.reader.read(frame.body["params"])
             else:
                 check_collected(self.found, frame.body)
-                read_request(frame, frame.body, self.reader)
+                read_request(frame.method or "", frame.body.get("params"), self.reader)
                 self.repeated = repeated
         except RemoteProtocolError:
             return False

@@ -239,10 +239,10 @@ def _find_fault(exchange: HttpExchange, frame: Frame) -> tuple[int, RemoteProtoc
     """Find out whether a request can be served at all; give the status and the error if it cannot."""
     try:
         if frame.kind == "request" and not claims_per_request(frame.body.get("params")):
-            read_request(frame, frame.body)  # it does not say what a header could repeat
+            read_request(frame.method or "", frame.body.get("params"))  # it does not say what a header could repeat
         check_headers(list_headers(exchange), frame.body)
         if frame.kind == "request":
-            read_request(frame, frame.body)
+            read_request(frame.method or "", frame.body.get("params"))
             if frame.method == "initialize":
                 raise RemoteProtocolError(METHOD_NOT_FOUND, "revision " + NEWER + " has no initialize")
     except RemoteProtocolError as error:

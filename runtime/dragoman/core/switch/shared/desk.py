@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from dragoman.core.calls import Call, cancellation
+from dragoman.core.calls import Call, Suspects, cancellation
 from dragoman.core.commands import Reached
 from dragoman.core.consent import Method
 from dragoman.core.edges.greeting import IDENTITY
@@ -20,7 +20,6 @@ from dragoman.core.envelope import Frame, error_frame, request_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.label import LABEL
 from dragoman.core.settings import TURN_S
-from dragoman.core.suspects import Suspects
 from dragoman.core.switch.shared.allowed import methods_of
 from dragoman.core.switch.shared.attribution import Attribution
 from dragoman.core.switch.shared.call_queue import CallQueue

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.core.calls import Call
+from dragoman.core.calls import Call, Suspect, Suspects
 from dragoman.core.envelope import Frame, twin_of
-from dragoman.core.suspects import Suspect, Suspects
 from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 

@@ -15,7 +15,7 @@ the server MUST respond with another protocol version it supports" (lifecycle). 
 that asked for the same revision get the refusal, and the next of the others makes the offer.
 
 The server may still send messages about requests that ended without an answer. Until it has answered them, its
-messages are not assumed to be about other requests (`suspects`).
+messages are not assumed to be about other requests (`calls.Suspects`).
 """
 
 from __future__ import annotations

@@ -37,10 +37,9 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame
 from dragoman.core.methods import ROOTS
 from dragoman.core.switch.listed_tools import ListedTools
-from dragoman.core.switch.to_handshake.answers import Answerer
 from dragoman.core.switch.to_handshake.parked import ParkedCalls
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import bind, find_principal, without_answers
+from dragoman.core.switch.to_handshake.reading import Answerer, bind, find_principal, without_answers
 from dragoman.core.switch.to_handshake.repeating import ask_again
 from dragoman.core.switch.to_handshake.undecided import Undecided, UndecidedQuestions
 from dragoman.core.switch.to_handshake.visiting import go_on_after_visit

@@ -113,8 +113,8 @@ class ServerNotices:
 
     def _tell_progress(self, params: dict[str, Any]) -> None:
         work = self._works.find_by_token(params.get("progressToken"))
-        if work is not None and work.request is not None and work.request.token is not None:
-            told = {**params, "progressToken": work.request.token}
+        if work is not None and work.request is not None and work.request.progress_token is not None:
+            told = {**params, "progressToken": work.request.progress_token}
             self._front.tell(work.request, "notifications/progress", told)
 
     # Log messages

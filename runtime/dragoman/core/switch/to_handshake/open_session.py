@@ -30,12 +30,11 @@ from dragoman.core.exchange import Exchange
 from dragoman.core.methods import CALL_TOOL, CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.paging import TakePage
 from dragoman.core.switch.listed_tools import ListedTools
-from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
 from dragoman.core.switch.to_handshake.asking import Asking
 from dragoman.core.switch.to_handshake.hearing import ServerNotices
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, RequestWriter, without_answers
+from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, Answers, RequestWriter, VisitFirst, without_answers
 from dragoman.core.switch.to_handshake.visiting import ask_to_visit
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.unchecked import find_object

@@ -26,8 +26,7 @@ from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Refusal, decoded, result_frame
 from dragoman.core.places import has_place
-from dragoman.core.switch.to_handshake.answers import Answers, VisitFirst
-from dragoman.core.switch.to_handshake.reading import bind
+from dragoman.core.switch.to_handshake.reading import Answers, VisitFirst, bind
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.unchecked import find
 from dragoman.core.wiring import Bridging

@@ -66,7 +66,7 @@ class ToHandshake:
         self, wiring: Wiring, bridging: Bridging, outbox: Outbox, front: FrontEdge, upstream: UpstreamEdge
     ) -> None:
         scope: Scope = "shared" if bridging.shares_server else "client"
-        self.requests = PerRequestFront(front, wiring.settings, front.exchange.counters, outbox, self)
+        self.requests = PerRequestFront(front.exchange, self)
         self._wiring = wiring
         self._bridging = bridging
         self._outbox = outbox

@@ -29,13 +29,12 @@ from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.promoted import Task
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.strategy import Strategy
-from dragoman.core.calls import cancellation
+from dragoman.core.calls import Suspect, Suspects, cancellation
 from dragoman.core.commands import Alarm, Schedule
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, request_frame, twin_of
 from dragoman.core.settings import TURN_S
-from dragoman.core.suspects import Suspect, Suspects
 
 ANSWER_S: Final = 60.0
 """How long a client has to answer while calls of others wait for their turn."""
