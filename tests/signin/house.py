@@ -25,6 +25,8 @@ Page = Callable[[Request, Reply], Any]
 class Person:
     """Goes where they are sent, and says yes."""
 
+    goes_on = False
+
     def __init__(self) -> None:
         self.pages: list[str] = []
         self.codes: list[tuple[str, str]] = []
@@ -36,6 +38,12 @@ class Person:
 
     def reach(self) -> bool:
         return self.is_there
+
+    def make_page(self, settings: SignInSettings) -> None:
+        pass
+
+    async def invite(self, peer: str) -> None:
+        pass
 
     async def show(self, peer: str, url: str) -> None:
         self.pages.append(url)
@@ -126,6 +134,14 @@ class House:
             said = json.loads(text) if text.startswith("{") else dict(parse_qsl(text))
             self.asked.append((parts.path, said))
             await self._authorize(parts.path, said, reply)
+
+    async def serve_sessions(self, request: Request, reply: Reply) -> None:
+        """Serve as a server that knows no client without a session."""
+        if request.rpc == "server/discover":
+            error = {"code": -32601, "message": "there is no such method"}
+            await reply.json({"jsonrpc": "2.0", "id": request.frame["id"], "error": error})
+        else:
+            await self._serve_mcp(request, reply)
 
     def _describe(self) -> dict[str, Any]:
         ends = {f"{name}_endpoint": f"{self.base}/{path}" for name, path in ENDS.items()}

@@ -152,15 +152,7 @@ async def test_a_client_that_shows_no_pages_is_not_asked(
 @on_loop
 async def test_a_client_without_a_session_is_asked_in_a_round_of_its_call(folder: Path) -> None:
     async with place(folder) as (home, typed):
-
-        async def serve(request: Request, reply: Reply) -> None:
-            if request.rpc == "server/discover":
-                error = {"code": -32601, "message": "there is no such method"}
-                await reply.json({"jsonrpc": "2.0", "id": request.frame["id"], "error": error})
-            else:
-                await home._serve_mcp(request, reply)
-
-        home.pages["/mcp"] = serve
+        home.pages["/mcp"] = home.serve_sessions
         authority = SignIn(home.url, SignInSettings(grant="device_code"))
         async with home.client(opened=False, authority=authority) as peer:
             about = {"protocolVersion": LATEST, "clientInfo": {"name": "c", "version": "0"}, "clientCapabilities": ABLE}

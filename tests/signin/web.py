@@ -61,6 +61,7 @@ class Web:
 
     pages: dict[str, Page] = field(default_factory=dict)
     bring: Callable[[dict[str, str]], dict[str, str]] = lambda asked: {"code": "code-1", "state": asked["state"]}
+    redirect: str = REDIRECT
     asked: list[Fetch] = field(default_factory=list)
     visits: list[dict[str, str]] = field(default_factory=list)
     shown: list[ShowCode] = field(default_factory=list)
@@ -86,7 +87,7 @@ class Web:
                 status, body = page if isinstance(page, tuple) else (200, page)
                 return Fetched(status, body if isinstance(body, bytes) else json.dumps(body).encode())
             case Listen():
-                return REDIRECT
+                return self.redirect
             case OpenPage(url):
                 self.visits.append(dict(parse_qsl(urlsplit(url).query)))
                 return self.bring(self.visits[-1])

@@ -53,6 +53,8 @@ def check_upstream(args: argparse.Namespace) -> str | None:
     """Say which options of `--url` do not go together, if any do not."""
     if args.upstream != "auto" and str(args.url).lower().startswith(("ws:", "wss:")):
         return "--upstream chooses between the HTTP transports, and means nothing with a WebSocket URL"
+    if args.listen is None and args.oauth_redirect_url is not None:
+        return "--oauth-redirect-url means nothing without --listen"
     if args.client_key is not None and args.client_cert is None:
         return "--client-key means nothing without --client-cert"
     return None

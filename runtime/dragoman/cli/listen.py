@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.descriptors import raise_limit
@@ -99,14 +100,17 @@ def listen(
 
 
 def _make_front(
-    args: argparse.Namespace, config: ProxyConfig, pool: UpstreamPool, board: StatusBoard | None
+    args: argparse.Namespace, proxy: ProxyConfig, pool: UpstreamPool, board: StatusBoard | None
 ) -> HttpFront:
     from dragoman.transports.http.app import HttpFront
 
     def serve(transport: Transport, caller: Caller) -> Runner:
-        return pool.proxy(config, transport, caller.principal or None, is_per_request=caller.is_per_request)
+        return pool.proxy(proxy, transport, caller.principal or None, is_per_request=caller.is_per_request)
 
-    return HttpFront(serve, _configure(args), give_back, board)
+    config = _configure(args)
+    if args.invitations.paths.intersection(astuple(config.paths)):
+        raise ValueError("expected another path in --oauth-redirect-url than those at which clients are served")
+    return HttpFront(serve, config, give_back, board, args.invitations)
 
 
 def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront, server: HttpServer) -> Reloading:

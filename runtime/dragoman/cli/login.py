@@ -20,7 +20,9 @@ from dragoman_spec import LATEST
 
 if TYPE_CHECKING:
     from dragoman.signin.authority import SignIn
+    from dragoman.signin.page import CallbackPage
     from dragoman.signin.routine import SignedIn
+    from dragoman.signin.settings import SignInSettings
     from dragoman.transports.upstream.config import UpstreamConfig
 
 _EXIT_FAILED: Final = 1
@@ -84,9 +86,24 @@ class AtTerminal:
     def __init__(self, is_elsewhere: bool) -> None:
         self._is_elsewhere = is_elsewhere
 
+    goes_on = False
+
     def reach(self) -> bool:
         """Whether anybody can be asked."""
         return True
+
+    def make_page(self, settings: SignInSettings) -> CallbackPage | None:
+        """Give a page that shows itself elsewhere, if that is where people come back to: its address is pasted."""
+        if settings.redirect_url is None or settings.redirect_port:
+            return None
+        from dragoman.signin.page import CallbackPage
+
+        page = CallbackPage()
+        page.url = settings.redirect_url
+        return page
+
+    async def invite(self, peer: str) -> None:
+        """They see the page."""
 
     async def show(self, peer: str, url: str) -> None:
         """Show a page, here if that can be."""

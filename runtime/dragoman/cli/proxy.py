@@ -137,8 +137,10 @@ def _check_company(args: argparse.Namespace) -> str | None:
 def _listen(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -> int:
     from dragoman.cli.listen import listen
     from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
+    from dragoman.signin.invitations import Invitations
 
     set_up_logging(args.log_level, LINE_OF_MANY)
+    args.invitations = Invitations()
     config = _configure(args, trace)
     if args.configuration is not None:
         routing, config = _route(args, config, launcher)

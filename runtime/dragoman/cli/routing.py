@@ -66,6 +66,7 @@ class Routing:
                 warden=warden,
                 stderr=args.stderr,
                 hides_url=args.listen is not None,
+                invitations=args.invitations,
             )
 
         self.router: Router = Router(configuration, config, open_server, functools.partial(know_server, args))

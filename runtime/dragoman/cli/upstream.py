@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Add `--url` and what goes with it; return what means nothing without it."""
-    parser.set_defaults(injected=None)  # what a configuration file says beside
+    parser.set_defaults(injected=None, invitations=None)  # what a configuration file says beside, and `--listen` makes
     group = add_group(parser, "a server on the network, in place of COMMAND", UPSTREAM, "url")
     return [*group, *add_sign_in_arguments(parser)]
 
@@ -49,7 +49,7 @@ def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
         restore_ids="restore-id-type" in chosen_rules(args),
         name=None if args.listen is None else "the server",  # whose URL is no business of clients over the network
         header_middleware=() if args.injected is None else (args.injected.headers_to_server,),
-        authority=sign_in_for(args.url, named, read_sign_in(args)),
+        authority=sign_in_for(args.url, named, read_sign_in(args), invitations=args.invitations),
     )
 
 

@@ -16,6 +16,7 @@ from dragoman.signin.authority import sign_in_for
 from dragoman.transports.upstream.config import UpstreamConfig
 
 if TYPE_CHECKING:
+    from dragoman.signin.invitations import Invitations
     from dragoman.transports.base import Transport
     from dragoman.transports.warden import Warden
 
@@ -29,6 +30,7 @@ def opener_of(
     warden: Warden | None = None,
     stderr: int | None = None,
     hides_url: bool = False,
+    invitations: Invitations | None = None,
 ) -> Callable[[], Transport]:
     """Give what opens a transport to a server, each time it is called; nothing is started before.
 
@@ -40,6 +42,7 @@ def opener_of(
         warden: Told of each child, and ends it should we be killed.
         stderr: Where the stderr of a child goes; None for ours.
         hides_url: Whether errors call it by its name in the file, rather than by URL.
+        invitations: Where people far away are invited to, to sign in; None where they cannot come.
 
     Raises:
         TransportClosed: Raised by what is given: there is no such command, or it may not be run.
@@ -61,7 +64,7 @@ def opener_of(
         parked_requests=parked_requests,
         name=server.name if hides_url else None,
         header_middleware=() if options.headers is None else (options.headers.headers_to_server,),
-        authority=sign_in_for(target.url, named, options.sign_in),
+        authority=sign_in_for(target.url, named, options.sign_in, invitations=invitations),
     )
     return lambda: _connect(config)
 

@@ -20,6 +20,13 @@ SHARED: Final = "shared server"
 """The label of what concerns a server that several sessions share."""
 
 
+def speak_for(sender: str) -> None:
+    """Say whose it is, where what several say is carried by one: a principal, or a session where nobody has a name."""
+    PRINCIPAL.set(sender)
+    if not f" {LABEL.get()}".endswith(f" {sender}"):
+        LABEL.set(sender)
+
+
 def write_label(number: int, principal: str) -> str:
     """Name a session for people.
 

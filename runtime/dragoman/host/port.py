@@ -14,7 +14,7 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed
-from dragoman.core.label import LABEL
+from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
@@ -118,6 +118,8 @@ class Port:
         """Frames came."""
         if self.label and isinstance(self.edge, UpstreamEdge):  # it may have been opened for another session
             LABEL.set(self.label)
+        elif self.principal:
+            PRINCIPAL.set(self.principal)
         if self.alive:
             self.host.receive(self, frames)
 

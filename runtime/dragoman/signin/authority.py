@@ -12,6 +12,7 @@ from dragoman.signin.settings import DEFAULT, SignInSettings
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from dragoman.signin.invitations import Invitations
     from dragoman.signin.keeper import TokenKeeper
     from dragoman.signin.people import People
     from dragoman.transports.upstream.challenge import Challenge
@@ -77,12 +78,16 @@ class SignIn:
     async def leave(self) -> None:
         """Take note that one does not any more: with the last one, nobody is asked for tokens."""
         self._users -= 1
-        if self._users == 0 and self._keeper is not None:
+        if self._users == 0 and self._keeper is not None and not self._keeper.goes_on:
             await self._keeper.stop()
 
 
 def sign_in_for(
-    url: str, named: Iterable[str], settings: SignInSettings | None = DEFAULT, people: People | None = None
+    url: str,
+    named: Iterable[str],
+    settings: SignInSettings | None = DEFAULT,
+    people: People | None = None,
+    invitations: Invitations | None = None,
 ) -> SignIn | None:
     """Give what gets tokens for a server; None where nobody is to sign in.
 
@@ -91,6 +96,7 @@ def sign_in_for(
         named: The headers that are sent along; with `Authorization`, the user has tokens of their own.
         settings: How to sign in; None for not at all.
         people: Who may be asked; None for who sits at this machine.
+        invitations: Where people far away are invited to; None where they cannot come.
     """
     from urllib.parse import urlsplit
 
@@ -98,6 +104,10 @@ def sign_in_for(
     has_credentials = parts.username is not None or any(name.lower() == "authorization" for name in named)
     if settings is None or has_credentials:
         return None
+    if settings.redirect_url is not None and invitations is not None:
+        from dragoman.signin.invitations import ByInvitation
+
+        people = ByInvitation(invitations, settings, url)
     return SignIn(url, settings, people)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from dragoman.errors import SignInFailed, TransportError
-from dragoman.signin.page import CallbackPage
+from dragoman.signin.page import CallbackPage, Page
 from dragoman.signin.people import People
 from dragoman.signin.settings import SignInSettings, is_loopback
 from dragoman.signin.wishes import Fetch, Fetched, Keep, Listen, OpenPage, Routine, ShowCode, Sleep, Wish
@@ -68,7 +68,7 @@ class Driver:
         self._left = left or asyncio.Event()
         self._keep = keep
         self._has_asked = False
-        self._page: CallbackPage | None = None
+        self._page: Page | None = None
 
     async def run(self, routine: Routine[_T]) -> _T:
         """Carry a routine out; what it raises comes out of here.
@@ -174,6 +174,7 @@ class Driver:
                 f"{describe_url(self._config.url)}` in a terminal of this machine, with the same --oauth options, or "
                 "send credentials of another kind with --header",
             )
+        self._page = self._page or self._people.make_page(self._settings)
         if self._page is not None:
             return self._page.url
         host, port = self._settings.redirect_host, self._settings.redirect_port
@@ -210,7 +211,7 @@ class Driver:
             await asyncio.gather(came, pasted, shown, return_exceptions=True)
 
     async def _show(self, wish: OpenPage) -> None:
-        if wish.is_open:
+        if wish.is_open and isinstance(self._page, CallbackPage):
             logger.warning("%s wants a sign-in; this page should be open already: %s", self._config.peer, wish.url)
         else:
             await self._people.show(self._config.peer, wish.url)

@@ -81,6 +81,11 @@ class TokenKeeper:
         self._refused = ""  # the same, once the server has refused it
 
     @property
+    def goes_on(self) -> bool:
+        """Whether a sign-in goes on when no connection is left that may need it."""
+        return self._people.goes_on
+
+    @property
     def authorization(self) -> str:
         """What requests are to say in `Authorization`; empty where there is no token."""
         return f"Bearer {self._current.tokens.access}" if self._current is not None else ""
@@ -129,7 +134,7 @@ class TokenKeeper:
                 self._task.add_done_callback(self._note_done)
             may_ask = self._asks
             try:
-                await self._wait(self._task, challenge.asks)
+                await self._wait(self._task, challenge.asks, config.peer)
                 return
             except SignInFailed as error:
                 if challenge.asks and may_ask and not isinstance(error, NobodyWaitsError):
@@ -140,14 +145,19 @@ class TokenKeeper:
                     self._changed.clear()
                     await self._changed.wait()
 
-    async def _wait(self, task: asyncio.Task[None], asks: bool) -> None:
+    async def _wait(self, task: asyncio.Task[None], asks: bool, peer: str) -> None:
         """Wait for a sign-in, which goes on for others if we are cancelled."""
         self._waiting += asks
         if asks:
             self._left.clear()
+        invited = asyncio.ensure_future(self._people.invite(peer) if asks else asyncio.sleep(0))
         try:
+            await asyncio.wait((task, invited), return_when=asyncio.FIRST_COMPLETED)
+            if invited.done():
+                invited.result()
             await asyncio.shield(task)
         finally:
+            invited.cancel()
             self._waiting -= asks
             if not self._waiting:
                 self._left.set()
@@ -248,7 +258,8 @@ class TokenKeeper:
             if isinstance(value, PendingVisit):
                 await self._write(store.add_visit(written, self._url, value))
 
-        return await Driver(config, self._settings, self._people, self._left, keep).run(routine)
+        left = None if self._people.goes_on else self._left
+        return await Driver(config, self._settings, self._people, left, keep).run(routine)
 
     async def _keep(self, written: Written, signed_in: SignedIn) -> None:
         await self._write(store.add(written, self._url, signed_in))

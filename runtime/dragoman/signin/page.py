@@ -9,16 +9,20 @@ import asyncio
 import contextlib
 import html
 import socket
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 PATH: Final = "/callback"
 _HEAD_BYTES: Final = 32 * 1024
 _HEAD_S: Final = 10.0
-_HEADERS: Final = (
-    "Content-Type: text/html; charset=utf-8\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
-    "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nConnection: close\r\n"
+HEADERS: Final = (
+    (b"content-type", b"text/html; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"same-origin"),  # `no-referrer` would hide from us which page sends a form
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
 )
+"""What every page goes with: nothing of it is kept, loaded from elsewhere, or shown inside of another page."""
+
 _STYLE: Final = (
     ":root{color-scheme:light dark}"
     "body{margin:0;min-height:100vh;display:grid;place-items:center;font:1.1rem/1.5 system-ui,sans-serif;"
@@ -26,13 +30,42 @@ _STYLE: Final = (
     "main{box-sizing:border-box;width:min(34rem,92vw);padding:2.5rem;border-radius:.75rem;overflow-wrap:anywhere;"
     "background:light-dark(#fff,#22262d);border-top:.35rem solid #2f6f5e;box-shadow:0 .3rem 1.5rem #0002}"
     "h1{margin:0 0 .75rem;font-size:1.6rem;line-height:1.25}p{margin:0}"
+    "form{margin-top:1.5rem}input,button{box-sizing:border-box;width:100%;margin:.3rem 0;padding:.6rem;font:inherit}"
     "small{display:block;margin-top:2rem;color:light-dark(#656d76,#9aa2ad)}"
 )
 _PAGE: Final = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>{0} · Dragoman</title>'
     '<meta name="viewport" content="width=device-width"><style>{2}</style>'
-    "<main><h1>{0}</h1><p>{1}</p><small>Dragoman, on this machine</small></main>"
+    "<main><h1>{0}</h1><p>{1}</p>{4}<small>{3}</small></main>"
 )
+
+
+def write_page(title: str, text: str, place: str, forms: str = "") -> bytes:
+    """Write a page.
+
+    Args:
+        title: What it is.
+        text: What to read.
+        place: Who writes it, and where.
+        forms: What to fill in, as HTML.
+    """
+    return _PAGE.format(html.escape(title), html.escape(text), _STYLE, html.escape(place), forms).encode()
+
+
+class Page(Protocol):
+    """Waits for a person.
+
+    Attributes:
+        url: Where they come back to.
+    """
+
+    url: str
+
+    async def wait(self, state: str) -> dict[str, str]:
+        """Wait for the person who brings this state; give all that they bring."""
+
+    async def close(self, title: str, text: str) -> None:
+        """Take no one else, and tell whoever came back."""
 
 
 class CallbackPage:
@@ -95,8 +128,11 @@ class CallbackPage:
 
 
 async def _answer(writer: asyncio.StreamWriter, status: str, title: str, text: str) -> None:
-    body = _PAGE.format(html.escape(title), html.escape(text), _STYLE).encode()
+    body = write_page(title, text, "Dragoman, on this machine")
+    listed = (*HEADERS, (b"content-length", b"%d" % len(body)), (b"connection", b"close"))
     with contextlib.suppress(OSError):
-        writer.write(f"HTTP/1.1 {status}\r\n{_HEADERS}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        writer.write(
+            f"HTTP/1.1 {status}\r\n".encode() + b"".join(b"%b: %b\r\n" % one for one in listed) + b"\r\n" + body
+        )
         await writer.drain()
     writer.close()

@@ -14,15 +14,21 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from dragoman.core.label import LABEL
 from dragoman.errors import SignInFailed
 from dragoman.transports.upstream.visits import VISITOR
 
+if TYPE_CHECKING:
+    from dragoman.signin.page import Page
+    from dragoman.signin.settings import SignInSettings
+
 logger = logging.getLogger("dragoman.signin")
 
 _OPENERS: Final = {"darwin": ("open",), "linux": ("wslview", "xdg-open", "gio open", "sensible-browser")}
+
+DECLINED: Final = "the person whom the client asked to sign in did not want to"
 
 _LOOK_S: Final = 0.1
 _LOOKS: Final = 30
@@ -32,8 +38,14 @@ _LOOKS: Final = 30
 class People(Protocol):
     """Who can be asked."""
 
+    goes_on: bool
+    """Whether a sign-in goes on while no call waits for it: who was told to call again may be at it."""
+
     def reach(self) -> bool:
         """Whether anybody can be asked."""
+
+    def make_page(self, settings: SignInSettings) -> Page | None:
+        """Give the page that people come back to; None for one that listens on this machine."""
 
     async def show(self, peer: str, url: str) -> None:
         """Have somebody open a page."""
@@ -44,9 +56,24 @@ class People(Protocol):
     async def paste(self) -> str:
         """Wait for the URL that somebody came to afterwards; for ever where it cannot be typed."""
 
+    async def invite(self, peer: str) -> None:
+        """Invite whoever calls, once there is something to come to.
+
+        Raises:
+            SignInFailed: They will not come, or have to call again.
+        """
+
 
 class AtDesktop:
     """Somebody who sits at this machine, and has a browser here."""
+
+    goes_on = False
+
+    def make_page(self, settings: SignInSettings) -> None:
+        """They come back to a page on this machine."""
+
+    async def invite(self, peer: str) -> None:
+        """They see the page."""
 
     def reach(self) -> bool:
         """Whether there is a browser."""
@@ -65,13 +92,10 @@ class AtDesktop:
             SignInFailed: They do not want to.
         """
         visitor = VISITOR.get()
-        reason = (
-            f"{peer} wants a sign-in, for a call of {LABEL.get() or 'your client'}. Everybody who uses this proxy will "
-            f"act as you there. If the page wants a code, it is {code}."
-        )
+        reason = f"{ask_for(peer, LABEL.get() or 'your client')} If the page wants a code, it is {code}."
         action = "" if visitor is None else await visitor(url, reason)
         if action in ("decline", "cancel"):
-            raise SignInFailed(peer, "the person whom the client asked to sign in did not want to")
+            raise SignInFailed(peer, DECLINED)
         if action == "accept":
             return
         logger.warning("%s wants a sign-in: open %s in a browser anywhere, and type %s", peer, url, code)
@@ -79,6 +103,11 @@ class AtDesktop:
     async def paste(self) -> str:
         """Nobody can type anything into a proxy."""
         return await asyncio.Future[str]()
+
+
+def ask_for(peer: str, asker: str) -> str:
+    """Say to a person what they are asked for, and what comes of it."""
+    return f"{peer} wants a sign-in, for a call of {asker}. Everybody who uses this proxy will act as you there."
 
 
 def find_browsers(environment: Mapping[str, str]) -> list[list[str]]:

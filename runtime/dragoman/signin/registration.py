@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dragoman.signin.discovery import AuthorizationServer, shorten
+from dragoman.signin.settings import is_loopback
 from dragoman.signin.wishes import Fetch, Fetched, Occasion, Routine, quoted, text
 
 _NAME: Final = "Dragoman"
@@ -78,7 +79,8 @@ def _register(occasion: Occasion, server: AuthorizationServer, redirect_uri: str
     grants = ["authorization_code"] if redirect_uri else [device]
     asked: dict[str, object] = {
         "client_name": _NAME,
-        "application_type": "native",
+        # 2026-07-28, client-registration: who is sent back to a host on the network is not "native".
+        "application_type": "web" if redirect_uri and not is_loopback(redirect_uri) else "native",
         "grant_types": [*grants, "refresh_token"],
         "redirect_uris": [redirect_uri] if redirect_uri else [],
         "response_types": ["code"] if redirect_uri else [],

@@ -59,6 +59,7 @@ class SignInSettings:
         authorize_params: What else to say when a person is sent to sign in.
         redirect_host: How the page is called that a person comes back to.
         redirect_port: Its port; 0 for any that is free.
+        redirect_url: A page of the proxy that people far away come to; None if who signs in sits here.
         names_resource: Whether requests name the server that the token is for.
         authorization_endpoint: Where a person signs in, if that is not to be found out.
         token_endpoint: Where tokens are given; both or neither.
@@ -77,6 +78,7 @@ class SignInSettings:
     authorize_params: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     redirect_host: Host = "127.0.0.1"
     redirect_port: int = 0
+    redirect_url: str | None = None
     names_resource: bool = True
     authorization_endpoint: str | None = None
     token_endpoint: str | None = None
@@ -91,6 +93,11 @@ class SignInSettings:
             url = getattr(self, option.setting)
             if option.placeholder == "URL" and url is not None and not is_safe(url):
                 return f"expected an https URL, found {url!r}"
+        page = urlsplit(self.redirect_url or "https://proxy/path")
+        if page.path in ("", "/") or page.query or page.fragment or page.username:
+            return f"expected a URL with a path and nothing behind it, found {self.redirect_url!r}"
+        if self.redirect_url is not None and self.grant != "authorization_code":
+            return f"the redirect URL means nothing to the grant {self.grant}"
         endpoints = self.authorization_endpoint, self.token_endpoint
         if any(endpoints) and not all(endpoints):
             return "the authorization endpoint and the token endpoint are given both or not at all"
@@ -132,6 +139,7 @@ OPTIONS: Final = (
     _option("authorize_params", "pairs", "a further parameter for its sign-in page", default=()),
     _option("redirect_host", HOSTS, "the host of the page that the browser returns to", default=DEFAULT.redirect_host),
     _option("redirect_port", "port", "its port, if only one is allowed (default: any)"),
+    _option("redirect_url", "text", "a page of this proxy, for people far away: its public address and a path", "URL"),
     _option("authorization_endpoint", "text", "where people sign in, if the server does not say", "URL"),
     _option("token_endpoint", "text", "where tokens are issued, if the server does not say", "URL"),
     _option("assertion_file", "file", "the assertion that says who the user is, for identity_assertion"),

@@ -33,6 +33,7 @@ from dragoman.transports.http.exchange import (
 )
 from dragoman.transports.http.health import HEALTH, READY, answer_health
 from dragoman.transports.http.legacy import LegacyFront
+from dragoman.transports.http.pages import Pages, serve_page
 from dragoman.transports.http.pending import AsgiRequest, Known, Later
 from dragoman.transports.http.readiness import Readiness
 from dragoman.transports.http.refusals import Refusals, shorten
@@ -59,6 +60,7 @@ class HttpFront:
         tidy: Called a few seconds after sessions have ended, or many connections where `serve` runs it, for whoever
             wants to give memory back then.
         board: The state of the servers, told at `/healthz` and `/readyz`; None: there are no such paths.
+        pages: For people in browsers; None: there are none.
     """
 
     def __init__(
@@ -67,8 +69,10 @@ class HttpFront:
         config: FrontConfig | None = None,
         tidy: Callable[[], None] | None = None,
         board: StatusBoard | None = None,
+        pages: Pages | None = None,
     ) -> None:
         self.board = board
+        self._pages = pages
         self.config = config or FrontConfig()
         self.sessions = Sessions(self.config, serve, tidy)
         self.budget = Budget(self.config.limits.memory_bytes, self.config.limits.body_bytes)
@@ -183,11 +187,15 @@ class HttpFront:
             exchange.hold.release()
 
     async def _serve(self, exchange: HttpExchange) -> None:
+        path = find_path(exchange.scope)
+        service = self._services.get(path)
+        if self._pages is not None and service is None and path in self._pages.paths:
+            exchange.headers = read_headers(exchange.scope, self.config.limits)
+            await serve_page(exchange, self._pages, self._gate)
+            return
         if self._let_in(exchange):
             await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
             return
-        path = find_path(exchange.scope)
-        service = self._services.get(path)
         if self.board is not None and service is None and path in (HEALTH, READY):
             await answer_health(
                 exchange, path, self.board, self._gate, None if self.sessions.closing else self._readiness

@@ -17,6 +17,7 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine
+from contextvars import Context, copy_context
 from enum import Enum
 from typing import Any, Final
 
@@ -53,14 +54,16 @@ class Delivery:
         sent_in: In which session that was, for whoever has sent it.
         is_parked: Whether its server waits for the client's answer to a question, and its place is free meanwhile.
         park: Say whether the server waits so.
+        context: Of whoever has said it; the answer comes in that of a connection, which may have been another's.
     """
 
-    __slots__ = ("_settle", "answer", "cancelled", "frame", "is_parked", "park", "sent_in", "task")
+    __slots__ = ("_settle", "answer", "cancelled", "context", "frame", "is_parked", "park", "sent_in", "task")
 
     def __init__(self, frame: Frame, settle: Callable[[int], None], park: Callable[[Delivery, bool], None]) -> None:
         self.park = park
         self.is_parked = False
         self.frame = frame
+        self.context = copy_context()
         self.cancelled = False
         self.task: asyncio.Task[None] | None = None
         self.answer: HttpResponse | None = None
@@ -263,7 +266,7 @@ class Lanes:
 
     def _ask(self, job: Delivery) -> None:
         """Carry a request in a task, and end it with that, even if it is cancelled before it has begun."""
-        job.task = self._spawn(self._carry(job))
+        job.task = self._spawn(self._carry(job), job.context)
         job.task.add_done_callback(lambda _: self._end_task(job))
 
     def _end_task(self, job: Delivery) -> None:
@@ -314,8 +317,8 @@ class Lanes:
         finally:
             job.sent()
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
+    def _spawn(self, work: Coroutine[Any, Any, None], context: Context | None = None) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from dragoman.core.codes import ASKED_IN_VAIN, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, classify, decoded
 from dragoman.core.exact_json import encode_line
+from dragoman.core.label import speak_for
 from dragoman.errors import TransportClosed, TransportError
 from dragoman.transports.base import Receiver
 from dragoman.transports.upstream.allowance import Allowance
@@ -138,6 +139,8 @@ class HttpTransport:
         assert self._client is not None
         assert self._lanes is not None
         assert self._link is not None
+        if job.frame.sender:
+            speak_for(job.frame.sender)
         try:
             if job.frame.headers:
                 assert self._per_request is not None

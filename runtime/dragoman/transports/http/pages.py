@@ -1,0 +1,74 @@
+"""Pages for people in browsers, beside what is served to clients.
+
+Lives here: one visit, as whoever has the page sees it. They come from other sites, and without a secret in a header, so
+neither is checked here: what a page shows or does is its own affair. Called by `app`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from dragoman.transports.http.exchange import Headers, HttpExchange, RequestRefused
+from dragoman.transports.http.security import Doorkeeper
+
+_FORM_BYTES: Final = 16 * 1024
+_FORM_S: Final = 10.0
+
+PageAnswer = tuple[int, Headers, bytes]
+"""Status, headers and body."""
+
+
+class PageVisit(NamedTuple):
+    """A request for a page.
+
+    Attributes:
+        method: GET or POST.
+        query: Of the URL.
+        form: The body of a POST.
+        origin: Of the page that sends it; empty if it does not say.
+        cookie: What the browser has of ours.
+        identify: Gives the principal with this secret; empty where nobody needs one, None where it is nobody's.
+    """
+
+    method: str
+    query: str
+    form: str
+    origin: str
+    cookie: str
+    identify: Callable[[str], str | None]
+
+
+class Pages(Protocol):
+    """Has pages.
+
+    Attributes:
+        paths: Where they are; where something else is, too, that is served.
+    """
+
+    paths: set[str]
+
+    async def answer(self, visit: PageVisit) -> PageAnswer:
+        """Show a page."""
+
+
+async def serve_page(exchange: HttpExchange, pages: Pages, gate: Doorkeeper) -> None:
+    """Serve a visit.
+
+    Raises:
+        RequestRefused: It is neither GET nor POST, or too large.
+    """
+    if exchange.method not in ("GET", "POST"):
+        raise RequestRefused(405, "expected GET or POST", (b"allow", b"GET, POST"))
+    body = await exchange.read_body(_FORM_BYTES, _FORM_S) if exchange.method == "POST" else b""
+
+    def identify(secret: str) -> str | None:
+        try:
+            return gate.authenticate({b"x-api-key": secret.encode()})
+        except RequestRefused:
+            return None
+
+    query, form = exchange.scope.get("query_string", b"").decode("latin-1"), body.decode("latin-1")
+    origin, cookie = exchange.header(b"origin") or "", exchange.header(b"cookie") or ""
+    status, headers, page = await pages.answer(PageVisit(exchange.method, query, form, origin, cookie, identify))
+    await exchange.reply(status, page, *headers)
