@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from dragoman.errors import SignInFailed, TransportError
-from dragoman.signin.page import CallbackPage, Page
+from dragoman.signin.page import CallbackPage, ReturnPage
 from dragoman.signin.people import People
 from dragoman.signin.settings import SignInSettings, is_loopback
 from dragoman.signin.wishes import Fetch, Fetched, Keep, Listen, OpenPage, Routine, ShowCode, Sleep, Wish
@@ -68,7 +68,7 @@ class Driver:
         self._left = left or asyncio.Event()
         self._keep = keep
         self._has_asked = False
-        self._page: Page | None = None
+        self._page: ReturnPage | None = None
 
     async def run(self, routine: Routine[_T]) -> _T:
         """Carry a routine out; what it raises comes out of here.

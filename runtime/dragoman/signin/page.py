@@ -52,7 +52,7 @@ def write_page(title: str, text: str, place: str, forms: str = "") -> bytes:
     return _PAGE.format(html.escape(title), html.escape(text), _STYLE, html.escape(place), forms).encode()
 
 
-class Page(Protocol):
+class ReturnPage(Protocol):
     """Waits for a person.
 
     Attributes:

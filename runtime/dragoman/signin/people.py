@@ -21,7 +21,7 @@ from dragoman.errors import SignInFailed
 from dragoman.transports.upstream.visits import VISITOR
 
 if TYPE_CHECKING:
-    from dragoman.signin.page import Page
+    from dragoman.signin.page import ReturnPage
     from dragoman.signin.settings import SignInSettings
 
 logger = logging.getLogger("dragoman.signin")
@@ -44,7 +44,7 @@ class People(Protocol):
     def reach(self) -> bool:
         """Whether anybody can be asked."""
 
-    def make_page(self, settings: SignInSettings) -> Page | None:
+    def make_page(self, settings: SignInSettings) -> ReturnPage | None:
         """Give the page that people come back to; None for one that listens on this machine."""
 
     async def show(self, peer: str, url: str) -> None:
