@@ -15,8 +15,6 @@ from dragoman.core.bridge.discovery import read_initialize, to_discover_result, 
 from dragoman.core.bridge.errors import answer_error
 from dragoman.core.bridge.headers import check_arguments, check_headers, make_headers, select_arguments
 from dragoman.core.bridge.inputs import Asked, run_rounds, wait_for_task
-from dragoman.core.bridge.listening import ListenStream
-from dragoman.core.bridge.listens import Listens
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
 from dragoman.core.bridge.seal import Seal
 from dragoman.core.bridge.state import Binding, Keeper, digest_params
@@ -163,25 +161,6 @@ def test_questions_and_answers(params: Any, answers: Any, revision: str, capabil
         with contextlib.suppress(RemoteProtocolError):
             asking.answer(given_)
     choose_strategy("auto", "tools/call", capabilities, tool=capabilities, can_park=False)
-
-
-@given(
-    OBJECTS, VALUES, OBJECTS, st.sampled_from(["notifications/resources/updated", "notifications/tools/list_changed"])
-)
-def test_notices(capabilities: dict[str, Any], value: Any, params: dict[str, Any], method: str) -> None:
-    listens: Listens[str] = Listens({"tools": {"listChanged": True}, "resources": {"subscribe": True}, **capabilities})
-    listens.open("one", value, value)
-    listens.open("two", 1, {"notifications": params})
-    listens.open("three", 2, {"notifications": {"resourceSubscriptions": ["file:///a"], "toolsListChanged": True}})
-    listens.settle("file:///a", True)
-    listens.hear(method, params)
-    listener = ListenStream({"tools": {"listChanged": True}, "resources": {"subscribe": True}, **capabilities})
-    listener.reach(True)
-    listener.subscribe(b"1", "file:///a")
-    for stream in (1, 2):
-        listener.acknowledge(stream, value, 0.0)
-        listener.hear(stream, method, params, 0.0)
-        listener.end(stream, 0.0, params)
 
 
 @given(VALUES)

@@ -37,7 +37,7 @@ from dragoman.core.switch.catalogue.uris import may_name_pages
 from dragoman.core.unchecked import find_object
 
 if TYPE_CHECKING:
-    from dragoman.core.switch.catalogue.listens import MemberStreams
+    from dragoman.core.switch.catalogue.subscriptions import MemberStreams
 
 logger = logging.getLogger("dragoman.router")
 
@@ -167,7 +167,7 @@ class Catalogue:
     def begin_per_request(self) -> None:
         """Take note that each request of the client speaks for itself."""
         if not self.common.is_per_request:
-            from dragoman.core.switch.catalogue.listens import MemberStreams
+            from dragoman.core.switch.catalogue.subscriptions import MemberStreams
 
             self.common.is_per_request = self.common.inspects = True
             self.listens = MemberStreams(self.common, self.routes, self.own)

@@ -31,9 +31,9 @@ from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.envelope import Frame, decoded, error_frame, id_of, new_frame, result_frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CALL_TOOL, CANCELLED, INITIALIZED, LIST_TOOLS, PING, PROGRESS, SET_LEVEL
-from dragoman.core.switch.per_request.hearing import ClientNotices
 from dragoman.core.switch.per_request.hop import Hop
 from dragoman.core.switch.per_request.running import RunningCall
+from dragoman.core.switch.per_request.subscriptions import ClientSubscriptions
 from dragoman.core.switch.per_request.tasking import METHODS, ClientTasks
 from dragoman.core.unchecked import find_object
 from dragoman.core.wiring import Wiring
@@ -80,7 +80,7 @@ class PerRequest:
         if wiring.bridging is not None and bridges_tasks(hop.path, self._capabilities):
             self._tasks = ClientTasks(hop, wiring, wiring.bridging)
             self.reads = self._tasks.reads
-        self._hearing = ClientNotices(hop, self._capabilities)
+        self._subscriptions = ClientSubscriptions(hop, self._capabilities)
 
     def begin(self) -> None:
         """Serve the client: answer its `initialize`."""
@@ -97,7 +97,7 @@ class PerRequest:
         """Let go of a server that others use as well: the client is gone."""
         for cancel in list(self.hop.under_way.values()):
             cancel("the client has closed")
-        self._hearing.close()
+        self._subscriptions.close()
         self.hop.posed.clear()
 
     # What the front edge says
@@ -126,7 +126,7 @@ class PerRequest:
         elif call.method == PING:
             self.front.take_answer(call, result_frame(call.key, {}), own=True)
         else:
-            self._hearing.take_request(call, params)
+            self._subscriptions.take_request(call, params)
 
     def notify(self, front: FrontEdge, frame: Frame) -> None:
         """Take a notification of the client: all that it has are about its session."""
@@ -136,7 +136,7 @@ class PerRequest:
             if cancel is not None:
                 cancel(read_reason(frame))
         elif frame.method == INITIALIZED:
-            self._hearing.reach()
+            self._subscriptions.reach()
         elif frame.method == _ROOTS_CHANGED:
             self.hop.client = replace(self.hop.client, roots=None)
         elif frame.method not in self.own:

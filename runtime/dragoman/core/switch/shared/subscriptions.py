@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from dragoman.core.bridge.notifications import list_above
 from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
@@ -63,18 +64,8 @@ class Subscriptions:
         return [uri for uri in sorted(session.uris) if not self.remove(uri, session)]
 
     def listeners(self, uri: str) -> list[ClientSession]:
-        """Give who is to hear of a change of this resource.
-
-        "This may be a sub-resource of the one that the client actually subscribed to" (2025-11-25 schema,
-        ResourceUpdatedNotificationParams): so who subscribed to something above it hears of it too.
-        """
-        found: dict[ClientSession, None] = dict.fromkeys(self._holders.get(uri, ()))
-        end = uri.find("/")
-        while end >= 0:
-            for above in (uri[:end], uri[: end + 1]):
-                found.update(dict.fromkeys(self._holders.get(above, ())))
-            end = uri.find("/", end + 1)
-        return list(found)
+        """Give who is to hear of a change of this resource: also who subscribed to something above it."""
+        return list(dict.fromkeys(session for above in list_above(uri) for session in self._holders.get(above, ())))
 
 
 class Levels:

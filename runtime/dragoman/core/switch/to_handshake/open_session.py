@@ -1,12 +1,13 @@
 """The open session of a server with a handshake, as it serves requests that open none.
 
 Lives here: requests on their way to the server, its answers on their way back, and telling apart what it says. Must
-not: open the session or end it (`switch`), or know what is made of questions (`asking`), notifications (`hearing`) and
-tasks (`native`, `promoting`). Made by `switch` once the server has agreed to a revision.
+not: open the session or end it (`switch`), or know what is made of questions (`asking`), `notifications` and tasks
+(`native`, `promoting`). Made by `switch` once the server has agreed to a revision.
 
 A request goes to the server under an id of ours, over the steps, and its answer comes back the same way. What the
-server asks meanwhile is for `asking`, what it tells for `hearing`. Most requests need no more than the steps, and go
-straight there and back; a retry, a task, a log level or headers to be checked are looked at where there can be such.
+server asks meanwhile is for `asking`, what it tells for `notifications`. Most requests need no more than the steps,
+and go straight there and back; a retry, a task, a log level or headers to be checked are looked at where there can be
+such.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from dragoman.core.methods import CALL_TOOL, CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.paging import TakePage
 from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_handshake.asking import Asking
-from dragoman.core.switch.to_handshake.hearing import ServerNotices
 from dragoman.core.switch.to_handshake.native import ServerTasks
+from dragoman.core.switch.to_handshake.notifications import ServerNotifications
 from dragoman.core.switch.to_handshake.promoting import Promoting
 from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, Answers, RequestWriter, VisitFirst, without_answers
 from dragoman.core.switch.to_handshake.visiting import ask_to_visit
@@ -72,8 +73,8 @@ class OpenSession:
         "_bridging",
         "_discovered",
         "_exchange",
-        "_hearing",
         "_listed",
+        "_notifications",
         "_promoting",
         "_requests",
         "_straight",
@@ -126,7 +127,7 @@ class OpenSession:
         self._promoting = promoting = Promoting(bridging, requests, upstream, works, answers)
         self._asking = Asking(bridging, requests, upstream, works, self, promoting, listed, revision, declared)
         self._tasks = ServerTasks(bridging, requests, works, promoting, listed, capabilities, revision)
-        self._hearing = ServerNotices(
+        self._notifications = ServerNotifications(
             requests,
             self.answer,
             works,
@@ -142,12 +143,12 @@ class OpenSession:
     def release(self) -> None:
         """Let go of everything."""
         self._works.clear()
-        del self._asking, self._hearing, self._tasks
+        del self._asking, self._notifications, self._tasks
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way, and nobody is to come back for anything."""
-        return not (any(self._works) or self._asking.parked or self._promoting.kept or self._hearing.is_heard)
+        return not (any(self._works) or self._asking.parked or self._promoting.kept or self._notifications.listens)
 
     def interrupt(self) -> list[bytes]:
         """Take note that the server is gone; give the ids of all requests that it will not answer."""
@@ -180,9 +181,9 @@ class OpenSession:
                 self._requests.answer(request, self._discovered)
                 return
             if request.method == LISTEN:
-                self._hearing.listen(request)
+                self._notifications.listens.take(request)
                 return
-            self._hearing.prepare(request)
+            self._notifications.prepare(request)
             if not self._promoting.serve(request) and not self._asking.resume(request):
                 self.start(request, without_answers(request.params))
         except RemoteProtocolError as error:
@@ -228,7 +229,7 @@ class OpenSession:
 
     def cancel(self, request: Request, reason: str) -> None:
         """Tell the server that nobody waits for this any more."""
-        if not self._hearing.stop_listening(request):
+        if not self._notifications.listens.cancel(request):
             work = self._works.find_for(request)
             if work is not None:
                 self._works.leave(work, reason)
@@ -239,7 +240,7 @@ class OpenSession:
             self._asking.revoke(reason, sender)
         else:
             self._asking.leave(reason)
-            self._hearing.end_all(reason)
+            self._notifications.listens.end_all(reason)
 
     def answer(self, request: Request, result: dict[str, Any]) -> None:
         """Answer with a result in the form of 2026-07-28; it says whose it is."""
@@ -274,7 +275,7 @@ class OpenSession:
         elif frame.method == CANCELLED:
             self._asking.withdraw(frame)
         else:
-            self._hearing.take(frame)
+            self._notifications.take(frame)
 
     def _take_request(self, frame: Frame) -> None:
         key = frame.key or b"null"

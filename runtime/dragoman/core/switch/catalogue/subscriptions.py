@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
-from dragoman.core.bridge.notices import RESOURCE_FILTER, UPDATED, Backlog, covers
+from dragoman.core.bridge.notifications import RESOURCE_FILTER, UPDATED, Backlog, covers
 from dragoman.core.envelope import Frame, key_of, notification_frame, read_params
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
 from dragoman.core.switch.catalogue.common import Common

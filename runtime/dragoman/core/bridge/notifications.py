@@ -1,11 +1,11 @@
-"""Notices of change, whoever hears them: which a server sends, what a subscription covers, and those that wait.
+"""Notifications of change, whoever hears them: which a server sends, what a subscription covers, and those that wait.
 
-Lives here: all three. Must not: know streams (`listening`, `listens`).
+Must not: know who listens (`subscriptions` in the folders of `switch`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -34,14 +34,22 @@ def covers(subscribed: Collection[str], uri: str) -> bool:
     "This may be a sub-resource of the one that the client actually subscribed to" (2025-11-25 schema,
     ResourceUpdatedNotificationParams): so who subscribed to something above it hears of it too.
     """
-    if uri in subscribed:
-        return True
+    return any(one in subscribed for one in list_above(uri))
+
+
+def list_above(uri: str) -> Iterator[str]:
+    """Give a resource and everything that it may be a part of."""
+    yield uri
     end = uri.find("/")
     while end >= 0:
-        if uri[:end] in subscribed or uri[: end + 1] in subscribed:
-            return True
+        yield uri[:end]
+        yield uri[: end + 1]
         end = uri.find("/", end + 1)
-    return False
+
+
+def subject_of(method: str, params: Mapping[str, Any] | None) -> tuple[str, Any]:
+    """Give what a notification says to have changed: of two about the same thing, the later one is enough."""
+    return method, (params or {}).get("uri") if method == UPDATED else None
 
 
 @dataclass(slots=True)
@@ -57,7 +65,7 @@ class Backlog:
 
     def put(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Keep a notice; one of the same thing is replaced."""
-        what = (method, (params or {}).get("uri") if method == UPDATED else None)
+        what = subject_of(method, params)
         self._kept.pop(what, None)
         self._kept[what] = params
         while len(self._kept) > self.most:

@@ -2,31 +2,127 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dragoman_spec
-from dragoman.core.bridge.listens import End, Listens, Refuse, Subscribe, TellListener, Unsubscribe
+from dragoman.core.envelope import Refusal
+from dragoman.core.switch.to_handshake import subscriptions
+from dragoman.core.switch.to_handshake.subscriptions import ListenRequests
+from tests.core.bridge.test_hostile import OBJECTS, VALUES
 
 E = "2026-07-28"
 CAPABILITIES = {"tools": {"listChanged": True}, "prompts": {}, "resources": {"subscribe": True, "listChanged": True}}
 UPDATED = "notifications/resources/updated"
 TOOLS = "notifications/tools/list_changed"
 ACK = "notifications/subscriptions/acknowledged"
+CANCELLED = "notifications/cancelled"
 A, B = "file:///a", "file:///b"
 ONE = "one"
+
+
+class TellListener(NamedTuple):
+    to: str
+    method: str
+    params: dict[str, Any]
+
+
+class Refuse(NamedTuple):
+    to: str
+    error: Refusal
+
+
+class End(NamedTuple):
+    to: str
+    result: dict[str, Any]
+
+
+class Subscribe(NamedTuple):
+    uri: str
+
+
+class Unsubscribe(NamedTuple):
+    uri: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    name: str
+    id: Any
+    params: Any
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class Desk:
+    """The listen requests at a server, with what they do written down."""
+
+    def __init__(self, capabilities: Any) -> None:
+        self.said: list[Any] = []
+        self.requests: dict[str, Any] = {}
+        self.settling: dict[str, Any] = {}
+        front = SimpleNamespace(
+            tell=lambda to, method, params: self.said.append(TellListener(to.name, method, params)),
+            refuse=lambda to, *error: self.said.append(Refuse(to.name, Refusal(*error))),
+        )
+        promoting = SimpleNamespace(listeners={}, listen=lambda to: None, stop_listening=lambda to: None)
+        parts: Any = (
+            front,
+            lambda to, result: self.said.append(End(to.name, result)),
+            SimpleNamespace(ask=self.ask),
+            promoting,
+            capabilities,
+            SimpleNamespace(shares_channel=True),
+        )
+        self.listens = ListenRequests(*parts)
+
+    def ask(self, method: str, params: dict[str, Any], hook: Any) -> None:
+        uri = params["uri"]
+        if method == "resources/subscribe":
+            self.settling[uri] = hook
+        self.said.append(Subscribe(uri) if method == "resources/subscribe" else Unsubscribe(uri))
+
+    def take(self) -> list[Any]:
+        said, self.said = self.said, []
+        return said
+
+    def open(self, name: str, request_id: Any, params: Any) -> list[Any]:
+        self.requests[name] = Asked(name, request_id, params)
+        self.listens.take(self.requests[name])
+        return self.take()
+
+    def settle(self, uri: str, agreed: bool) -> list[Any]:
+        self.settling[uri](SimpleNamespace(kind="result" if agreed else "error"))
+        return self.take()
+
+    def hear(self, method: str, params: Any) -> list[Any]:
+        self.listens.hear(method, params)
+        return self.take()
+
+    def close(self, name: str) -> list[Any]:
+        self.listens.cancel(self.requests[name])
+        return self.take()
+
+    def end_all(self, reason: str) -> list[Any]:
+        self.listens.end_all(reason)
+        return self.take()
 
 
 def tag(request_id: Any, **params: Any) -> dict[str, Any]:
     return {**params, "_meta": {"io.modelcontextprotocol/subscriptionId": request_id}}
 
 
-def listens(**more: Any) -> Listens[str]:
-    return Listens(CAPABILITIES, **more)
+def listens() -> Desk:
+    return Desk(CAPABILITIES)
 
 
-def open_(desk: Listens[str], to: str = "one", request_id: Any = 1, **notifications: Any) -> list[Any]:
+def open_(desk: Desk, to: str = "one", request_id: Any = 1, **notifications: Any) -> list[Any]:
     commands = desk.open(to, request_id, {"notifications": notifications})
     for command in commands:
         if isinstance(command, TellListener):
@@ -40,7 +136,7 @@ def test_a_filter_without_resources_is_acknowledged_at_once() -> None:
 
 
 def test_what_the_server_does_not_promise_is_left_out() -> None:
-    desk: Listens[str] = Listens({"tools": {"listChanged": False}, "resources": 5})
+    desk = Desk({"tools": {"listChanged": False}, "resources": 5})
     asked = {"toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": [A]}
     assert open_(desk, **asked) == [TellListener(ONE, ACK, tag(1, notifications={}))]
 
@@ -155,8 +251,10 @@ def test_a_filter_that_is_none_is_refused(params: Any) -> None:
     assert refused.error.code == -32602
 
 
-def test_listeners_and_resources_have_a_limit() -> None:
-    desk = listens(most=2, most_uris=1)
+def test_listeners_and_resources_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscriptions, "MOST", 2)
+    monkeypatch.setattr(subscriptions, "MOST_URIS", 1)
+    desk = listens()
     open_(desk, resourceSubscriptions=[A])
     (refused,) = open_(desk, "two", resourceSubscriptions=[B])
     assert isinstance(refused, Refuse)
@@ -164,17 +262,25 @@ def test_listeners_and_resources_have_a_limit() -> None:
     (refused,) = open_(desk, "three")
     assert isinstance(refused, Refuse)
     assert refused.error.code == -32603
-    assert len(desk) == 2
+    assert len(desk.listens) == 2
 
 
 def test_the_end_is_said_in_both_ways() -> None:
     desk = listens()
     open_(desk, "one", "x", toolsListChanged=True)
-    (ended,) = desk.end_all("the server closed")
-    assert ended == End(
-        "one",
-        {"resultType": "complete", **tag("x")},
-        {"requestId": "x", "reason": "the server closed"},
-    )
+    told, ended = desk.end_all("the server closed")
+    assert told == TellListener(ONE, CANCELLED, {"requestId": "x", "reason": "the server closed"})
+    assert ended == End(ONE, {"resultType": "complete", **tag("x")})
     dragoman_spec.validate({"jsonrpc": "2.0", "id": "x", "result": ended.result}, E, method="subscriptions/listen")
-    assert len(desk) == 0
+    assert len(desk.listens) == 0
+
+
+@given(OBJECTS, VALUES, OBJECTS, st.sampled_from([UPDATED, TOOLS]))
+def test_nothing_that_a_peer_says_breaks_it(capabilities: Any, value: Any, params: Any, method: str) -> None:
+    desk = Desk({"tools": {"listChanged": True}, "resources": {"subscribe": True}, **capabilities})
+    desk.open("one", value, value)
+    desk.open("two", 1, {"notifications": params})
+    desk.open("three", 2, {"notifications": {"resourceSubscriptions": [A], "toolsListChanged": True}})
+    for uri in list(desk.settling):
+        desk.settle(uri, True)
+    desk.hear(method, params)

@@ -1,7 +1,7 @@
-"""What the clients of a server with a handshake hear of it between answers: log messages, and notices of change.
+"""What the clients of a server with a handshake hear of it between answers.
 
-Lives here: the log level of the session, who gets a log message, and the listen requests of the clients. Must not: know
-how subscriptions are counted (`bridge.listens`). Called by `open_session`.
+Lives here: where a notification goes, the log level of the session, and who gets a log message. Must not: know who
+listens to changes (`subscriptions`). Called by `open_session`.
 
 A server has one log level a session, its clients have one a request. It is set to the most verbose that any request
 under way wants; each request gets what it wants of it. What belongs to no request, or to one of several, is dropped:
@@ -11,19 +11,19 @@ under way wants; each request gets what it wants of it. What belongs to no reque
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dragoman.core.bridge.levels import RequestLevels
-from dragoman.core.bridge.listens import Command, End, Listens, Refuse, Subscribe, TellListener, Unsubscribe
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.commands import Alarm
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.envelope import Frame, decoded, read_params
-from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, TASK_STATUS
+from dragoman.core.methods import TASK_STATUS
 from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
-from dragoman.core.switch.to_handshake.promoting import FILTER, Promoting
+from dragoman.core.switch.to_handshake.promoting import Promoting
+from dragoman.core.switch.to_handshake.subscriptions import ListenRequests
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Adaptor
 from dragoman.core.wiring import Bridging
@@ -31,7 +31,7 @@ from dragoman.core.wiring import Bridging
 logger = logging.getLogger("dragoman.bridge")
 
 
-class ServerNotices:
+class ServerNotifications:
     """What clients hear of one server.
 
     Args:
@@ -44,21 +44,22 @@ class ServerNotices:
         downward: Translates for the clients.
         capabilities: Of the server, in the form of the newest revision with a handshake.
         bridging: What the bridge needs.
+
+    Attributes:
+        listens: The clients' listen requests.
     """
 
     __slots__ = (
         "_alarm",
-        "_answer",
         "_bridging",
         "_capabilities",
         "_downward",
         "_front",
         "_levels",
         "_listed",
-        "_listens",
-        "_promoting",
         "_tasks",
         "_works",
+        "listens",
     )
 
     def __init__(
@@ -74,16 +75,14 @@ class ServerNotices:
         bridging: Bridging,
     ) -> None:
         self._front = front
-        self._answer = answer
         self._works = works
-        self._promoting = promoting
         self._tasks = tasks
         self._listed = listed
         self._downward = downward
         self._capabilities = capabilities
         self._bridging = bridging
         self._alarm: Alarm | None = None
-        self._listens: Listens[Request] = Listens(capabilities)
+        self.listens = ListenRequests(front, answer, works, promoting, capabilities, bridging)
         self._levels = RequestLevels()
 
     def take(self, frame: Frame) -> None:
@@ -107,7 +106,7 @@ class ServerNotices:
             work = self._works.find_only() if frame.stream is None else self._works.find(frame.stream)
             self.tell_log(work, frame.method, params or {})
         elif frame.method in FACTS.announced:
-            self._carry_out(self._listens.hear(adapted.method or "", params))
+            self.listens.hear(adapted.method or "", params)
         else:
             logger.debug("%s notification of the server dropped: it belongs to no request", frame.method)
 
@@ -149,53 +148,6 @@ class ServerNotices:
             logger.debug("a log message of the server dropped: no request wants it")
         else:
             self._front.tell(request, method, dict(params))
-
-    # Listen streams
-
-    def listen(self, request: Request) -> None:
-        """Take a listen request."""
-        self._promoting.listen(request)
-        self._carry_out(self._listens.open(request, request.id, request.params))
-
-    def stop_listening(self, request: Request) -> bool:
-        """Take note that a request was cancelled; False where it is not a listen request."""
-        if request not in self._listens:
-            return False
-        self._promoting.stop_listening(request)
-        self._carry_out(self._listens.close(request))
-        return True
-
-    @property
-    def is_heard(self) -> bool:
-        """Whether anybody listens."""
-        return bool(self._listens)
-
-    def end_all(self, reason: str) -> None:
-        """End every stream."""
-        self._carry_out(self._listens.end_all(reason))
-
-    def _carry_out(self, commands: Iterable[Command[Request]]) -> None:
-        for command in commands:
-            match command:
-                case TellListener(to, method, params):
-                    if method == ACKNOWLEDGED and (tasks := self._promoting.listeners.get(to)):
-                        params["notifications"][FILTER] = [task.task_id for task in tasks]
-                    self._front.tell(to, method, params)
-                case Refuse(to, error):
-                    self._promoting.stop_listening(to)
-                    self._front.refuse(to, error.code, error.message, error.data)
-                case End(to, result, cancel):
-                    self._promoting.stop_listening(to)
-                    if self._bridging.shares_channel:
-                        self._front.tell(to, CANCELLED, cancel)
-                    self._answer(to, result)
-                case Subscribe(uri):
-                    self._works.ask("resources/subscribe", {"uri": uri}, self._settling(uri))
-                case Unsubscribe(uri):
-                    self._works.ask("resources/unsubscribe", {"uri": uri}, lambda answer: None)
-
-    def _settling(self, uri: str) -> Callable[[Frame], None]:
-        return lambda answer: self._carry_out(self._listens.settle(uri, answer.kind == "result"))
 
 
 def _note_level(level: str, answer: Frame) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.core.bridge.notices import UPDATED, Backlog, covers
+from dragoman.core.bridge.notifications import UPDATED, Backlog, covers
 
 TOOLS = "notifications/tools/list_changed"
 

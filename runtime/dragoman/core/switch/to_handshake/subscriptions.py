@@ -1,0 +1,184 @@
+"""What per-request clients hear of a server with a handshake: their listen requests, made of its subscriptions.
+
+Lives here: the listen requests at one session of the server. Must not: know connections. Made by `notifications`.
+
+Theory of operation. Each listen request has a filter; what the server does not promise is left out of it. A resource is
+subscribed to at the server when the first listener wants it, and given up when the last has gone. The filter is
+acknowledged when the server has answered for all of its resources: "`notifications/subscriptions/acknowledged` as the
+first message" (2026-07-28/basic/patterns/subscriptions), so what happens before that waits. Every notification is
+copied to each listener that asked for it, tagged with the id of the listener's own request, as the client wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
+from dragoman.core.bridge.notifications import RESOURCE_FILTER, UPDATED, Backlog, covers, promises
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
+from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.envelope import Frame
+from dragoman.core.methods import ACKNOWLEDGED, CANCELLED
+from dragoman.core.switch.to_handshake.promoting import FILTER, Promoting
+from dragoman.core.switch.to_handshake.works import Works
+from dragoman.core.unchecked import find, with_meta
+from dragoman.core.wiring import Bridging
+
+MOST: Final = 1024
+MOST_URIS: Final = 4096
+"""How many listen requests there may be, and how many resources all of them may name."""
+
+
+@dataclass(slots=True)
+class _Listen:
+    request: Request
+    lists: tuple[str, ...]
+    uris: dict[str, None]
+    unsettled: set[str]
+    is_acknowledged: bool = False
+    waiting: Backlog = field(default_factory=Backlog)
+
+    def wants(self, method: str, uri: object) -> bool:
+        if method == UPDATED:
+            return isinstance(uri, str) and covers(self.uris, uri)
+        return any(FACTS.subscriptions[name] == method for name in self.lists)
+
+
+class ListenRequests:
+    """The listen requests at one session of a server.
+
+    Args:
+        front: The clients' edge.
+        answer: Answers a request with a result.
+        works: The way to ask the server something.
+        promoting: The tasks of the clients, which can be listened to as well.
+        capabilities: Of the server, as it told them in the handshake.
+        bridging: What the bridge needs.
+    """
+
+    def __init__(
+        self,
+        front: PerRequestFront,
+        answer: Callable[[Request, dict[str, Any]], None],
+        works: Works,
+        promoting: Promoting,
+        capabilities: Mapping[str, Any],
+        bridging: Bridging,
+    ) -> None:
+        self._front = front
+        self._answer = answer
+        self._works = works
+        self._promoting = promoting
+        self._capabilities = capabilities
+        self._bridging = bridging
+        self._listens: dict[Request, _Listen] = {}
+        self._subscribed: dict[str, bool] = {}  # the resources that the server was asked for; whether it has agreed
+
+    def __len__(self) -> int:
+        return len(self._listens)
+
+    def take(self, request: Request) -> None:
+        """Take a listen request."""
+        asked = find(request.params, "notifications")
+        if (fault := _find_fault(asked)) is not None:
+            pointer = {"pointer": "/params/notifications"}
+            self._front.refuse(request, INVALID_PARAMS, f"expected {fault}", pointer)
+            return
+        can_subscribe = promises(self._capabilities, "resources.subscribe")
+        uris = dict.fromkeys(asked.get(RESOURCE_FILTER, ()) if can_subscribe else ())
+        if len(self._listens) >= MOST or len(self._subscribed.keys() | uris.keys()) > MOST_URIS:
+            self._front.refuse(request, INTERNAL_ERROR, "too many subscriptions are open", {})
+            return
+        self._promoting.listen(request)
+        lists = tuple(
+            name
+            for name, method in FACTS.subscriptions.items()
+            if name != RESOURCE_FILTER
+            and asked.get(name) is True
+            and promises(self._capabilities, FACTS.announced[method])
+        )
+        new = [uri for uri in uris if uri not in self._subscribed]
+        unsettled = {uri for uri in uris if not self._subscribed.get(uri)}
+        listen = self._listens[request] = _Listen(request, lists, uris, unsettled)
+        self._subscribed.update(dict.fromkeys(new, False))
+        for uri in new:
+            self._works.ask("resources/subscribe", {"uri": uri}, partial(self._settle, uri))
+        self._acknowledge(listen)
+
+    def cancel(self, request: Request) -> bool:
+        """Take note that a request was cancelled; False where it is not a listen request."""
+        if self._listens.pop(request, None) is None:
+            return False
+        self._promoting.stop_listening(request)
+        wanted = {uri for listen in self._listens.values() for uri in listen.uris}
+        for uri in [uri for uri in self._subscribed if uri not in wanted]:
+            del self._subscribed[uri]
+            self._works.ask("resources/unsubscribe", {"uri": uri}, lambda answer: None)
+        return True
+
+    def hear(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Take a notification of the server, in the form of the clients."""
+        for listen in list(self._listens.values()):
+            if listen.wants(method, (params or {}).get("uri")):
+                if listen.is_acknowledged:
+                    self._tell(listen, method, params)
+                else:
+                    listen.waiting.put(method, params)
+
+    def end_all(self, reason: str) -> None:
+        """End every listen request: the server has gone for good, or the proxy stops."""
+        ended, self._listens, self._subscribed = self._listens, {}, {}
+        for request in ended:
+            self._promoting.stop_listening(request)
+            if self._bridging.shares_channel:
+                self._front.tell(request, CANCELLED, {"requestId": request.id, "reason": reason})
+            self._answer(request, {"resultType": "complete", "_meta": {META_SUBSCRIPTION_ID: request.id}})
+
+    def _settle(self, uri: str, answer: Frame) -> None:
+        """Take the server's answer to `resources/subscribe`."""
+        if uri not in self._subscribed:
+            return
+        agreed = answer.kind == "result"
+        if agreed:
+            self._subscribed[uri] = True
+        else:
+            del self._subscribed[uri]
+        for listen in list(self._listens.values()):
+            if uri in listen.unsettled:
+                listen.unsettled.discard(uri)
+                if not agreed:
+                    listen.uris.pop(uri, None)
+                self._acknowledge(listen)
+
+    def _acknowledge(self, listen: _Listen) -> None:
+        if listen.is_acknowledged or listen.unsettled:
+            return
+        listen.is_acknowledged = True
+        agreed: dict[str, Any] = dict.fromkeys(listen.lists, True)
+        if listen.uris:
+            agreed[RESOURCE_FILTER] = list(listen.uris)
+        if tasks := self._promoting.listeners.get(listen.request):
+            agreed[FILTER] = [task.task_id for task in tasks]
+        self._tell(listen, ACKNOWLEDGED, {"notifications": agreed})
+        for method, params in listen.waiting.take_all():
+            if listen.wants(method, (params or {}).get("uri")):
+                self._tell(listen, method, params)
+
+    def _tell(self, listen: _Listen, method: str, params: Mapping[str, Any] | None) -> None:
+        self._front.tell(listen.request, method, with_meta(params or {}, META_SUBSCRIPTION_ID, listen.request.id))
+
+
+def _find_fault(asked: object) -> str | None:
+    if not isinstance(asked, dict):
+        return "an object with the notifications to hear"
+    for name in FACTS.subscriptions:
+        value = asked.get(name)
+        if name == RESOURCE_FILTER:
+            if name in asked and not (isinstance(value, list) and all(isinstance(uri, str) for uri in value)):
+                return f"{name} to be a list of URIs"
+        elif not isinstance(value, bool | None):
+            return f"{name} to be true or false"
+    return None
