@@ -105,7 +105,8 @@ async def calling(stage: Stage) -> Caller:
     await stage.open()
     caller = Caller(stage, *await connect(stage.port))
     await caller.call(2)
-    (connection,) = (one for one in stage.connections if one._known is not None)
+    port = caller.writer.get_extra_info("sockname")[1]
+    (connection,) = (one for one in stage.connections if one._known is not None and one.client[1] == port)
     caller.connection = connection  # type: ignore[attr-defined]
     await caller.call(3)
     return caller

@@ -65,7 +65,8 @@ async def calling(stage: Stage, token: str = "") -> Caller:
     (await within(first)).leave()
     caller = Caller(stage, *await connect(stage.port), token)
     await caller.call(3)
-    (caller.connection,) = (one for one in stage.connections if one._known is not None)
+    port = caller.writer.get_extra_info("sockname")[1]
+    (caller.connection,) = (one for one in stage.connections if one._known is not None and one.client[1] == port)
     await caller.call(4)
     return caller
 

@@ -58,7 +58,7 @@ async def test_a_listener_that_does_not_read_is_cut_off_and_the_others_go_on() -
         transport.send([notice._replace(stream=deaf.key), notice._replace(stream=reads.key)])
         taken += len(reads.lines)
         _, size = reads.take_part()
-        transport.settle(size)
+        transport.weigh(-size)
         await asyncio.sleep(0)
     assert taken == 200
     assert deaf.is_over

@@ -22,8 +22,8 @@ def asked() -> PostedCall:
 @pytest.mark.parametrize(
     ("end", "expected"),
     [
-        (lambda one: one.answer(ANSWER, b"1"), ANSWER),
-        (PostedCall.give_up, b""),
+        (lambda one: (one.keys.clear(), one.answer(ANSWER)), ANSWER),
+        (PostedCall.end, b""),
         (lambda one: one.forgo(b"1"), b""),
     ],
     ids=["answered", "given up", "cancelled"],

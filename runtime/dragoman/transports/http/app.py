@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.label import LABEL
@@ -23,18 +23,20 @@ from dragoman.transports.http.config import Admission, FrontConfig
 from dragoman.transports.http.exchange import (
     HOLD,
     REPLY,
+    AsgiRequest,
     Disconnected,
-    HttpExchange,
+    HttpRequest,
     Receive,
     RequestRefused,
+    Routine,
     Scope,
     Send,
+    Waits,
     read_headers,
 )
 from dragoman.transports.http.health import HEALTH, READY, answer_health
 from dragoman.transports.http.legacy import LegacyFront
 from dragoman.transports.http.pages import Pages, serve_page
-from dragoman.transports.http.pending import AsgiRequest, Known, Later
 from dragoman.transports.http.readiness import Readiness
 from dragoman.transports.http.refusals import Refusals, shorten
 from dragoman.transports.http.security import Doorkeeper
@@ -80,7 +82,7 @@ class HttpFront:
         if board is not None:
             board.turned_away = self.refusals.by_option
         self._readiness = None if board is None else Readiness(serve, board)
-        self._gate = Doorkeeper(self.config.admission)
+        self.gate = Doorkeeper(self.config.admission)
         self.streamable = StreamableFront(self.config, self.sessions)
         self._legacy = LegacyFront(self.config, self.sessions)
         self._websocket = WebSocketFront(self.config, self.sessions)
@@ -90,7 +92,10 @@ class HttpFront:
         """Serve, as ASGI 3 has it."""
         match scope["type"]:
             case "http":
-                await self._serve_http(scope, receive, send)
+                LABEL.set("")  # a task of the request before, on the same connection, may have begun this one
+                request = HttpRequest(AsgiRequest(scope, receive, send), self._find_hold(scope))
+                request.routine = self._serve(request)
+                await self.finish(request)
             case "websocket":
                 await self._serve_websocket(scope, receive, send)
             case "lifespan":
@@ -102,8 +107,8 @@ class HttpFront:
         Returns:
             How many principals had one.
         """
-        before, self._gate = self._gate, Doorkeeper(admission)
-        revoked = before.find_revoked(self._gate)
+        before, self.gate = self.gate, Doorkeeper(admission)
+        revoked = before.find_revoked(self.gate)
         self.sessions.revoke(revoked)
         return len(revoked)
 
@@ -120,114 +125,76 @@ class HttpFront:
         await self.sessions.close(reason)
         await self._websocket.close()
 
-    def serve_at_once(self, request: AsgiRequest, body: bytes, later: Later) -> Known | None:
-        """Serve a POST whose body is here, if that takes no task; None if it has to be served as ASGI has it.
+    def serve_at_once(self, request: HttpRequest) -> None:
+        """Serve a request, at once as far as that goes; one with a head that is known from another by what knows it."""
+        request.routine = self._serve(request) if request.again is None else request.again(request)
+        request.go_on()
+        LABEL.set("")
+
+    async def finish(self, request: HttpRequest, waits: Waits = None) -> None:
+        """Serve a request to its end, and say so if it is refused.
 
         Args:
-            request: It; it is not asked for the body.
-            body: The whole.
-            later: Runs a part that takes a task after all.
-
-        Returns:
-            What was found out, for `serve_again`.
+            request: It, with its routine.
+            waits: What that has yielded last.
         """
-        if find_path(request.scope) != self.config.paths.mcp:
-            return None
-        token = LABEL.set("")
+        answer = None
         try:
-            hold = self._find_hold(request.scope)
-            exchange = HttpExchange(request.scope, request.receive, request.send, {}, hold)
-            self._let_in(exchange)
-            self._identify(exchange)
-            known = self.streamable.know(exchange, self)
-            return known if known is not None and known.post(request, body, later) else None
-        except RequestRefused:  # the other way says so
-            return None
-        finally:
-            LABEL.reset(token)
-
-    def serve_again(self, known: Known, request: AsgiRequest, body: bytes, later: Later) -> bool:
-        """Serve a POST that differs in its body alone from one that was served at once, on the same connection.
-
-        Args:
-            known: What was found out then. Whether the session is still there is looked at again.
-            request: As for `serve_at_once`; so are the other arguments.
-
-        Returns:
-            False if it has to be served as ASGI has it.
-        """
-        if known.exchange.gate is not self._gate:  # the secret in it may have been revoked
-            return False
-        token = LABEL.set("")
-        try:
-            return known.post(request, body, later)
-        except RequestRefused:  # the other way says so
-            return False
-        finally:
-            LABEL.reset(token)
-
-    async def _serve_http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        LABEL.set("")  # a task of the request before, on the same connection, may have begun this one
-        exchange = HttpExchange(scope, receive, send, {}, self._find_hold(scope))
-        await self.answer(exchange, lambda: self._serve(exchange))
-
-    async def answer(self, exchange: HttpExchange, work: Callable[[], Awaitable[None]]) -> None:
-        """Do the work of a request, and say so if it is refused."""
-        try:
-            await work()
+            await request.run(waits)
         except RequestRefused as refused:
-            self._note(exchange.scope, exchange.method, refused)
-            await exchange.refuse(refused)
+            self._note(request.scope, request.method, refused)
+            answer = request.refuse(refused)
         except Disconnected:
             logger.debug("a client left before it was answered")
-            if REPLY not in exchange.scope.get("extensions", ()):  # middleware around us may insist on an answer
-                with contextlib.suppress(OSError):
-                    await exchange.reply(_CLIENT_LEFT)
+            if REPLY not in request.scope.get("extensions", ()):  # middleware around us may insist on an answer
+                answer = request.reply(_CLIENT_LEFT)
         finally:
-            exchange.hold.release()
+            request.leave()
+        if answer is not None:
+            with contextlib.suppress(OSError):
+                await answer
 
-    async def _serve(self, exchange: HttpExchange) -> None:
-        path = find_path(exchange.scope)
+    def _serve(self, request: HttpRequest) -> Routine:
+        path = find_path(request.scope)
         service = self._services.get(path)
         if self._pages is not None and service is None and path in self._pages.paths:
-            exchange.headers = read_headers(exchange.scope, self.config.limits)
-            await serve_page(exchange, self._pages, self._gate)
+            request.headers = read_headers(request.scope, self.config.limits)
+            yield from serve_page(request, self._pages, self.gate)
             return
-        if self._let_in(exchange):
-            await exchange.reply(204, b"", *self._gate.answer_preflight(exchange.headers))
+        if self._let_in(request):
+            yield request.reply(204, b"", *self.gate.answer_preflight(request.headers))
             return
         if self.board is not None and service is None and path in (HEALTH, READY):
-            await answer_health(
-                exchange, path, self.board, self._gate, None if self.sessions.closing else self._readiness
-            )
+            readiness = None if self.sessions.closing else self._readiness
+            yield from answer_health(request, path, self.board, self.gate, readiness)
             return
-        self._identify(exchange)
+        self._identify(request)
         if service is None:
-            raise RequestRefused(404, self._point_the_way(exchange.scope))
-        await service(exchange)
+            raise RequestRefused(404, self._point_the_way(request.scope))
+        yield from service(request)
 
-    def _let_in(self, exchange: HttpExchange) -> bool:
+    def _let_in(self, request: HttpRequest) -> bool:
         """Check whom it is for and which page sends it; true for a question whether another request may be sent.
 
         Raises:
             RequestRefused: It is not let in.
         """
-        scope = exchange.scope
-        headers = exchange.headers = read_headers(scope, self.config.limits)
-        host = self._gate.check_host(headers, own_address(scope))
-        exchange.extra = self._gate.check_origin(headers, scope["scheme"], host)
-        return exchange.method == "OPTIONS" and b"access-control-request-method" in headers
+        scope = request.scope
+        headers = request.headers = read_headers(scope, self.config.limits)
+        host = self.gate.check_host(headers, own_address(scope))
+        request.extra = self.gate.check_origin(headers, scope["scheme"], host)
+        return request.method == "OPTIONS" and b"access-control-request-method" in headers
 
-    def _identify(self, exchange: HttpExchange) -> None:
+    def _identify(self, request: HttpRequest) -> None:
         """Find out who it is.
 
         Raises:
             RequestRefused: It is nobody who may come in.
         """
-        exchange.gate = self._gate
-        exchange.principal = self._gate.authenticate(exchange.headers)
-        if exchange.principal:
-            exchange.hold.belong(name_owner(exchange.principal))
+        request.gate = self.gate
+        request.principal = self.gate.authenticate(request.headers)
+        if request.principal:
+            request.hold.belong(name_owner(request.principal))
 
     def _find_hold(self, scope: Scope) -> Hold:
         """Give what counts the bytes of a request: its connection's, or one of our own where the server has none."""
@@ -237,10 +204,10 @@ class HttpFront:
             hold = Hold(self.budget, client[0] if client else "")
         return hold
 
-    def _list_services(self) -> dict[str, Callable[[HttpExchange], Awaitable[None]]]:
+    def _list_services(self) -> dict[str, Callable[[HttpRequest], Routine]]:
         """Say what serves which path; where two are the same, the one listed last."""
         paths = self.config.paths
-        services: dict[str, Callable[[HttpExchange], Awaitable[None]]] = {}
+        services: dict[str, Callable[[HttpRequest], Routine]] = {}
         if paths.sse is not None:
             services[paths.messages] = self._legacy.serve_post
             services[paths.sse] = self._legacy.serve_stream
@@ -258,8 +225,8 @@ class HttpFront:
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             headers = read_headers(scope, self.config.limits)
-            self._gate.check_origin(headers, scope["scheme"], self._gate.check_host(headers, own_address(scope)))
-            principal = self._gate.authenticate(headers)
+            self.gate.check_origin(headers, scope["scheme"], self.gate.check_host(headers, own_address(scope)))
+            principal = self.gate.authenticate(headers)
             if principal:
                 self._find_hold(scope).belong(name_owner(principal))
             if find_path(scope) != self.config.paths.websocket:

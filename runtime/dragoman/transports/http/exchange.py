@@ -7,9 +7,9 @@ the JSON-RPC error that explains a refusal. Called by the fronts beside it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, MutableMapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.envelope import encode_error
@@ -67,7 +67,7 @@ LOST: Final = "dragoman.lost"
 """The name under which it takes what is to be called if the connection is lost before the answer: an `OnLost`."""
 
 OnLost = Callable[[Callable[[], None]], None]
-"""Takes what to call once; an answer, or a task for the request, makes it be forgotten."""
+"""Takes what to call once, at once if it is lost already; an answer makes it be forgotten."""
 
 Headers = tuple[tuple[bytes, bytes], ...]
 """Names in small letters and values, as ASGI has them."""
@@ -142,44 +142,154 @@ def read_headers(scope: Scope, limits: Limits) -> dict[bytes, bytes]:
     return headers
 
 
-class HttpExchange:
+class Awaited:
+    """What a routine waits for without a task; it comes once.
+
+    Attributes:
+        is_told: Whether it has come.
+        resume: Called then, where somebody waits.
+    """
+
+    __slots__ = ("is_told", "resume")
+
+    resume: Callable[[], None] | None
+
+    def tell(self) -> None:
+        """Let whoever waits go on."""
+        self.is_told = True
+        resume = self.resume
+        if resume is not None:
+            self.resume = None  # circles stay until somebody looks for such
+            resume()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        if not self.is_told:
+            told = asyncio.Event()
+            self.resume = told.set
+            yield from told.wait().__await__()
+
+
+Waits = Awaitable[Any] | None
+"""What a routine yields: what it waits for; None for nothing."""
+
+Routine = Generator[Waits, Any, None]
+"""What serves a request: a page of the specification that is read from top to bottom."""
+
+
+class AsgiRequest(NamedTuple):
+    """What a server has of one request, as ASGI has it."""
+
+    scope: Scope
+    receive: Receive
+    send: Send
+
+
+class HttpRequest:
     """A request that is being served.
 
     Args:
-        scope: Of ASGI.
-        receive: Of ASGI.
-        send: Of ASGI.
-        headers: From `read_headers`.
+        asgi: The same, as its server has it.
         hold: What is read of the body counts there until it is released.
+        later: Runs what is left of its routine in a task; None where it has one from the start.
+
+    Attributes:
+        headers: From `read_headers`.
         extra: Headers that every answer carries.
+        gate: Who has found out whose it is.
+        body: The whole, if it is small and was here before the routine began.
+        routine: What serves it.
+        again: Serves others with the same head on the same connection, if that is known.
+        is_gone: Whether its client is known to have gone.
     """
 
-    __slots__ = ("_receive", "_send", "extra", "gate", "headers", "hold", "method", "principal", "scope")
+    __slots__ = (
+        "_later",
+        "_lost",
+        "_tell",
+        "_watch",
+        "_write",
+        "again",
+        "asgi",
+        "body",
+        "extra",
+        "gate",
+        "headers",
+        "hold",
+        "is_gone",
+        "method",
+        "principal",
+        "routine",
+        "scope",
+    )
 
     def __init__(
-        self,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        headers: dict[bytes, bytes],
-        hold: Hold,
-        extra: Headers = (),
+        self, asgi: AsgiRequest, hold: Hold, later: Callable[[HttpRequest, Waits], None] | None = None
     ) -> None:
-        self.scope = scope
+        self.asgi = asgi
+        self.scope = scope = asgi.scope
         self.method: str = scope["method"]
-        self.headers = headers
+        self.headers: dict[bytes, bytes] = {}
         self.hold = hold
-        self.extra = extra
+        self.extra: Headers = ()
         self.principal = ""
-        self.gate: object = None  # who has found out who it is
-        self._receive = receive
-        self._send = send
+        self.gate: object = None
+        self.body: bytes | None = None
+        self.routine: Routine
+        self.again: Callable[[HttpRequest], Routine] | None = None
+        self.is_gone = False
+        extensions = scope.get("extensions", {})
+        self._write: Reply | None = extensions.get(REPLY)
+        self._lost: OnLost | None = extensions.get(LOST)
+        self._later = later
+        self._tell: Callable[[], None] = _ignore
+        self._watch: asyncio.Task[None] | None = None
 
-    def repeat(self, scope: Scope, receive: Receive, send: Send) -> HttpExchange:
+    def repeat(self, asgi: AsgiRequest) -> HttpRequest:
         """Give another request with the same head, of which the same is known."""
-        again = HttpExchange(scope, receive, send, self.headers, self.hold, self.extra)
-        again.principal = self.principal
+        again = HttpRequest(asgi, self.hold, self._later)
+        again.headers, again.extra, again.again = self.headers, self.extra, self.again
+        again.principal, again.gate = self.principal, self.gate
         return again
+
+    def go_on(self) -> None:
+        """Go on with its routine, as far as that goes at once; the rest gets a task."""
+        waits: Waits
+        try:
+            for waits in self.routine:
+                if waits is None:
+                    continue
+                if not isinstance(waits, Awaited):
+                    break
+                if not waits.is_told:
+                    waits.resume = self.go_on
+                    return
+            else:
+                return
+        except Exception as error:
+            waits = _fail(error)
+        assert self._later is not None
+        self._later(self, waits)
+
+    async def run(self, waits: Waits = None) -> None:
+        """Go on with its routine to the end.
+
+        Args:
+            waits: What it has yielded last.
+
+        Raises:
+            RequestRefused: It is not served.
+            Disconnected: The client went away before there was anything to answer.
+        """
+        try:
+            while True:
+                try:
+                    told = None if waits is None else await waits
+                except BaseException as error:
+                    waits = self.routine.throw(error)
+                else:
+                    waits = self.routine.send(told)
+        except StopIteration:
+            return
 
     def header(self, name: bytes) -> str | None:
         """Give the value of a header."""
@@ -198,55 +308,41 @@ class HttpExchange:
         return _METHOD in self.headers and b"mcp-session-id" not in self.headers
 
     async def read_body(self, limit_bytes: int, timeout_s: float) -> bytes:
-        """Read the whole body; whoever hands it on releases the hold.
+        """Read the whole body, unless it is here; whoever hands it on releases the hold.
 
         Raises:
-            RequestRefused: 413, 408, 415, and 429 or 503 where no more may be held.
+            RequestRefused: 413, 408, and 429 or 503 where no more may be held.
             Disconnected: The client went away half-way.
         """
-        encoding = self.headers.get(b"content-encoding")
-        if encoding is not None and encoding.lower() != b"identity":
-            raise RequestRefused(415, "expected a body without content encoding")
         length = self.headers.get(b"content-length", b"0").strip(b" \t")  # a parser may have left what is around it
         if not length.isdigit() or int(length) > limit_bytes:
             raise _too_large(limit_bytes)
-        message = await self._receive_within(timeout_s)
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        body: bytes = message.get("body", b"")
-        if message.get("more_body", False):
-            body = await self._read_on(body, limit_bytes, timeout_s)
-        if len(body) > limit_bytes:
-            raise _too_large(limit_bytes)
-        return body
-
-    def _receive_within(self, timeout_s: float) -> Awaitable[Message]:
-        if ABORT in self.scope.get("extensions", ()):  # then the server has a deadline of its own, and a cheaper one
-            return self._receive()
-        return self._receive_or_time_out(timeout_s)
-
-    async def _receive_or_time_out(self, timeout_s: float) -> Message:
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await self._receive()
-        except TimeoutError:
-            reason = f"the body did not come within {timeout_s:g} s"
-            raise RequestRefused(408, reason, (b"connection", b"close")) from None
-
-    async def _read_on(self, body: bytes, limit_bytes: int, timeout_s: float) -> bytes:
+        if self.body is not None:
+            return self.body
         deadline = asyncio.get_running_loop().time() + timeout_s
-        parts, size, more = [body], len(body), True
+        parts: list[bytes] = []
+        size, more = 0, True
         while more:
-            if size > limit_bytes:
-                raise _too_large(limit_bytes)
-            message = await self._receive_within(max(0.0, deadline - asyncio.get_running_loop().time()))
+            message = await self._receive_within(max(0.0, deadline - asyncio.get_running_loop().time()), timeout_s)
             if message["type"] == "http.disconnect":
                 raise Disconnected
             parts.append(message.get("body", b""))
             size += len(parts[-1])
+            if size > limit_bytes:
+                raise _too_large(limit_bytes)
             self._count(size)
             more = message.get("more_body", False)
         return b"".join(parts)
+
+    async def _receive_within(self, left_s: float, timeout_s: float) -> Message:
+        if self._lost is not None:  # then the server has a deadline of its own, and a cheaper one
+            return await self.asgi.receive()
+        try:
+            async with asyncio.timeout(left_s):
+                return await self.asgi.receive()
+        except TimeoutError:
+            reason = f"the body did not come within {timeout_s:g} s"
+            raise RequestRefused(408, reason, (b"connection", b"close")) from None
 
     def _count(self, size: int) -> None:
         """Count what has been read, where the server does not do so itself, and sooner."""
@@ -257,34 +353,61 @@ class HttpExchange:
                 closing = (RETRY_AFTER, (b"connection", b"close"))
                 raise RequestRefused(excess.status, excess.reason, *closing, option=MAX_MEMORY) from None
 
-    async def wait_for_disconnect(self) -> None:
-        """Wait until the client has gone; call it only after the whole body was read."""
-        while (await self._receive())["type"] != "http.disconnect":
+    def watch(self, tell: Callable[[], None]) -> None:
+        """Call this, and no other any more, if the client goes before it is answered; the body has to be read."""
+        self._tell = tell
+        if self._lost is not None:
+            self._lost(self._lose)
+        elif self._watch is None:
+            self._watch = asyncio.ensure_future(self._wait_for_disconnect())
+
+    def leave(self) -> None:
+        """Hold nothing any more, and look no more whether the client has gone."""
+        self.hold.release()
+        if self._watch is not None:
+            self._watch.cancel()
+
+    async def _wait_for_disconnect(self) -> None:
+        while (await self.asgi.receive())["type"] != "http.disconnect":
             pass
+        self._lose()
 
-    async def reply(self, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> None:
-        """Answer, whole."""
-        if not self.reply_at_once(status, body, *headers):
-            length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
-            listed = [*headers, *length, *self.extra]
-            await self._send({"type": "http.response.start", "status": status, "headers": listed})
-            await self._send({"type": "http.response.body", "body": body, "more_body": False})
+    def _lose(self) -> None:
+        self.is_gone = True
+        self._tell()
 
-    def reply_at_once(self, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> bool:
-        """Answer, whole, if the server can do that at once; false if `reply` is needed."""
-        write: Reply | None = self.scope.get("extensions", {}).get(REPLY)
-        return write is not None and write(self.scope, status, headers + self.extra, body)
+    def reply(self, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> Awaitable[None] | None:
+        """Answer, whole; give what is to be waited for, if that cannot be done at once."""
+        if self._write is not None and self._write(self.scope, status, headers + self.extra, body):
+            return None
+        return self._reply(status, body, headers)
 
-    async def reply_large(self, body: bytes, stall_s: float, *headers: tuple[bytes, bytes]) -> None:
-        """Answer with 200 and a body that may take long to send; a client that takes nothing of it is cut off."""
-        listed = [*headers, (b"content-length", b"%d" % len(body)), *self.extra]
-        await self._send({"type": "http.response.start", "status": 200, "headers": listed})
+    async def _reply(self, status: int, body: bytes, headers: Headers) -> None:
+        length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
+        await self._begin(status, *headers, *length)
+        await self.send_part(body, more=False)
+
+    async def reply_large(
+        self, body: bytes, weigh: Callable[[int], None], stall_s: float, *headers: tuple[bytes, bytes]
+    ) -> None:
+        """Answer with 200 and a body that may take long to send; a client that takes nothing of it is cut off.
+
+        Args:
+            body: It.
+            weigh: Told how much more waits for the client, or less.
+            stall_s: How long it may take nothing.
+            headers: Beside the length.
+        """
+        weigh(len(body))
         try:
+            await self._begin(200, *headers, (b"content-length", b"%d" % len(body)))
             await self.send_within(body, stall_s)
             async with asyncio.timeout(stall_s):
                 await self.send_part(b"", more=False)
         except TimeoutError:
             self.abort()
+        finally:
+            weigh(-len(body))
 
     async def send_within(self, data: bytes, stall_s: float) -> None:
         """Send the next part of a stream; the client has so long for each megabyte.
@@ -297,18 +420,20 @@ class HttpExchange:
             async with asyncio.timeout(stall_s):
                 await self.send_part(piece)
 
-    async def refuse(self, refused: RequestRefused) -> None:
-        """Answer with a refusal, explained by a JSON-RPC error."""
+    def refuse(self, refused: RequestRefused) -> Awaitable[None] | None:
+        """Answer with a refusal, explained by a JSON-RPC error, as `reply` does."""
         error = encode_error(refused.key, refused.code, refused.reason)
         if refused.key is None and self.speaks_for_itself:  # its schema has no null there
             error = encode_line({"jsonrpc": "2.0", "error": {"code": refused.code, "message": refused.reason}})
-        await self.reply(refused.status, error, JSON, *refused.headers)
+        return self.reply(refused.status, error, JSON, *refused.headers)
 
     async def start_stream(self, *headers: tuple[bytes, bytes]) -> None:
         """Begin to answer with a stream of events."""
-        await self._send(
-            {"type": "http.response.start", "status": 200, "headers": [*EVENT_STREAM, *headers, *self.extra]}
-        )
+        await self._begin(200, *EVENT_STREAM, *headers)
+
+    async def _begin(self, status: int, *headers: tuple[bytes, bytes]) -> None:
+        listed = [*headers, *self.extra]
+        await self.asgi.send({"type": "http.response.start", "status": status, "headers": listed})
 
     def abort(self) -> None:
         """Cut the connection, where the server lets us; elsewhere it ends when the client does."""
@@ -318,7 +443,16 @@ class HttpExchange:
 
     async def send_part(self, data: bytes, more: bool = True) -> None:
         """Send the next part of a stream."""
-        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        await self.asgi.send({"type": "http.response.body", "body": data, "more_body": more})
+
+
+async def _fail(error: Exception) -> None:
+    """Raise an error where it is dealt with."""
+    raise error
+
+
+def _ignore() -> None:
+    """What nobody has asked for."""
 
 
 def _too_large(limit_bytes: int) -> RequestRefused:

@@ -18,7 +18,7 @@ from dragoman.transports.defects import describe
 from dragoman.transports.http.budget import FREE_BYTES, MAX_MEMORY, Budget, Excess, Hold
 from dragoman.transports.http.closing import ClosingTransport, ReadingFlow
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import ABORT, HOLD, LOST, REPLY, Receive, Scope, Send
+from dragoman.transports.http.exchange import ABORT, HOLD, LARGE_BYTES, LOST, REPLY, Receive, Scope, Send
 from dragoman.transports.http.guard_at_once import AtOnceProtocol
 from dragoman.transports.http.refusals import Refusals
 
@@ -99,6 +99,8 @@ class GuardedProtocol(AtOnceProtocol):
         self.flow.forget()
         self._extensions.clear()
         self._known = self._spare = None
+        if self.cycle is not None:
+            del self.cycle.on_response  # circles stay until somebody looks for such
         on_lost, self._on_lost = self._on_lost, None
         if on_lost is not None:
             on_lost()
@@ -239,14 +241,6 @@ class GuardedProtocol(AtOnceProtocol):
         else:
             super()._start_asgi_task(cycle, app)
 
-    def on_response_complete(self) -> None:
-        """Whatever came in for it is not needed any more, and the next one is served."""
-        if self._hold.size:
-            self._hold.release()
-        if self.pipeline:
-            self._served = self.pipeline[-1][0]
-        super().on_response_complete()
-
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection over to WebSocket, which has its own patience; imported at the first, most see none."""
         self._handed_over = True
@@ -368,5 +362,11 @@ async def _refuse_surplus(_: Scope, __: Receive, send: Send) -> None:
 
 def guard(front: HttpFront) -> type[GuardedProtocol]:
     """Give the protocol with the limits of a front."""
-    shared = {"serving": front, "front_config": front.config, "budget": front.budget, "refusals": front.refusals}
+    shared = {
+        "serving": front,
+        "_at_once_bytes": min(LARGE_BYTES - 1, front.config.limits.body_bytes),
+        "front_config": front.config,
+        "budget": front.budget,
+        "refusals": front.refusals,
+    }
     return type("GuardedProtocol", (GuardedProtocol,), shared)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from dragoman.transports.http.budget import Hold
 from dragoman.transports.http.closing import ClosingTransport
-from dragoman.transports.http.exchange import LARGE_BYTES, Headers, Scope
-from dragoman.transports.http.pending import Known
+from dragoman.transports.http.exchange import Headers, HttpRequest, Scope, Waits
 from dragoman.transports.known_heads import KnownHead, know_head
 
 if TYPE_CHECKING:
@@ -29,8 +29,11 @@ class AtOnceProtocol(HttpToolsProtocol):
 
     serving: HttpFront
     _closer: ClosingTransport
-    _known: KnownHead[Known] | None = None
+    _hold: Hold
+    _at_once_bytes: int
+    _known: KnownHead[HttpRequest] | None = None
     _unstarted: RequestResponseCycle | None
+    _served: RequestResponseCycle
     _wanted: tuple[int, Headers, bool] | None = None
     _defaults: Sequence[tuple[bytes, bytes]] = ()
     _head: bytes | None = None
@@ -48,17 +51,17 @@ class AtOnceProtocol(HttpToolsProtocol):
         """
         cycle, self._unstarted = self._unstarted, None
         assert cycle is not None
-        if cycle.more_body or cycle.disconnected or len(cycle.body) >= LARGE_BYTES:
+        if cycle.more_body or cycle.disconnected or len(cycle.body) > self._at_once_bytes:
             self._serve_in_task(cycle, self.app)
             return
-        body = bytes(cycle.body)
-        known = self.serving.serve_at_once(cycle, body, self._serve_in_task)  # type: ignore[arg-type]
-        if known is None:
-            self._serve_in_task(cycle, self.app)
-            return
+        request = HttpRequest(cycle, self._hold, self._finish)  # type: ignore[arg-type]
+        request.body = body = bytes(cycle.body)
         cycle.body.clear()
         cycle.message_event.clear()
-        self._known = know_head(data, body, known) if cycle.keep_alive and is_from_its_beginning else None
+        self._known = self._spare = None
+        self.serving.serve_at_once(request)
+        if cycle.keep_alive and is_from_its_beginning and request.again is not None:
+            self._known = know_head(data, body, request)
 
     def _take_again(self, data: bytes) -> bool:
         """Serve a request whose head is known, if it is here as a whole; false if it has to be read."""
@@ -66,28 +69,29 @@ class AtOnceProtocol(HttpToolsProtocol):
         if known is None or not before.response_complete or self._is_reading():
             return False
         body = known.find_body(data)
-        if body is None or len(body) >= LARGE_BYTES or self._closer.is_closing():
+        if body is None or len(body) > self._at_once_bytes or self._closer.is_closing():
             return False
-        cycle = self.cycle = self._spare = self._begin(before, known.meaning.exchange.scope)
-        if self.serving.serve_again(known.meaning, cycle, body, self._serve_in_task):  # type: ignore[arg-type]
-            return True
-        self.cycle, self._known, self._spare = before, None, None
-        before.response_started = before.response_complete = True  # if it is the same, it has not begun again
-        return False
-
-    def _begin(self, before: RequestResponseCycle, scope: Scope) -> RequestResponseCycle:
-        """Begin the cycle of a request that is here as a whole, with a head that is known.
-
-        Args:
-            before: The cycle of the request before, which may have had another head. If no task has ever seen it, it
-                serves again: then nobody is left who could answer it late, and it had this head.
-            scope: Of the request that had this head first.
-        """
+        request = known.meaning
+        if request.gate is not self.serving.gate:  # a secret may have been revoked
+            return False
         if before is self._spare:
             before.response_started = before.response_complete = False
-            before.message_event.clear()
-            before.on_response = self.on_response_complete
-            return before
+        else:
+            self.cycle = self._spare = self._begin(request.scope)
+            request = known.meaning = request.repeat(self.cycle)  # type: ignore[arg-type]
+        request.body = body
+        self.serving.serve_at_once(request)
+        return True
+
+    def _begin(self, scope: Scope) -> RequestResponseCycle:
+        """Begin the cycle of a request that is here as a whole, with a head that is known.
+
+        The next one with this head uses it again, if no task has ever seen it: then nobody is left who could answer it
+        late.
+
+        Args:
+            scope: Of the request that had this head first.
+        """
         cycle = RequestResponseCycle(
             scope=dict(scope),  # type: ignore[arg-type]
             transport=self.transport,
@@ -105,11 +109,20 @@ class AtOnceProtocol(HttpToolsProtocol):
         return cycle
 
     def _watch_loss(self, on_lost: Callable[[], None]) -> None:
-        """Call this if the connection is lost before the request is answered that has been begun at once."""
-        self._on_lost = on_lost
+        """Call this if the connection is lost before the request is answered that is being served."""
+        if self.parser is None:  # it is lost already
+            on_lost()
+        else:
+            self._on_lost = on_lost
+            if self.flow.read_paused:
+                self.flow.resume_reading()
 
-    def _serve_in_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._spare = self._on_lost = None
+    def _finish(self, request: HttpRequest, waits: Waits) -> None:
+        self._serve_in_task(request.asgi, lambda *_: self.serving.finish(request, waits))
+
+    def _serve_in_task(self, cycle: Any, app: Any) -> None:
+        if cycle is self._spare:
+            self._spare = None
         super()._start_asgi_task(cycle, app)
 
     def _is_reading(self) -> bool:
@@ -131,7 +144,6 @@ class AtOnceProtocol(HttpToolsProtocol):
             self._head = _write_head(status, [*self._defaults, *headers], cycle.keep_alive)
         if self._head is None or scope["method"] == "HEAD":
             return False
-        self._on_lost = None
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
         self._closer.write(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
@@ -139,23 +151,23 @@ class AtOnceProtocol(HttpToolsProtocol):
             cycle.message_event.set()  # a task may wait for what comes next
         if not cycle.keep_alive:
             self.transport.close()
-        complete, cycle.on_response = cycle.on_response, _do_nothing
-        complete()
+        self.on_response_complete()
         return True
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or serve one that waits.
+        """Wait for the next request, or serve one that waits; what came in for this one is not needed any more.
 
         uvicorn sets a timer anew after each answer. This one is set once: it looks how long nothing has been asked.
         """
-        if self.pipeline or self.transport.is_closing():
-            super().on_response_complete()
-            return
-        self.server_state.total_requests += 1
-        if self.flow.read_paused:
-            self.flow.resume_reading()
+        self._on_lost = None
         self._idle_since = self.loop.time()
-        if self.timeout_keep_alive_task is None:
+        if self._hold.size:
+            self._hold.release()
+        if self.pipeline:
+            self._served = self.pipeline[-1][0]
+        if self.pipeline or self.flow.read_paused:
+            super().on_response_complete()
+        elif self.timeout_keep_alive_task is None:
             self._time_idleness(self.timeout_keep_alive)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -182,7 +194,3 @@ def _write_head(status: int, headers: Sequence[tuple[bytes, bytes]], keeps_alive
     if head.count(b"\n") != len(lines) + 1 or head.count(b"\r") != len(lines) + 1 or b"\0" in head:
         return None
     return head
-
-
-def _do_nothing() -> None:
-    """What is left to do once an answer is complete."""

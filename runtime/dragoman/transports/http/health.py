@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.transports.http.exchange import HttpExchange, RequestRefused
+from dragoman.transports.http.exchange import HttpRequest, RequestRefused, Routine
 from dragoman.transports.http.security import Doorkeeper
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ READY: Final = "/readyz"
 _HEADERS: Final = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 
 
-async def answer_health(
-    exchange: HttpExchange, path: str, board: StatusBoard, gate: Doorkeeper, readiness: Readiness | None = None
-) -> None:
+def answer_health(
+    request: HttpRequest, path: str, board: StatusBoard, gate: Doorkeeper, readiness: Readiness | None = None
+) -> Routine:
     """Answer a request to one of the two paths.
 
     Args:
-        exchange: The request.
+        request: It.
         path: Which.
         board: What there is to tell.
         gate: Knows who may see the servers.
@@ -37,15 +37,15 @@ async def answer_health(
     Raises:
         RequestRefused: It is neither GET nor HEAD.
     """
-    if exchange.method not in ("GET", "HEAD"):
+    if request.method not in ("GET", "HEAD"):
         raise RequestRefused(405, "expected GET", (b"allow", b"GET, HEAD"))
     status, told = 200, {"status": "ok"}
     if path == READY:
         if readiness is not None:
-            await readiness.settle()
-        status, told = _read(board, _is_known(exchange, gate))
-    body = b"" if exchange.method == "HEAD" else json.dumps(told).encode() + b"\n"
-    await exchange.reply(status, body, *_HEADERS)
+            yield readiness.settle()
+        status, told = _read(board, _is_known(request, gate))
+    body = b"" if request.method == "HEAD" else json.dumps(told).encode() + b"\n"
+    yield request.reply(status, body, *_HEADERS)
 
 
 def _read(board: StatusBoard, is_known: bool) -> tuple[int, Any]:
@@ -53,9 +53,9 @@ def _read(board: StatusBoard, is_known: bool) -> tuple[int, Any]:
     return 200 if found.ready else 503, found.to_json() if is_known else {"ready": found.ready}
 
 
-def _is_known(exchange: HttpExchange, gate: Doorkeeper) -> bool:
+def _is_known(request: HttpRequest, gate: Doorkeeper) -> bool:
     try:
-        gate.authenticate(exchange.headers)
+        gate.authenticate(request.headers)
     except RequestRefused:
         return False
     return True

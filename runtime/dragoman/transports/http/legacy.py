@@ -12,11 +12,11 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import HttpExchange, RequestRefused, accepts
+from dragoman.transports.http.exchange import HttpRequest, RequestRefused, Routine, accepts
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.pump import pump
-from dragoman.transports.http.reading import Posted, check_content_type, read_posted
-from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, Sessions
+from dragoman.transports.http.reading import check_content, read_posted
+from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_event, encode_message
 
 _PARAMETER: Final = "sessionId"
@@ -50,69 +50,74 @@ class LegacyFront:
         self._config = config
         self._sessions = sessions
 
-    async def serve_stream(self, exchange: HttpExchange) -> None:
+    def serve_stream(self, request: HttpRequest) -> Routine:
         """Open a session and send everything of its server's.
 
         Raises:
             RequestRefused: It is not served.
             Disconnected: The client went away at once.
         """
-        posted = await self._read_opening(exchange)
-        if not accepts(exchange.headers.get(b"accept"), "text/event-stream"):
+        posted = None
+        if request.method != "GET":
+            if request.method != "POST" or not self._config.post_opens_sse:
+                raise RequestRefused(405, "expected GET", _ALLOW_STREAM)
+            limits = self._config.limits
+            body = yield request.read_body(limits.body_bytes, self._config.patience.body_s)
+            posted = read_posted(body, limits.nesting) if body.strip() else None
+        if not accepts(request.headers.get(b"accept"), "text/event-stream"):
             raise RequestRefused(406, "expected to Accept text/event-stream")
-        transport = LegacyTransport(self._config.limits)
-        session = self._sessions.open(transport, Caller(exchange.principal, "sse"))
+        session = self._sessions.open(LegacyTransport(self._config.limits), Caller(request.principal, "sse"))
         if posted is not None:
-            transport.deliver(posted.frame)
-            exchange.hold.release()
+            session.transport.deliver(posted.frame)
+            request.hold.release()
         with session:
-            reason = "the client has closed its stream"
-            try:
-                await exchange.start_stream()
-                endpoint = f"{exchange.scope.get('root_path', '')}{self._config.paths.messages}"
-                await exchange.send_part(encode_event("endpoint", f"{endpoint}?{_PARAMETER}={session.id}"))
-                if not await pump(exchange, transport, transport.settle, self._config.patience):
-                    reason = f"the client took nothing for {self._config.patience.stall_s:g} s"
-            finally:
-                transport.end(reason)
+            yield self._send_stream(request, session)
 
-    async def serve_post(self, exchange: HttpExchange) -> None:
+    async def _send_stream(self, request: HttpRequest, session: HttpSession[LegacyTransport]) -> None:
+        transport, reason = session.transport, "the client has closed its stream"
+        try:
+            await request.start_stream()
+            endpoint = f"{request.scope.get('root_path', '')}{self._config.paths.messages}"
+            await request.send_part(encode_event("endpoint", f"{endpoint}?{_PARAMETER}={session.id}"))
+            if not await pump(request, transport, transport.settle, self._config.patience):
+                reason = f"the client took nothing for {self._config.patience.stall_s:g} s"
+        finally:
+            transport.end(reason)
+
+    def serve_post(self, request: HttpRequest) -> Routine:
         """Take one message.
 
         Raises:
             RequestRefused: It is not served.
             Disconnected: The client went away half-way.
         """
-        if exchange.method != "POST":
+        if request.method != "POST":
             raise RequestRefused(405, "expected POST", _ALLOW_POST)
-        check_content_type(exchange.headers.get(b"content-type"))
-        query = parse_qs(exchange.scope["query_string"].decode("latin-1"))
+        check_content(request.headers)
+        query = parse_qs(request.scope["query_string"].decode("latin-1"))
         session_id = query.get(_PARAMETER, [""])[0]
         if not session_id:
             raise RequestRefused(400, f"expected the {_PARAMETER} that the endpoint event names")
-        session = self._sessions.find(session_id, exchange.principal, LegacyTransport)
+        session = self._sessions.find(session_id, request.principal, LegacyTransport)
         # All of them wait while the server does not read, with what they have said.
         if session.visits > VISITS_A_STREAM * self._config.limits.streams:  # its stream is one
             reason = "too many messages of this session are under way"
             raise RequestRefused(429, reason, (b"retry-after", b"1"), option=MAX_STREAMS)
         with session:
             limits, patience, readable = self._config.limits, self._config.patience, session.transport.readable
-            async with session.turn(readable.is_set()):
-                await readable.wait()
-                posted = read_posted(await exchange.read_body(limits.body_bytes, patience.body_s), limits.nesting)
-                await readable.wait()
+            waits = not session.takes_at_once
+            if waits:
+                yield session.turn.acquire()
+            try:
+                yield readable.wait()
+                body = yield request.read_body(limits.body_bytes, patience.body_s)
+                posted = read_posted(body, limits.nesting)
+                yield readable.wait()
                 if session.transport.over:
                     raise RequestRefused(404, "the session is over")
                 session.transport.deliver(posted.frame)
-                exchange.hold.release()
-            await exchange.reply(202)
-
-    async def _read_opening(self, exchange: HttpExchange) -> Posted | None:
-        """Read the message that a POST opens the stream with, where that is allowed and there is one."""
-        if exchange.method == "GET":
-            return None
-        if exchange.method != "POST" or not self._config.post_opens_sse:
-            raise RequestRefused(405, "expected GET", _ALLOW_STREAM)
-        limits = self._config.limits
-        body = await exchange.read_body(limits.body_bytes, self._config.patience.body_s)
-        return read_posted(body, limits.nesting) if body.strip() else None
+            finally:
+                if waits:
+                    session.turn.release()
+            request.hold.release()
+            yield request.reply(202)

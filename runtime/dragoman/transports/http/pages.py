@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
-from dragoman.transports.http.exchange import Headers, HttpExchange, RequestRefused
+from dragoman.transports.http.exchange import Headers, HttpRequest, RequestRefused, Routine
 from dragoman.transports.http.security import Doorkeeper
 
 _FORM_BYTES: Final = 16 * 1024
@@ -52,15 +52,17 @@ class Pages(Protocol):
         """Show a page."""
 
 
-async def serve_page(exchange: HttpExchange, pages: Pages, gate: Doorkeeper) -> None:
+def serve_page(request: HttpRequest, pages: Pages, gate: Doorkeeper) -> Routine:
     """Serve a visit.
 
     Raises:
         RequestRefused: It is neither GET nor POST, or too large.
     """
-    if exchange.method not in ("GET", "POST"):
+    if request.method not in ("GET", "POST"):
         raise RequestRefused(405, "expected GET or POST", (b"allow", b"GET, POST"))
-    body = await exchange.read_body(_FORM_BYTES, _FORM_S) if exchange.method == "POST" else b""
+    body = b""
+    if request.method == "POST":
+        body = yield request.read_body(_FORM_BYTES, _FORM_S)
 
     def identify(secret: str) -> str | None:
         try:
@@ -68,7 +70,7 @@ async def serve_page(exchange: HttpExchange, pages: Pages, gate: Doorkeeper) -> 
         except RequestRefused:
             return None
 
-    query, form = exchange.scope.get("query_string", b"").decode("latin-1"), body.decode("latin-1")
-    origin, cookie = exchange.header(b"origin") or "", exchange.header(b"cookie") or ""
-    status, headers, page = await pages.answer(PageVisit(exchange.method, query, form, origin, cookie, identify))
-    await exchange.reply(status, page, *headers)
+    query, form = request.scope.get("query_string", b"").decode("latin-1"), body.decode("latin-1")
+    origin, cookie = request.header(b"origin") or "", request.header(b"cookie") or ""
+    status, headers, page = yield pages.answer(PageVisit(request.method, query, form, origin, cookie, identify))
+    yield request.reply(status, page, *headers)

@@ -7,33 +7,29 @@ server belongs to: its frame says so (`core.streams`). `streamable` answers the 
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from dragoman.core.envelope import Frame, decoded, key_of
 from dragoman.core.exact_json import encode_line
+from dragoman.transports.http.exchange import Awaited
 from dragoman.transports.http.streams import Stream, StreamConnection
 
 
-class PostedCall:
-    """What one POST asked.
+class PostedCall(Awaited):
+    """What one POST asked; whoever answers it waits until it is clear how.
 
     Args:
         keys: The ids of its requests, as JSON.
         takes_stream: Whether it may be answered with a stream.
         is_batch: Whether an array was posted.
-        on_answer: Called with the answer, if that is all there is to say; whether it has gone to the client. If so,
-            nothing else is called.
 
     Attributes:
-        is_answered: Whether that has happened.
-        is_decided: Whether it is clear how to answer.
         due_at: When it is answered with a stream, by the clock of the loop.
         headers: What goes with the answer; such an answer refuses the request, for now.
         connection: That of the POST, once it is answered with a stream: it is there to read from the first event on.
-        on_decided: Called as soon as it is clear how to answer, by whoever waits for that.
+        opened: Whether the session is open by this.
     """
 
     __slots__ = (
@@ -41,50 +37,39 @@ class PostedCall:
         "connection",
         "due_at",
         "headers",
-        "is_answered",
         "is_batch",
-        "is_decided",
         "keys",
-        "on_answer",
-        "on_decided",
         "opened",
         "stream",
         "takes_stream",
     )
 
-    def __init__(
-        self,
-        keys: frozenset[bytes],
-        takes_stream: bool,
-        is_batch: bool,
-        on_answer: Callable[[bytes], bool] | None = None,
-    ) -> None:
+    def __init__(self, keys: frozenset[bytes], takes_stream: bool, is_batch: bool) -> None:
         self.keys = set(keys)
         self.takes_stream = takes_stream
         self.is_batch = is_batch
         self.headers: tuple[tuple[str, str], ...] = ()
         self.due_at = math.inf
-        self.opened = False  # whether the session is open by this
         self.stream: Stream | None = None
         self.connection: StreamConnection | None = None
         self.answers: list[bytes] = []
-        self.is_answered = self.is_decided = False
-        self.on_answer = on_answer
-        self.on_decided: Callable[[], None] | None = None
+        self.opened = self.is_told = False
+        self.resume = None
 
-    def answer(self, line: bytes, *keys: bytes) -> None:
-        """Take an answer to some of the requests; the last one completes the call."""
-        self.keys.difference_update(keys)
-        if self.stream is not None:
-            self.stream.append(line)
-        else:
+    def answer(self, line: bytes) -> None:
+        """Take an answer to those of the requests that are not in `keys` any more; the last one completes the call."""
+        if self.stream is None:
             self.answers.append(line)
-        self._check_complete()
+        else:
+            self.stream.append(line)
+        if not self.keys:
+            self.end()
 
     def forgo(self, key: bytes) -> None:
         """Expect no answer to this request any more: it was cancelled."""
         self.keys.discard(key)
-        self._check_complete()
+        if not self.keys:
+            self.end()
 
     def become_stream(self, stream: Stream) -> None:
         """Answer with a stream from here on, what was answered already first; it ends with that if that is all."""
@@ -93,30 +78,15 @@ class PostedCall:
         for line in self.answers:
             stream.append(line)
         self.answers.clear()
-        if self.is_decided:
+        if self.is_told:
             stream.finish()  # the last answer, or the end, came first
-        self.decide()
+        self.tell()
 
-    def give_up(self) -> None:
-        """End: nothing more will come."""
+    def end(self) -> None:
+        """Expect nothing more."""
         if self.stream is not None:
             self.stream.finish()
-        self.decide()
-
-    def decide(self) -> None:
-        """Let the POST be answered."""
-        if not self.is_decided:
-            self.is_decided, self.on_answer = True, None
-            tell, self.on_decided = self.on_decided, None
-            if tell is not None:
-                tell()
-
-    async def wait(self) -> None:
-        """Wait until it is clear how to answer."""
-        if not self.is_decided:
-            decided = asyncio.Event()
-            self.on_decided = decided.set
-            await decided.wait()
+        self.tell()
 
     def body(self) -> bytes:
         """Give the answers as the body of a JSON response."""
@@ -125,10 +95,6 @@ class PostedCall:
         members = [line.strip() for line in self.answers]
         bare = [line[1:-1] if line.startswith(b"[") else line for line in members]
         return b"[" + b",".join(bare) + b"]"
-
-    def _check_complete(self) -> None:
-        if not self.keys:
-            self.give_up()
 
 
 class PostedCalls:
@@ -142,9 +108,9 @@ class PostedCalls:
         for key in call.keys:
             self._calls[key] = call
 
-    def __len__(self) -> int:
-        """Give how many requests wait for their answers."""
-        return len(self._calls)
+    def may_take(self, keys: frozenset[bytes], most: int) -> bool:
+        """Whether requests with these ids may be added, where so many may wait."""
+        return len(self._calls) + len(keys) <= most and self._calls.keys().isdisjoint(keys)
 
     def __iter__(self) -> Iterator[PostedCall]:
         """Give each call that waits, once."""
@@ -170,13 +136,9 @@ class PostedCalls:
         call = None if frame.key is None else self._calls.pop(frame.key, None)
         if call is None or frame.key is None:
             return False
-        if frame.headers:
-            call.headers = frame.headers
-        elif call.on_answer is not None and call.stream is None and not call.is_batch and call.on_answer(frame.raw):
-            call.is_answered = True
-            call.on_answer = call.on_decided = None  # circles stay until somebody looks for such
-            return True
-        call.answer(frame.raw, frame.key)
+        call.headers = frame.headers
+        call.keys.discard(frame.key)
+        call.answer(frame.raw)
         return True
 
     def _answer_batch(self, frame: Frame) -> bool:
@@ -185,7 +147,9 @@ class PostedCalls:
         keys = frozenset(key for key in ids if key is not None)
         calls = {id(call): call for key in keys if (call := self._calls.pop(key, None)) is not None}
         for call in calls.values():
-            call.answer(_for_call(frame, call, len(calls)), *keys)
+            line = _for_call(frame, call, len(calls))
+            call.keys.difference_update(keys)
+            call.answer(line)
         return bool(calls)
 
     def forgo(self, key: bytes) -> None:

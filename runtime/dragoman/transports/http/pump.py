@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from dragoman.transports.http.config import Patience
-from dragoman.transports.http.exchange import HttpExchange
+from dragoman.transports.http.exchange import HttpRequest
 from dragoman.transports.http.sse import COMMENT, encode_retry
 
 logger = logging.getLogger("dragoman.http")
@@ -36,70 +36,64 @@ class StreamSource(Protocol):
 
 
 async def pump(
-    exchange: HttpExchange,
+    request: HttpRequest,
     source: StreamSource,
     settle: Callable[[int], None],
     patience: Patience,
     polls: bool = False,
-    watch: asyncio.Future[None] | None = None,
 ) -> bool:
     """Send a stream until it is over, its client has gone, or the client is to come back later.
 
     Args:
-        exchange: Whose answer has begun as a stream.
+        request: Whose answer has begun as a stream.
         source: What is sent.
         settle: Told how much of it has gone out.
         patience: How long to wait for what.
         polls: Whether the client knows how to come back for more.
-        watch: Done when the client has gone, if somebody watches already.
 
     Returns:
         Whether the client took what it was sent; else it is cut off.
     """
     loop = asyncio.get_running_loop()
-    watch = watch or loop.create_task(exchange.wait_for_disconnect())
-    watch.add_done_callback(lambda _: source.wake.set())
+    request.watch(source.wake.set)
     closes_at = loop.time() + patience.poll_s if polls and patience.poll_s is not None else None
     try:
-        while await _send_next(exchange, source, settle, patience, watch):
+        while await _send_next(request, source, settle, patience):
             if closes_at is not None and loop.time() >= closes_at:
-                await exchange.send_within(encode_retry(patience.retry_s), patience.stall_s)
+                await request.send_within(encode_retry(patience.retry_s), patience.stall_s)
                 break
-            await _wait(exchange, source, patience, closes_at)
-        await exchange.send_part(b"", more=False)
+            await _wait(request, source, patience, closes_at)
+        await request.send_part(b"", more=False)
     except TimeoutError:
         logger.warning("a client took nothing from its stream for %g s: its connection is cut", patience.stall_s)
-        exchange.abort()
+        request.abort()
         return False
     except OSError as error:  # how ASGI servers may say that the client has gone
         logger.debug("a stream's connection is lost: %s", error)
-    finally:
-        watch.cancel()
     return True
 
 
 async def _send_next(
-    exchange: HttpExchange,
+    request: HttpRequest,
     source: StreamSource,
     settle: Callable[[int], None],
     patience: Patience,
-    watch: asyncio.Future[None],
 ) -> bool:
     """Send what there is; False when nothing more will come over this connection."""
     source.wake.clear()
-    while not watch.done():
+    while not request.is_gone:
         is_over = source.is_over
         data, size = source.take_part()
         if not data:
             return not is_over
         try:
-            await exchange.send_within(data, patience.stall_s)
+            await request.send_within(data, patience.stall_s)
         finally:
             settle(size)
     return False
 
 
-async def _wait(exchange: HttpExchange, source: StreamSource, patience: Patience, closes_at: float | None) -> None:
+async def _wait(request: HttpRequest, source: StreamSource, patience: Patience, closes_at: float | None) -> None:
     """Wait until there is something to do; a comment keeps the connection alive if there is not."""
     loop = asyncio.get_running_loop()
     left = patience.keepalive_s if closes_at is None else min(patience.keepalive_s, closes_at - loop.time())
@@ -108,4 +102,4 @@ async def _wait(exchange: HttpExchange, source: StreamSource, patience: Patience
     timer.cancel()
     now = loop.time()
     if now >= timer.when() and not source.is_over and (closes_at is None or now < closes_at):
-        await exchange.send_within(COMMENT, patience.stall_s)
+        await request.send_within(COMMENT, patience.stall_s)

@@ -9,7 +9,6 @@ decoded once, and the frame has everything that was found.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -154,27 +153,28 @@ def _read_batch(frame: Frame) -> Posted:
     )
 
 
-def check_batch(posted: Posted, revision: str | None) -> None:
+def check_batch(revision: str | None) -> None:
     """Check that an array is posted only where arrays are known.
 
     Raises:
         RequestRefused: 400.
     """
-    if posted.is_batch and not has_batches(revision):
+    if not has_batches(revision):
         raise RequestRefused(400, f"expected one JSON-RPC object: {explain_batches()}")
 
 
-@lru_cache(maxsize=16)
-def check_content_type(content_type: bytes | None) -> None:
-    """Check that a body is said to be JSON.
+def check_content(headers: dict[bytes, bytes]) -> None:
+    """Check that a body is said to be JSON, and as it is.
 
     Raises:
         RequestRefused: 415.
     """
-    media, _, parameters = (content_type or b"").decode("latin-1").lower().partition(";")
+    media, _, parameters = headers.get(b"content-type", b"").decode("latin-1").lower().partition(";")
     charset = parameters.partition("charset=")[2].strip(' "')
     if media.strip() != "application/json" or charset not in ("", "utf-8", "utf8"):
         raise RequestRefused(415, "expected Content-Type application/json, in UTF-8")
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise RequestRefused(415, "expected a body without content encoding")
 
 
 def _decode(body: bytes) -> Any:

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from dragoman.core.envelope import Frame, new_frame, notification_frame
 from dragoman.core.exact_json import decode
@@ -21,6 +21,7 @@ from dragoman.core.methods import CANCELLED
 from dragoman.core.tally import deserves_a_line
 from dragoman.transports.http.call_timer import CallTimer
 from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.exchange import Awaited
 from dragoman.transports.http.flow import FlowingTransport
 from dragoman.transports.http.sse import encode_message
 
@@ -41,8 +42,8 @@ class Place(NamedTuple):
     listens: bool
 
 
-class Post:
-    """One request that waits for its answer.
+class Post(Awaited):
+    """One request that waits for its answer; whoever answers it waits for this until something happens.
 
     Attributes:
         key: What it is known as.
@@ -52,11 +53,13 @@ class Post:
         answer: The answer, once it is there.
         is_over: Whether nothing more comes.
         due_at: When it is answered with a stream, by the clock of the loop.
-        waiter: Who is told at once what happens, without a task.
-        wake: Set when there is something new.
+        is_streamed: Whether it is answered with a stream.
+        wake: Set from then on when there is something new.
     """
 
-    __slots__ = ("answer", "due_at", "is_over", "key", "lines", "place", "takes_stream", "waiter", "wake")
+    __slots__ = ("answer", "due_at", "is_over", "is_streamed", "key", "lines", "place", "takes_stream", "wake")
+
+    wake: asyncio.Event
 
     def __init__(self, key: bytes, place: Place, takes_stream: bool) -> None:
         self.key = key
@@ -64,25 +67,26 @@ class Post:
         self.takes_stream = takes_stream
         self.lines: list[bytes] = []
         self.answer: Frame | None = None
-        self.is_over = False
+        self.is_over = self.is_streamed = self.is_told = False
         self.due_at = math.inf
-        self.waiter: PostWaiter | None = None
-        self.wake = asyncio.Event()
+        self.resume = None
+
+    def note(self) -> None:
+        """Let it be known that there is something new."""
+        if self.is_streamed:
+            self.wake.set()
+        else:
+            self.tell()
+
+    def end(self) -> None:
+        """Let it be known that nothing more comes."""
+        self.is_over = True
+        self.note()
 
     def take_part(self) -> tuple[bytes, int]:
         """Take out what is to be sent, as events, and what it counts; whoever has sent it settles that."""
         lines, self.lines = self.lines, []
         return b"".join(map(encode_message, lines)), sum(map(len, lines))
-
-
-class PostWaiter(Protocol):
-    """Waits for the answer to a POST."""
-
-    def answer(self, post: Post, frame: Frame) -> bool:
-        """Take the answer; whether it has gone to the client, so that it need not be kept."""
-
-    def go_on(self, post: Post) -> None:
-        """Let a task go on: something else has happened."""
 
 
 class RequestsTransport(FlowingTransport):
@@ -105,7 +109,7 @@ class RequestsTransport(FlowingTransport):
         self._waiting_bytes = 0
         self._cut = 0
         self._last = 0
-        self._timer = CallTimer(config.patience.stream_after_s, lambda: self._posts.values(), _go_on)
+        self._timer = CallTimer(config.patience.stream_after_s, lambda: self._posts.values(), Post.tell)
 
     # What the proxy calls
 
@@ -126,7 +130,7 @@ class RequestsTransport(FlowingTransport):
         self.readable.set()
         self._timer.stop()
         for post in list(self._posts.values()):
-            _end(post)
+            post.end()
         await self._flow.drain()
 
     # What the front calls
@@ -140,7 +144,6 @@ class RequestsTransport(FlowingTransport):
         headers: tuple[tuple[str, str], ...],
         place: Place,
         takes_stream: bool,
-        waiter: PostWaiter | None = None,
     ) -> Post:
         """Deliver a request.
 
@@ -149,11 +152,9 @@ class RequestsTransport(FlowingTransport):
             headers: Those of its headers that repeat arguments.
             place: With what it is counted.
             takes_stream: Whether its client takes a stream.
-            waiter: Who waits for the answer without a task.
         """
         self._last += 1
         post = Post(b"%d" % self._last, place, takes_stream)
-        post.waiter = waiter
         self._posts[post.key] = post
         sender, source = place.principal if self._tells_whose else "", place.source
         self._flow.deliver(
@@ -162,19 +163,27 @@ class RequestsTransport(FlowingTransport):
         return post
 
     def time(self, post: Post) -> None:
-        """Let a task go on with a request, if it takes long."""
+        """Let whoever answers a request go on, if it takes long."""
         self._timer.start(post)
 
-    def settle(self, size: int) -> None:
-        """So much of what was taken has gone out."""
-        self._weigh(-size)
+    def begin_stream(self, post: Post) -> None:
+        """Answer a request with a stream from here on."""
+        post.is_streamed, post.wake = True, asyncio.Event()
+        if post.answer is not None:
+            self._add(post, post.answer.raw)
+
+    def weigh(self, size: int) -> None:
+        """So much more waits for the clients, or less."""
+        self._waiting_bytes += size
+        self._flow.weigh(self._waiting_bytes)
 
     def leave(self, post: Post) -> None:
         """Take note that nobody waits for a request any more: if it is not answered, that cancels it."""
         if self._posts.pop(post.key, None) is None:
             return
-        self._weigh(-sum(map(len, post.lines)))
-        post.lines = []
+        if post.lines:
+            self.weigh(-sum(map(len, post.lines)))
+            post.lines = []
         if not post.is_over:
             # "the client closing the SSE response stream" is how a request is cancelled (2026-07-28/basic/transports).
             self._cancel(post, "the client closed the stream of its request")
@@ -184,7 +193,7 @@ class RequestsTransport(FlowingTransport):
         reason = "its client may not come in any more"
         for post in [post for post in self._posts.values() if post.place.principal in principals and not post.is_over]:
             self._cancel(post, reason)
-            _end(post)
+            post.end()
         for principal in principals if self._tells_whose else ():
             self._flow.deliver(notification_frame(CANCELLED, {"reason": reason})._replace(sender=principal))
 
@@ -202,14 +211,15 @@ class RequestsTransport(FlowingTransport):
 
     def _finish(self, post: Post, frame: Frame) -> None:
         post.answer, post.is_over = frame, True
-        if post.waiter is None or post.lines or not post.waiter.answer(post, frame):
+        if post.is_streamed:
             self._add(post, frame.raw)
+        else:
+            post.tell()
 
     def _add(self, post: Post, line: bytes) -> None:
         post.lines.append(line)
-        self._weigh(len(line))
-        post.wake.set()
-        _go_on(post)
+        self.weigh(len(line))
+        post.note()
         if self._waiting_bytes > self._most_bytes:
             self._cut_off()
 
@@ -220,7 +230,7 @@ class RequestsTransport(FlowingTransport):
             return
         slowest = max(unread, key=unread.__getitem__)
         slowest.lines.clear()
-        self._weigh(-unread[slowest])
+        self.weigh(-unread[slowest])
         asyncio.get_running_loop().call_soon(self._withdraw, slowest)  # not while the proxy is in the middle of sending
         self._cut += 1
         if deserves_a_line(self._cut):
@@ -229,22 +239,4 @@ class RequestsTransport(FlowingTransport):
 
     def _withdraw(self, post: Post) -> None:
         self.leave(post)
-        _end(post)
-
-    def _weigh(self, size: int) -> None:
-        self._waiting_bytes += size
-        self._flow.weigh(self._waiting_bytes)
-
-
-def _end(post: Post) -> None:
-    """Let whoever waits for a request know that nothing more comes."""
-    post.is_over = True
-    post.wake.set()
-    _go_on(post)
-
-
-def _go_on(post: Post) -> None:
-    """Let a task go on, if none has yet."""
-    waiter, post.waiter = post.waiter, None
-    if waiter is not None:
-        waiter.go_on(post)
+        post.end()

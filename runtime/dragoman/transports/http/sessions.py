@@ -11,7 +11,6 @@ import itertools
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -34,7 +33,6 @@ _SWEEPS_PER_IDLE = 8
 
 _SAID_AFTER_S: Final = 1.0
 """How long sessions may take to end before the log says what they wait for."""
-_AT_ONCE: Final = nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +93,11 @@ class HttpSession(Generic[TransportT]):
         touched_at: When the last one ended.
         finish: How it ended, once it has and what ran it says so.
         label: Names it in the log.
+        turn: Held while a body is read and delivered, where that has to wait.
     """
 
     __slots__ = (
         "_loop",
-        "_turn",
         "caller",
         "finish",
         "id",
@@ -108,6 +106,7 @@ class HttpSession(Generic[TransportT]):
         "task",
         "touched_at",
         "transport",
+        "turn",
         "visits",
     )
 
@@ -122,19 +121,15 @@ class HttpSession(Generic[TransportT]):
         self.touched_at = self._loop.time()
         self.task: asyncio.Task[None] | None = None
         self.finish: Finish | None = None
-        self._turn = asyncio.Lock()
-
-    def turn(self, readable: bool) -> AbstractAsyncContextManager[None]:
-        """Give what to hold while a body is read and delivered.
-
-        While the server does not read, one body at a time is read: the others stay in their sockets, out of our memory.
-        """
-        return _AT_ONCE if readable and not self._turn.locked() else self._turn
+        self.turn = asyncio.Lock()
 
     @property
     def takes_at_once(self) -> bool:
-        """Whether a body can be delivered without waiting for anything."""
-        return self.transport.readable.is_set() and not self._turn.locked()
+        """Whether a body can be read and delivered without waiting for a turn.
+
+        While the server does not read, one body at a time is read: the others stay in their sockets, out of our memory.
+        """
+        return self.transport.readable.is_set() and not self.turn.locked()
 
     @property
     def idle_since(self) -> float | None:

@@ -9,37 +9,31 @@ client cancelling its request": nothing here tells the server of it.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
 
+from dragoman.core.label import LABEL
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import (
     JSON,
     LARGE_BYTES,
     Disconnected,
-    HttpExchange,
+    HttpRequest,
     RequestRefused,
+    Routine,
     accepts,
     encode_headers,
 )
-from dragoman.transports.http.pending import Known, KnownPost
-from dragoman.transports.http.pending_request import KnownRequest
-from dragoman.transports.http.per_request import PerRequestHttpFront, claims_this_era
+from dragoman.transports.http.per_request import PerRequestHttpFront, RequestHead
 from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.pump import pump
-from dragoman.transports.http.reading import Posted, check_batch, check_content_type, read_posted
+from dragoman.transports.http.reading import Posted, check_batch, check_content, read_posted
 from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_message
 from dragoman.transports.http.streamable_session import StreamableSession
 from dragoman.transports.http.streams import Reader, Stream, StreamConnection
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
-
-if TYPE_CHECKING:
-    from dragoman.transports.http.app import HttpFront
-
-_OPENING_BYTES: Final = 1024 * 1024
-"""The longest `initialize`: nobody is known yet who would be held to the limits of a session."""
 
 _ALLOW_POST: Final = (b"allow", b"POST, OPTIONS")
 _ALLOW: Final = (b"allow", b"GET, POST, DELETE, OPTIONS")
@@ -56,96 +50,87 @@ class StreamableFront:
     def __init__(self, config: FrontConfig, sessions: Sessions) -> None:
         self._config = config
         self._sessions = sessions
-        self._per_request = PerRequestHttpFront(config, sessions)
+        self._per_request = PerRequestHttpFront(config, sessions, self._open)
 
-    def serve(self, exchange: HttpExchange) -> Awaitable[None]:
+    def serve(self, request: HttpRequest) -> Routine:
         """Answer one request.
 
         Raises:
             RequestRefused: It is not served.
-            Disconnected: The client went away before there was anything to answer.
         """
-        if exchange.method in ("GET", "DELETE") and exchange.speaks_for_itself:
+        if request.method in ("GET", "DELETE") and request.speaks_for_itself:
             raise RequestRefused(
                 405, "expected POST: this revision has neither sessions nor streams of their own", _ALLOW_POST
             )
-        match exchange.method:
+        match request.method:
             case "POST":
-                return self._take_post(exchange)
+                request.again = self._read_head(request)
+                return request.again(request)
             case "GET":
-                return self._take_get(exchange)
+                return self._serve_get(request)
             case "DELETE":
-                return self._take_delete(exchange)
+                return self._serve_delete(request)
             case _:
                 raise RequestRefused(405, "expected GET, POST or DELETE", _ALLOW)
 
-    def know(self, exchange: HttpExchange, front: HttpFront) -> Known | None:
-        """Find out from the head of a POST how it is served at once; None if `serve` has to do it.
+    def _read_head(self, request: HttpRequest) -> Callable[[HttpRequest], Routine]:
+        """Find out from the head of a POST what serves it, and each one with the same head."""
+        headers = request.headers
+        takes = headers.get(b"accept")
+        takes_json, takes_stream = accepts(takes, "application/json"), accepts(takes, "text/event-stream")
+        if not takes_json and not takes_stream:
+            raise RequestRefused(406, "expected to Accept application/json and text/event-stream")
+        check_content(headers)
+        if b"mcp-session-id" in headers and not request.speaks_for_itself:
+            return partial(self._serve_posted, self._find(request), takes_json, takes_stream)
+        return partial(self._per_request.serve, RequestHead(request, takes_json, takes_stream))
 
-        Raises:
-            RequestRefused: It is not served.
-        """
-        headers = exchange.headers
-        if not all(_check_post(headers)) or self._config.answers != "auto" or b"content-encoding" in headers:
-            return None
-        if exchange.speaks_for_itself:
-            return KnownRequest(exchange, self._per_request, front)
-        return KnownPost(exchange, self._find(exchange), front) if b"mcp-session-id" in headers else None
-
-    def read_at_once(self, session: HttpSession[StreamableSession], body: bytes) -> Posted | None:
-        """Read a POST whose body is here, if nothing about it has to wait; None if `serve` has to do it.
-
-        Raises:
-            RequestRefused: It is not served.
-        """
-        limits = self._config.limits
-        if (
-            len(body) > limits.body_bytes
-            or not session.takes_at_once
-            or session.visits >= VISITS_A_STREAM * limits.streams
-        ):
-            return None
-        posted = read_posted(body, limits.nesting)
-        if posted.is_batch or not session.transport.may_take(posted, limits.streams):
-            return None
-        return posted
-
-    async def _take_post(self, exchange: HttpExchange) -> None:
-        takes_json, takes_stream = _check_post(exchange.headers)
-        speaks_for_itself = exchange.speaks_for_itself
-        if speaks_for_itself or b"mcp-session-id" not in exchange.headers:
-            limits, most = self._config.limits, self._config.limits.body_bytes
-            most = most if speaks_for_itself else min(_OPENING_BYTES, most)
-            body = await exchange.read_body(most, self._config.patience.body_s)
-            posted = read_posted(body, limits.nesting, keeps_body=True)
-            if claims_this_era(posted, speaks_for_itself):
-                await self._per_request.serve(exchange, posted, takes_json, takes_stream)
-            else:
-                await self._open(exchange, posted, takes_json)
-            return
-        session = self._find(exchange)
-        if session.visits >= VISITS_A_STREAM * self._config.limits.streams:
+    def _serve_posted(
+        self, session: HttpSession[StreamableSession], takes_json: bool, takes_stream: bool, request: HttpRequest
+    ) -> Routine:
+        LABEL.set(session.label)
+        config, transport = self._config, session.transport
+        if session.visits >= VISITS_A_STREAM * config.limits.streams:
             raise _too_many_streams(None)
-        with session:
-            readable = session.transport.readable
-            async with session.turn(readable.is_set()):
-                if not readable.is_set():
-                    await readable.wait()
-                body = await exchange.read_body(self._config.limits.body_bytes, self._config.patience.body_s)
-                posted = read_posted(body, self._config.limits.nesting)
-                call = await self._post(session.transport, posted, takes_json, takes_stream)
-                exchange.hold.release()
+        session.visits += 1
+        try:
+            body, waits = request.body, not session.takes_at_once
+            if waits:
+                yield session.turn.acquire()
+            try:
+                if waits or body is None:
+                    yield transport.readable.wait()
+                    body = yield request.read_body(config.limits.body_bytes, config.patience.body_s)
+                    yield transport.readable.wait()
+                posted = read_posted(body, config.limits.nesting)
+                call = self._post(transport, posted, takes_stream and not (config.answers == "json" and takes_json))
+            finally:
+                if waits:
+                    session.turn.release()
+            request.hold.release()
             if call is None:
-                await exchange.reply(202)
+                yield request.reply(202)
+                return
+            if not takes_json or config.answers == "sse":
+                transport.begin_stream(call)
+            if not call.takes_stream:
+                request.watch(call.tell)
+            elif not call.is_told:
+                transport.time(call)
+            yield call
+            if call.stream is not None and call.connection is not None:
+                yield self._send_stream(request, transport, call.stream, call.connection, is_new=True)
             else:
-                await self._answer(exchange, session.transport, call, takes_json)
+                yield self._reply(request, transport, call, takes_json)
+        finally:
+            session.leave()
 
-    def _find(self, exchange: HttpExchange) -> HttpSession[StreamableSession]:
-        session_id = exchange.header(b"mcp-session-id")
+    def _find(self, request: HttpRequest) -> HttpSession[StreamableSession]:
+        session_id = request.header(b"mcp-session-id")
         if session_id is None:
             raise RequestRefused(400, "expected an Mcp-Session-Id header")
-        session = self._sessions.find(session_id, exchange.principal, StreamableSession)
-        header = exchange.header(b"mcp-protocol-version")
+        session = self._sessions.find(session_id, request.principal, StreamableSession)
+        header = request.header(b"mcp-protocol-version")
         if header is not None and header not in HANDSHAKE_REVISIONS and _names_revision(session.transport.revision):
             # "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond
             # with 400 Bad Request." Without the header, the revision is the one negotiated.
@@ -153,77 +138,49 @@ class StreamableFront:
             raise RequestRefused(400, f"expected MCP-Protocol-Version to name one of {known}")
         return session
 
-    async def _open(self, exchange: HttpExchange, posted: Posted, takes_json: bool) -> None:
+    def _open(self, request: HttpRequest, posted: Posted, takes_json: bool) -> Routine:
         """Open a session; one whose `initialize` is not answered with a result ends."""
         if not posted.initializes:
             raise RequestRefused(
                 400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted)
             )
-        session = self._sessions.open(StreamableSession(self._config), Caller(exchange.principal, "streamable-http"))
+        session = self._sessions.open(StreamableSession(self._config), Caller(request.principal, "streamable-http"))
         transport = session.transport
         with session:
-            call = await self._post(transport, posted, takes_json, takes_stream=False)
-            exchange.hold.release()
+            call = self._post(transport, posted, takes_stream=False)
+            request.hold.release()
             assert call is not None
+            request.watch(call.tell)
             try:
-                await _wait(exchange, call)
+                yield call
             finally:
                 if not call.opened:
                     transport.end("initialize was not answered with a result")
             headers = ((b"mcp-session-id", session.id.encode()),) if call.opened else ()
-            await self._reply_whole(exchange, transport, call, takes_json, *headers)
+            yield self._reply(request, transport, call, takes_json, *headers)
 
-    async def _post(
-        self, transport: StreamableSession, posted: Posted, takes_json: bool, takes_stream: bool
-    ) -> PostedCall | None:
-        check_batch(posted, transport.revision)
-        if not transport.readable.is_set():
-            await transport.readable.wait()
-        self._check_posted(transport, posted)
-        streams = takes_stream and not (self._config.answers == "json" and takes_json)
-        return transport.post(posted, streams)
+    def _post(self, transport: StreamableSession, posted: Posted, takes_stream: bool) -> PostedCall | None:
+        """Deliver what was posted.
 
-    def _check_posted(self, transport: StreamableSession, posted: Posted) -> None:
+        Raises:
+            RequestRefused: It cannot be.
+        """
+        if posted.is_batch:
+            check_batch(transport.revision)
         if transport.may_take(posted, self._config.limits.streams):
-            return
+            return transport.post(posted, takes_stream)
         if transport.is_waiting(posted.keys):
             raise RequestRefused(400, "the id of this request belongs to one that is not answered yet")
         if transport.over:
             raise RequestRefused(404, "the session is over")
         raise _too_many_streams(_only_key(posted))
 
-    async def _answer(
-        self, exchange: HttpExchange, transport: StreamableSession, call: PostedCall, takes_json: bool
-    ) -> None:
-        if call.takes_stream:
-            if not takes_json or self._config.answers == "sse":
-                transport.begin_stream(call)
-            if not call.is_decided:
-                transport.time(call)
-                await call.wait()
-        elif not call.is_decided:
-            await _wait(exchange, call)
-        await self.finish(exchange, transport, call, takes_json)
-
-    async def finish(
-        self, exchange: HttpExchange, transport: StreamableSession, call: PostedCall, takes_json: bool
-    ) -> None:
-        """Answer a call of which it is clear how.
-
-        Raises:
-            RequestRefused: There is no answer.
-        """
-        if call.stream is not None and call.connection is not None:
-            await self._send_stream(exchange, transport, call.stream, call.connection, is_new=True)
-        else:
-            await self._reply_whole(exchange, transport, call, takes_json)
-
-    async def _take_get(self, exchange: HttpExchange) -> None:
-        if not accepts(exchange.headers.get(b"accept"), "text/event-stream"):
+    def _serve_get(self, request: HttpRequest) -> Routine:
+        if not accepts(request.headers.get(b"accept"), "text/event-stream"):
             raise RequestRefused(406, "expected to Accept text/event-stream")
-        session = self._find(exchange)
+        session = self._find(request)
         transport = session.transport
-        last = exchange.header(b"last-event-id")
+        last = request.header(b"last-event-id")
         connection = StreamConnection()
         with session:
             stream = None if last is None else transport.resume(last, connection)
@@ -234,82 +191,58 @@ class StreamableFront:
                 if transport.standing >= self._config.limits.streams:
                     raise _too_many_streams(None)
                 stream = transport.stand(connection)
-            await self._send_stream(exchange, transport, stream, connection, is_new)
+            yield self._send_stream(request, transport, stream, connection, is_new)
 
-    async def _take_delete(self, exchange: HttpExchange) -> None:
-        self._find(exchange).transport.end("the client has deleted its session")
-        await exchange.reply(204)
+    def _serve_delete(self, request: HttpRequest) -> Routine:
+        self._find(request).transport.end("the client has deleted its session")
+        yield request.reply(204)
 
     async def _send_stream(
         self,
-        exchange: HttpExchange,
+        request: HttpRequest,
         transport: StreamableSession,
         stream: Stream,
         connection: StreamConnection,
         is_new: bool,
     ) -> None:
         polls = transport.revision in HANDSHAKE_REVISIONS and facts(transport.revision).polls
-        await exchange.start_stream()
+        await request.start_stream()
         if polls and is_new:
-            await exchange.send_part(stream.prime(self._config.patience.retry_s))
+            await request.send_part(stream.prime(self._config.patience.retry_s))
         try:
-            await pump(exchange, Reader(stream, connection), stream.settle, self._config.patience, polls)
+            await pump(request, Reader(stream, connection), stream.settle, self._config.patience, polls)
         finally:
             stream.detach(connection)
 
-    async def _reply_whole(
+    def _reply(
         self,
-        exchange: HttpExchange,
+        request: HttpRequest,
         transport: StreamableSession,
         call: PostedCall,
         takes_json: bool,
         *headers: tuple[bytes, bytes],
-    ) -> None:
-        body = call.body()
+    ) -> Awaitable[None] | None:
+        if call.answers and takes_json:
+            body = call.body() if call.is_batch else call.answers[0]
+            if call.headers and not call.is_batch:
+                return request.reply(429, body, JSON, *headers, *encode_headers(call.headers))
+            if len(body) < LARGE_BYTES:
+                return request.reply(200, body, JSON, *headers)
+            return request.reply_large(body, transport.weigh, self._config.patience.stall_s, JSON, *headers)
         if not call.answers and call.keys:
+            if request.is_gone:
+                raise Disconnected
             raise RequestRefused(404, "the session is over, without a word about this request")
         if not call.answers and not call.takes_stream:
-            await exchange.reply(202, b"", *headers)
-        elif not call.answers or not takes_json:
-            # Cancelled without an answer, so nobody waits. Not a 404: the client "MUST start a new session" then.
-            await exchange.start_stream(*headers)
-            await exchange.send_part(encode_message(body) if call.answers else b"", more=False)
-        elif len(body) < LARGE_BYTES:
-            is_refused = call.headers and not call.is_batch
-            more = encode_headers(call.headers) if is_refused else ()
-            await exchange.reply(429 if is_refused else 200, body, JSON, *headers, *more)
-        else:
-            transport.charge(len(body))
-            try:
-                await exchange.reply_large(body, self._config.patience.stall_s, JSON, *headers)
-            finally:
-                transport.charge(-len(body))
+            return request.reply(202, b"", *headers)
+        # Cancelled without an answer, nobody waits. Not a 404: the client "MUST start a new session" then.
+        return _reply_stream(request, encode_message(call.body()) if call.answers else b"", *headers)
 
 
-def _check_post(headers: dict[bytes, bytes]) -> tuple[bool, bool]:
-    """Give whether the client takes JSON, and streams.
-
-    Raises:
-        RequestRefused: It takes neither, or does not post JSON.
-    """
-    takes = headers.get(b"accept")
-    takes_json, takes_stream = accepts(takes, "application/json"), accepts(takes, "text/event-stream")
-    if not takes_json and not takes_stream:
-        raise RequestRefused(406, "expected to Accept application/json and text/event-stream")
-    check_content_type(headers.get(b"content-type"))
-    return takes_json, takes_stream
-
-
-async def _wait(exchange: HttpExchange, call: PostedCall) -> None:
-    """Wait for answers that cannot be streamed, as long as the client does."""
-    watch, decided = asyncio.ensure_future(exchange.wait_for_disconnect()), asyncio.ensure_future(call.wait())
-    try:
-        await asyncio.wait({watch, decided}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        watch.cancel()
-        decided.cancel()
-    if not call.is_decided:
-        raise Disconnected
+async def _reply_stream(request: HttpRequest, event: bytes, *headers: tuple[bytes, bytes]) -> None:
+    """Answer with a stream of one event."""
+    await request.start_stream(*headers)
+    await request.send_part(event, more=False)
 
 
 def _names_revision(revision: str | None) -> bool:

@@ -1,7 +1,7 @@
 """One session of Streamable HTTP, as the transport that the proxy sees.
 
 Lives here: frames in from any POST, frames out to the right POST or stream, and what is held back. Must not: speak HTTP
-(`streamable`). Made by `streamable` and `pending`; what runs it sees the protocol of `transports.base`.
+(`streamable`). Made by `streamable`; what runs it sees the protocol of `transports.base`.
 
 An answer goes to the POST that asked. A request or notification that belongs to a call goes onto the stream of that
 call's POST; onto a GET stream, if the POST does not take a stream or is over. What belongs to no call goes onto a GET
@@ -15,7 +15,7 @@ import asyncio
 import itertools
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from dragoman.core.envelope import Frame, decoded, to_keep
 from dragoman.transports.http.call_timer import CallTimer
@@ -77,7 +77,7 @@ class StreamableSession(FlowingTransport):
         self.readable.set()
         self._timer.stop()
         for call in self._calls.take_all():
-            call.give_up()
+            call.end()
         for stream in self._streams.values():
             stream.finish()
         await self._flow.drain()
@@ -94,22 +94,19 @@ class StreamableSession(FlowingTransport):
         """How many GET streams are read; they count apart from the POSTs that wait for answers."""
         return sum(stream.attached for stream in self._standing)
 
-    def post(
-        self, posted: Posted, takes_stream: bool, on_answer: Callable[[bytes], bool] | None = None
-    ) -> PostedCall | None:
+    def post(self, posted: Posted, takes_stream: bool) -> PostedCall | None:
         """Deliver what a client posted.
 
         Args:
             posted: What it is.
             takes_stream: Whether the answer may be a stream.
-            on_answer: See `PostedCall`.
 
         Returns:
             The call that collects the answers; None if nothing is asked.
         """
         call = None
         if posted.keys:
-            call = PostedCall(posted.keys, takes_stream, posted.is_batch, on_answer)
+            call = PostedCall(posted.keys, takes_stream, posted.is_batch)
             self._calls.add(call)
             if posted.initializes and self._initialize is None:
                 self._initialize = call
@@ -118,17 +115,14 @@ class StreamableSession(FlowingTransport):
             self._calls.forgo(key)
         return call
 
-    def charge(self, size: int) -> None:
-        """Count bytes that are on their way to the client, and hold the server back if they are too many."""
+    def weigh(self, size: int) -> None:
+        """So much more waits for the client, or less: the server is held back if it is too much."""
         self._ledger.waiting += size
         self._flow.weigh(self._ledger.waiting)
 
     def may_take(self, posted: Posted, most: int) -> bool:
         """Whether what a client posted can be delivered, with so many requests at most."""
-        if self.over:
-            return False
-        keys = posted.keys
-        return not keys or (len(self._calls) + len(keys) <= most and not self._calls.is_waiting(keys))
+        return not self.over and (not posted.keys or self._calls.may_take(posted.keys, most))
 
     def is_waiting(self, keys: frozenset[bytes]) -> bool:
         """Whether one of these ids belongs to a request that waits for its answer."""
