@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import itertools
 import os
 from pathlib import Path
 
@@ -284,3 +285,18 @@ async def test_headers_of_the_user_are_not_replaced(folder: Path) -> None:
     assert sign_in_for("wss://u:p@s.example/mcp", []) is None
     assert sign_in_for("https://s.example/mcp", [], None) is None
     assert sign_in_for("https://s.example/mcp", ["X-Key"]) is not None
+
+
+@on_loop
+async def test_a_server_that_wants_ever_more_scopes_is_told_no_after_a_while(folder: Path) -> None:
+    async with house(folder) as home:
+        asked = itertools.count()
+        home.wants = lambda request: f"more-{next(asked)}" if request.rpc == "tools/call" else None
+        async with home.client() as peer:
+            errors = [(await peer.ask("tools/call"))["error"] for _ in range(6)]
+            opened = len(home.person.pages)
+            assert opened == 6, "one for the first token, and five for more scopes"
+            assert "it has asked for more scopes 5 times in 10 minutes" in errors[-1]["message"]
+            asyncio.get_running_loop().skip(601)  # type: ignore[attr-defined]
+            await peer.ask("tools/call")
+            assert len(home.person.pages) > opened

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -38,6 +39,10 @@ _T = TypeVar("_T")
 
 _ATTEMPTS: Final = 3
 """How often one request is sent with another token: once refreshed, once signed in, once for more scopes."""
+
+_STEPS: Final = 5
+_STEPS_S: Final = 600.0
+"""How often more scopes are asked for in that time, whatever requests want them."""
 
 _UNAUTHORIZED: Final = 401
 _LAST_S: Final = 2.0
@@ -73,6 +78,7 @@ class TokenKeeper:
         self._asks = False  # whether that may ask a person
         self._has_turn = False  # whether it waits for nobody else
         self.is_kept = True
+        self._steps: deque[float] = deque(maxlen=_STEPS)  # when more scopes were asked for
         self._waiting = 0  # requests because of which a person may be asked
         self._left = asyncio.Event()  # set when there are none of these any more
         self._changed = asyncio.Event()
@@ -236,9 +242,26 @@ class TokenKeeper:
                 written.update(store.drop(written, *gone))
         if not challenge.asks and self._settings.grant in ("authorization_code", "device_code"):
             raise SignInFailed(config.peer, "somebody has to sign in")
+        if challenge.status != _UNAUTHORIZED:
+            self._count_step(config.peer)
         signed_in = await self._run(occasion, written, config, is_open)
         self._given = f"Bearer {signed_in.tokens.access}"
         return signed_in
+
+    def _count_step(self, peer: str) -> None:
+        """Count a sign-in for more scopes.
+
+        Raises:
+            SignInFailed: There have been too many.
+        """
+        now = asyncio.get_running_loop().time()
+        if len(self._steps) == _STEPS and now - self._steps[0] < _STEPS_S:
+            raise SignInFailed(
+                peer,
+                f"it has asked for more scopes {_STEPS} times in {_STEPS_S / 60:g} minutes; if it needs them, say all "
+                "of them with --oauth-scope, and run `dragoman login`",
+            )
+        self._steps.append(now)
 
     async def _run(self, occasion: Occasion, written: Written, config: UpstreamConfig, is_open: bool) -> SignedIn:
         has_pages = self._settings.grant == "authorization_code"
