@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from dragoman.errors import SignInFailed
+from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin.registration import OAuthClient
 from dragoman.signin.routine import SignedIn, renew, revoke, sign_in
 from dragoman.signin.wishes import Fetch
@@ -463,6 +463,30 @@ def test_a_person_types_a_code_elsewhere() -> None:
     assert [(one.url, one.code) for one in web.shown] == [(device, "AB-CD")]
     assert web.slept == [2, 2, 7]
     assert web.sent_to(TOKEN)[0]["device_code"] == "d-1"
+
+
+def test_what_passes_does_not_end_a_sign_in_elsewhere() -> None:
+    def fail(_: Fetch) -> Any:
+        match len(web.sent_to(TOKEN)):
+            case 1:
+                return 429, {"error": "too_many_requests"}
+            case 2:
+                return 503, b"<html>"
+            case 3:
+                raise TransportError("auth.example", "it closed the connection")
+            case _:
+                return token()
+
+    device = f"{ISSUER}/device"
+    said = {
+        "device_code": "d-1",
+        "user_code": "AB-CD",
+        "verification_uri": "https://auth.example/device",
+        "interval": 2,
+    }
+    web = whole(**{SAID: metadata(device_authorization_endpoint=device), device: said, TOKEN: fail})
+    assert signed_in(web, grant="device_code").tokens.access == "access-1"
+    assert web.slept == [2, 7, 12, 24]
 
 
 def test_who_types_a_code_comes_back_to_no_page_and_brings_nothing() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
+from dragoman.errors import TransportError
 from dragoman.signin.settings import SignInSettings
 from dragoman.signin.wishes import Fetch, Fetched, Listen, Occasion, OpenPage, Routine, ShowCode, Sleep
 from dragoman_spec import LATEST, facts
@@ -70,13 +71,17 @@ class Web:
     def run(self, routine: Routine[T]) -> T:
         """Carry a routine out."""
         given: Any = None
+        failure: TransportError | None = None
         while True:
             try:
-                wish = routine.send(given)
+                wish = routine.send(given) if failure is None else routine.throw(failure)
             except StopIteration as over:
                 result: T = over.value
                 return result
-            given = self.grant(wish)
+            try:
+                given, failure = self.grant(wish), None
+            except TransportError as error:
+                failure = error
 
     def grant(self, wish: Any) -> Any:
         match wish:

@@ -138,7 +138,7 @@ class Driver:
                 finally:
                     await pool.close()
         except TimeoutError:
-            raise SignInFailed(describe_url(wish.url), f"it did not answer within {_ANSWER_S:g} s") from None
+            raise TransportError(describe_url(wish.url), f"it did not answer within {_ANSWER_S:g} s") from None
         except OSError as error:
             raise SignInFailed(describe_url(wish.url), f"TLS cannot be set up: {error.strerror or error}") from None
 

@@ -7,6 +7,7 @@ Sources: OAuth 2.1 for the code, with RFC 7636 (PKCE) and RFC 9207 (who answers)
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import time
 from base64 import urlsafe_b64encode
@@ -15,9 +16,10 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode
 
+from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin.discovery import AuthorizationServer, check_endpoint, shorten
 from dragoman.signin.registration import OAuthClient, read_secret
-from dragoman.signin.tokens import GrantRefused, Tokens, ask_token, read_tokens
+from dragoman.signin.tokens import SLOW_DOWN, GrantRefused, Tokens, ask_token, read_tokens
 from dragoman.signin.wishes import (
     Fetched,
     Keep,
@@ -31,6 +33,8 @@ from dragoman.signin.wishes import (
     seconds,
     text,
 )
+
+logger = logging.getLogger("dragoman.signin")
 
 _URN: Final = "urn:ietf:params:oauth"
 _DEVICE_CODE: Final = f"{_URN}:grant-type:device_code"
@@ -231,10 +235,15 @@ def get_by_device(
         try:
             got = yield from ask_token(occasion, server, client, asked)
         except GrantRefused as error:
-            if error.error == "slow_down":
+            if error.error == SLOW_DOWN:
                 interval_s += _DEVICE_INTERVAL_S
             elif error.error != "authorization_pending":
                 raise
+        except SignInFailed:
+            raise
+        except TransportError as error:
+            logger.info("%s, while somebody types a code; asked again in a while", error)
+            interval_s *= 2  # RFC 8628, 3.5
         else:
             return read_tokens(occasion, got, scopes)
     raise occasion.failure("nobody has typed the code in time")

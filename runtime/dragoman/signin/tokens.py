@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
@@ -20,6 +21,9 @@ from dragoman.errors import SignInFailed
 from dragoman.signin.discovery import AuthorizationServer, shorten
 from dragoman.signin.registration import OAuthClient, read_secret
 from dragoman.signin.wishes import Fetched, Occasion, Routine, post_form, quoted, seconds, text
+
+SLOW_DOWN: Final = "slow_down"
+"""What is said of a request that came too soon, or at the wrong time (RFC 8628, 3.5)."""
 
 _VISIBLE: Final = re.compile(r"[\x21-\x7e]{1,65536}\Z")
 _ASSERTION_S: Final = 300
@@ -82,6 +86,8 @@ def ask_token(
     if fetched.status != 200 or "error" in said:
         error = quoted(said.get("error"))
         why = ": ".join(filter(None, (error, quoted(said.get("error_description"))))) or f"status {fetched.status}"
+        if fetched.status == HTTPStatus.TOO_MANY_REQUESTS or fetched.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            error = SLOW_DOWN  # whatever else it says, that passes
         raise GrantRefused(
             occasion.peer, f"its authorization server {shorten(server.issuer)} gives no token ({why})", error
         )
