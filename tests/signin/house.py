@@ -100,6 +100,7 @@ class House:
     pages: dict[str, Page] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     seen: list[tuple[str | None, str]] = field(default_factory=list)
+    reached: list[str] = field(default_factory=list)
     person: Person = field(default_factory=Person)
 
     @property
@@ -121,6 +122,7 @@ class House:
 
     async def serve(self, request: Request, reply: Reply) -> None:
         parts = urlsplit(request.path)
+        self.reached.append(parts.path)
         if page := self.pages.get(parts.path):
             await page(request, reply)
         elif parts.path == "/mcp":

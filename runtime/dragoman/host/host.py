@@ -231,8 +231,12 @@ class Host:
     def take_end(self, port: Port, reason: str) -> None:
         """A peer says no more; nobody is asked to sign in for a client that has left."""
         self.perform((edge := port.edge).close, reason)  # which may cut the port from its edge
-        if isinstance(edge, FrontEdge) and edge.client_ended and self._is_signing_in:
-            self.stop(edge, "the client has left")
+        if isinstance(edge, FrontEdge) and self._is_signing_in:
+            if edge.client_ended or len(self._endings) > 1:  # what waits may be the others'
+                self.stop(edge, "the client has left")
+            else:
+                for one in list(self._ports.values()):
+                    _stop_signing_in(one)
 
     def take_deaf_client(self, port: Port, front: FrontEdge, reason: str) -> None:
         """A client does not read any more."""
@@ -330,8 +334,7 @@ class Host:
                 if port is not None:
                     self.send(port, frames)
             case Rest(UpstreamEdge() as upstream):
-                transport = getattr(self._ports.get(upstream), "transport", None)
-                getattr(transport, "stop_signing_in", lambda: None)()
+                _stop_signing_in(self._ports.get(upstream))
             case Wake(sleeper, after_s):
                 self._timers.wake(sleeper, after_s, lambda one: self._expire(one, after_s))
             case Remind(FrontEdge() as front, after_s):
@@ -430,3 +433,8 @@ class Host:
             logger.error("%s", reason)
             port.transport.hurry()
             self.take_end(port, reason)
+
+
+def _stop_signing_in(port: Port | None) -> None:
+    """Fail what waits for a person to sign in: nobody waits for it."""
+    getattr(getattr(port, "transport", None), "stop_signing_in", lambda: None)()
