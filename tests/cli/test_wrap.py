@@ -17,7 +17,10 @@ LONGEST_S = 60
 
 
 def run(*arguments: str, home: Path | None = None, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, **({} if home is None else {"HOME": str(home), "XDG_CONFIG_HOME": ""})}
+    environment = {
+        **os.environ,
+        **({} if home is None else {"HOME": str(home), "XDG_CONFIG_HOME": "", "CLAUDE_CONFIG_DIR": ""}),
+    }
     command = [sys.executable, "-m", "dragoman", *arguments]
     return subprocess.run(
         command,
@@ -114,6 +117,12 @@ def test_only_the_client_is_required() -> None:
 def test_the_file_of_a_project_is_found(file: Path, tmp_path: Path) -> None:
     file.rename(tmp_path / ".mcp.json")
     assert run("wrap", "claude-code", "--project", str(tmp_path), "--yes").returncode == 0
+
+
+def test_claude_code_may_have_its_file_elsewhere(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.rename(tmp_path / ".claude.json")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
+    assert run("wrap", "claude-code", "echo", "--yes").returncode == 0
 
 
 @pytest.fixture

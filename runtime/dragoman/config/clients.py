@@ -22,6 +22,7 @@ class KnownClient:
         linux: Where its file is below the home directory; `$CONFIG` is the user's configuration directory.
         mac: The same on macOS.
         project: Where it looks for servers of a project, below the project's folder; empty if it does not.
+        variable: What names the directory of its file in the place of the home directory; empty if nothing does.
     """
 
     name: str
@@ -29,6 +30,7 @@ class KnownClient:
     linux: str
     mac: str
     project: str = ""
+    variable: str = ""
 
 
 _SUPPORT: Final = "Library/Application Support"
@@ -40,7 +42,7 @@ CLIENTS: Final = (
         "$CONFIG/Claude/claude_desktop_config.json",
         f"{_SUPPORT}/Claude/claude_desktop_config.json",
     ),
-    KnownClient("claude-code", "Claude Code", ".claude.json", ".claude.json", ".mcp.json"),
+    KnownClient("claude-code", "Claude Code", ".claude.json", ".claude.json", ".mcp.json", "CLAUDE_CONFIG_DIR"),
     KnownClient("cursor", "Cursor", ".cursor/mcp.json", ".cursor/mcp.json", ".cursor/mcp.json"),
     KnownClient(
         "vscode", "VS Code", "$CONFIG/Code/User/mcp.json", f"{_SUPPORT}/Code/User/mcp.json", ".vscode/mcp.json"
@@ -67,7 +69,7 @@ def find_file(client: KnownClient, environment: Mapping[str, str], folder: Path 
         if not client.project:
             raise LookupError(f"{client.title} has one file for all projects; leave out --project")
         return folder / client.project
-    home = Path(environment.get("HOME") or Path.home())
+    home = Path(environment.get(client.variable) or environment.get("HOME") or Path.home())
     place = client.mac if sys.platform == "darwin" else client.linux
     if place.startswith("$CONFIG/"):
         return Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / place.removeprefix("$CONFIG/")
