@@ -107,14 +107,17 @@ async def test_a_server_is_reached_with_credentials(
 @pytest.mark.parametrize(
     ("credentials", "said"), [("", "it wants credentials"), ("ann:wrong@", "it does not accept the user")]
 )
+@pytest.mark.parametrize("with_tls", [True, False])
 @on_both_loops
 async def test_without_good_credentials_it_is_the_proxy_that_wants_some(
     certificate: Path,  # noqa: F811
     proxy: list[str],
     credentials: str,
     said: str,
+    with_tls: bool,
 ) -> None:
-    async with raw_server(answer_all, ssl=context(certificate)) as url, running(proxy) as address:
+    options = {"ssl": context(certificate)} if with_tls else {}
+    async with raw_server(answer_all, **options) as url, running(proxy) as address:
         config = {"proxy": f"http://{credentials}{address}", "ca_file": str(certificate)}
         async with wire_to(url, **config) as wire:
             with pytest.raises(TransportError, match=rf"the proxy {address} \(as configured\): {said}"):

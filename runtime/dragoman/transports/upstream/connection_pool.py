@@ -30,6 +30,7 @@ from dragoman.transports.upstream.config import UpstreamConfig, describe_url, or
 from dragoman.transports.upstream.connection import HttpConnection
 from dragoman.transports.upstream.connector import Dialler, trust
 from dragoman.transports.upstream.heads import Heads
+from dragoman.transports.upstream.tunnel import explain_credentials, is_of_proxy
 
 if TYPE_CHECKING:
     from dragoman.transports.upstream.cookies import Cookies
@@ -249,6 +250,11 @@ class ConnectionPool:
         except BaseException:
             answer.close()
             raise
+        proxy = self._heads.forwarder if self._heads else None
+        if proxy is not None and is_of_proxy(answer, proxy):
+            answer.close()
+            offered = answer.header("Proxy-Authenticate").split(" ")[:1]
+            raise TransportError(str(proxy), explain_credentials(proxy, offered))
         if cookies := answer.header("Set-Cookie"):
             self._take_cookies(cookies, url)
         return answer
@@ -291,7 +297,7 @@ class ConnectionPool:
         return connection
 
     def _free(self, connection: HttpConnection, reusable: bool) -> None:
-        if reusable and not self._closed and not (self._heads and self._heads.is_forwarded):
+        if reusable and not self._closed and not (self._heads and self._heads.forwarder):
             self._connections.discard(connection)
             self._idle.keep(self._key, connection)
         else:

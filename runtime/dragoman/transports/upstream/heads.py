@@ -46,7 +46,8 @@ class Heads:
         config: The server, and what to send along.
 
     Attributes:
-        is_forwarded: Whether a proxy is handed the requests. Some close a connection after one, and do not say so.
+        forwarder: The proxy that is handed the requests; None if there is none. Some close a connection after one, and
+            do not say so.
 
     Raises:
         ValueError: The URL names no host that there can be, or a header cannot be sent; the text holds no value.
@@ -55,8 +56,7 @@ class Heads:
     def __init__(self, config: UpstreamConfig) -> None:
         self._config = config
         self._always = _encode_always(config, {})
-        self._forwarder = forwarder_of(config)
-        self.is_forwarded = self._forwarder is not None
+        self.forwarder = forwarder_of(config)
         self._cookie = "; ".join(value for name, value in config.headers if name.lower() == "cookie")
         self._lines: dict[str, bytes] = {}
         self._last: tuple[tuple[Mapping[str, str], str, str, str], bytes] | None = None
@@ -99,10 +99,10 @@ class Heads:
 
     def _line(self, url: str, always: bytes) -> bytes:
         """Write all but the method; a proxy that hands requests on is told the whole URL. RFC 9112, 3.2.2."""
-        if self._forwarder is None:
+        if self.forwarder is None:
             return b" %b HTTP/1.1\r\n" % _target_of(url) + always
         where = f"http://{_authority_of(self._config.url)}".encode() + _target_of(url)
-        return b" %b HTTP/1.1\r\n" % where + always + self._forwarder.authorization
+        return b" %b HTTP/1.1\r\n" % where + always + self.forwarder.authorization
 
 
 def host_of(url: str) -> str:

@@ -12,6 +12,7 @@ import re
 from http import HTTPStatus
 from typing import Final
 
+from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.proxies import HttpProxy
 
 _HEAD_BYTES: Final = 64 * 1024
@@ -39,17 +40,30 @@ async def open_tunnel(
         raise ProxyRefused("what it answers is not HTTP")
     status = int(found[1])
     if not 200 <= status < 300:
-        raise ProxyRefused(_explain(status, head, proxy, where))
+        # The server has not been asked yet, so a 401 is the proxy's: tinyproxy says it of a wrong password.
+        if status not in (HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, HTTPStatus.UNAUTHORIZED):
+            named = f"{status} {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else str(status)
+            raise ProxyRefused(f"it does not lead to {where}: it answered {named}")
+        raise ProxyRefused(explain_credentials(proxy, [scheme.decode() for scheme in _OFFERED.findall(head)]))
 
 
-def _explain(status: int, head: bytes, proxy: HttpProxy, where: str) -> str:
-    # The server has not been asked yet, so a 401 is the proxy's: tinyproxy says it of a wrong password.
-    if status not in (HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, HTTPStatus.UNAUTHORIZED):
-        named = f"{status} {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else str(status)
-        return f"it does not lead to {where}: it answered {named}"
+def is_of_proxy(answer: HttpResponse, proxy: HttpProxy) -> bool:
+    """Whether an answer to a request that a proxy was handed is the proxy's own: it wants other credentials.
+
+    tinyproxy says 401 of a wrong password, as a server does. What comes from a server has passed the proxy, which
+    "MUST" say so in `Via` (RFC 9110, 7.6.3).
+    """
+    if answer.status == HTTPStatus.UNAUTHORIZED:
+        is_basic = answer.header("WWW-Authenticate").lower().startswith("basic")
+        return bool(proxy.credentials) and is_basic and not answer.header("Via")
+    return answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
+
+
+def explain_credentials(proxy: HttpProxy, schemes: list[str]) -> str:
+    """Say what a proxy wants that refuses our credentials."""
     if proxy.credentials:
         return "it does not accept the user and password that its URL has"
-    offered = sorted({scheme.decode() for scheme in _OFFERED.findall(head)})
+    offered = sorted(set(schemes))
     if offered and "basic" not in map(str.lower, offered):
         return f"it wants credentials of a kind that is not spoken here ({', '.join(offered)}; Basic is)"
     return "it wants credentials: write its URL as http://USER:PASSWORD@HOST:PORT"
