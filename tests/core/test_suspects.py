@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.core.edges.per_request import PerRequestEdge
+from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import classify
+from dragoman.core.envelope import classify, id_of
 from dragoman.core.exact_json import encode_line
 from tests.proxy.conversation import notification, result
 
@@ -17,16 +17,11 @@ from tests.proxy.conversation import notification, result
 class Asker:
     """Wants log messages, and keeps what it hears."""
 
-    hears_logs = True
-
     def __init__(self, owner: str) -> None:
-        self.owner = owner
         self.heard: list[Any] = []
+        self.lent = Lent("tools/call", owner, self.hear, self.hear, hears_logs=True)
 
-    def take_answer(self, frame: Any) -> None:
-        self.heard.append(frame.body)
-
-    def take_notice(self, frame: Any) -> None:
+    def hear(self, frame: Any) -> None:
         self.heard.append(frame.body)
 
 
@@ -43,11 +38,11 @@ def test_late_words_about_a_request_that_was_given_up_reach_its_owner_alone(
         edge.take_server(edge.upstream, classify(encode_line(frame), frame))
 
     first, second = Asker("ann"), Asker(whose)
-    lent = edge.ask(first, "tools/call", {"_meta": {}})
+    lent = edge.ask(first.lent, {"_meta": {}})
     edge.withdraw(lent)
-    edge.ask(second, "tools/call", {"_meta": {}})
+    edge.ask(second.lent, {"_meta": {}})
     if is_answered:
-        says(result(lent.number, {}))
+        says(result(id_of(lent.key), {}))
     says(notification("notifications/message", level="info", data="of the first"))
     assert bool(second.heard) is hears
     assert first.heard == []

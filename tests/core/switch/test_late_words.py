@@ -132,7 +132,7 @@ def test_of_too_many_suspects_the_owners_stay_suspect() -> None:
         talk.says("a", call(key))
         talk.says("a", notification("notifications/cancelled", requestId=key))
     talk.time_passes(3600)
-    assert len(talk.switch._desk.loans.suspects) == 2
+    assert len(talk.switch._desk.loans.suspects._by_key) == 2
     for key in range(3):
         talk.says("server", result(number + key, {}))
     talk.says("a", call("mine"))
@@ -310,7 +310,7 @@ def test_a_transport_that_gives_up_the_opening_or_what_is_answered_makes_nobody_
     talk.says("a", initialize("2025-11-25", key="i"))
     talk.fails(1, "no")
     talk.fails(77, "no")
-    assert len(talk.switch._desk.loans.suspects) == 0
+    assert len(talk.switch._desk.loans.suspects._by_key) == 0
 
 
 # The log

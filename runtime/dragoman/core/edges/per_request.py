@@ -14,9 +14,9 @@ request", 2026-07-28/basic/transports/stdio).
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from dragoman.core.bridge.annotations import Mirrored
 from dragoman.core.bridge.headers import make_headers
@@ -25,7 +25,7 @@ from dragoman.core.calls import Suspect, Suspects, cancellation
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_of, new_frame, twin_of
+from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, id_of, key_of, new_frame, twin_of
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import CANCELLED, LOG, PROGRESS
 from dragoman.core.mistakes import explain_malformed
@@ -38,25 +38,7 @@ _TOKEN: Final = "progressToken"
 _SUSPECTS: Final = 1024
 
 
-class Asker(Protocol):
-    """Who has a request with the server."""
-
-    @property
-    def owner(self) -> Hashable:
-        """For whom: those of one client have the same."""
-
-    @property
-    def hears_logs(self) -> bool:
-        """Whether log messages can be about it."""
-
-    def take_answer(self, frame: Frame) -> None:
-        """It is answered, with a body that has been decoded; under an id that means nothing here.
-
-        Also where the server is gone, or what should have answered it is not a response: with an error of ours.
-        """
-
-    def take_notice(self, frame: Frame) -> None:
-        """A notification for it came, decoded; its progress token is what the request had."""
+def _ignore(frame: Frame) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -64,17 +46,22 @@ class Lent:
     """A request that is with the server.
 
     Attributes:
-        asker: Whose it is.
-        number: Its id there.
-        key: The same as a key.
         method: What it asks.
+        owner: For whom: those of one client have the same.
+        answer: Takes the answer, with a body that has been decoded, under an id that means nothing here; also where the
+            server is gone, or what should have answered it is not a response: an error of ours.
+        notify: Takes a notification for it, decoded; its progress token is what the request had.
+        hears_logs: Whether log messages can be about it.
+        key: Its id there; empty before it is sent.
         token: The progress token that it had; None if it had none, for `null` is no token.
     """
 
-    asker: Asker
-    number: int
-    key: bytes
     method: str
+    owner: Hashable = None
+    answer: Callable[[Frame], None] = _ignore
+    notify: Callable[[Frame], None] = _ignore
+    hears_logs: bool = False
+    key: bytes = b""
     token: Any = None
 
 
@@ -96,19 +83,17 @@ class PerRequestEdge:
 
     def ask(
         self,
-        asker: Asker,
-        method: str,
+        lent: Lent,
         params: dict[str, Any],
         mirrored: Sequence[Mirrored] = (),
         written: bytes = b"",
         sender: str = "",
         source: tuple[object, ...] = (),
     ) -> Lent:
-        """Send a request.
+        """Send a request; give it.
 
         Args:
-            asker: Who hears of it.
-            method: Of the request.
+            lent: Who hears of it.
             params: Stamped; theirs to keep.
             mirrored: The arguments that are repeated in headers, where there are headers.
             written: A line with this method and these params, if there is one: encoding a large one takes long.
@@ -116,13 +101,13 @@ class PerRequestEdge:
             source: The connection that it came on, where nobody has a name.
         """
         self._last += 1
-        lent = Lent(asker, self._last, b"%d" % self._last, method)
+        lent.key, method = b"%d" % self._last, lent.method
         meta = params["_meta"]
         if meta.get(_TOKEN) is not None:
             lent.token = meta[_TOKEN]
-            params, written = {**params, "_meta": {**meta, _TOKEN: lent.number}}, b""
+            params, written = {**params, "_meta": {**meta, _TOKEN: self._last}}, b""
         self._lent[lent.key] = lent
-        body = {"jsonrpc": "2.0", "id": lent.number, "method": method, "params": params}
+        body = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
         headers = tuple(make_headers(body, mirrored)) if self.upstream.takes_headers else ()
         line = (splice_id(written, lent.key) if len(written) > SPLICED_BYTES else None) or encode_line(body)
         self.upstream.send(new_frame(Frame, (line, "request", lent.key, method, body, None, headers, sender, source)))
@@ -132,7 +117,7 @@ class PerRequestEdge:
         """Cancel a request, if it is not answered."""
         if self._lent.pop(lent.key, None) is None:
             return
-        self._suspects.add(lent.key, Suspect(lent.asker.owner, lent.asker.hears_logs))
+        self._suspects.add(lent.key, Suspect(lent.owner, lent.hears_logs))
         self.upstream.send(cancellation(lent.key, reason))
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
@@ -193,7 +178,7 @@ class PerRequestEdge:
         elif not isinstance(body[kind], dict):
             _fail_garbled(lent, f"expected {kind} to be an object")
         else:
-            lent.asker.take_answer(frame)
+            lent.answer(frame)
 
     def _take_notification(self, frame: Frame) -> None:
         params = find_object(frame.body, "params")
@@ -205,7 +190,7 @@ class PerRequestEdge:
             if lent.token is None:
                 return
             frame = frame._replace(body={**frame.body, "params": {**params, _TOKEN: lent.token}})
-        lent.asker.take_notice(frame)
+        lent.notify(frame)
 
     def _find(self, frame: Frame, params: Mapping[str, Any]) -> Lent | None:
         meta = params.get("_meta")
@@ -221,8 +206,8 @@ class PerRequestEdge:
         """Give a request that a log message without a stream can be about: it is for one client, or for nobody."""
         if frame.stream is not None or frame.method != LOG:
             return None
-        heard = [lent for lent in self._lent.values() if lent.asker.hears_logs]
-        owners = {lent.asker.owner for lent in heard}
+        heard = [lent for lent in self._lent.values() if lent.hears_logs]
+        owners = {lent.owner for lent in heard}
         is_clear = len(heard) == 1 or (len(owners) == 1 and owners != {""})  # who has no name may be several
         return heard[-1] if is_clear and not self._suspects.may_explain(owners, only_asking=True) else None
 
@@ -234,5 +219,5 @@ def _fail_garbled(lent: Lent, reason: str) -> None:
 
 
 def _fail(lent: Lent, error: dict[str, Any]) -> None:
-    body = {"jsonrpc": "2.0", "id": lent.number, "error": error}
-    lent.asker.take_answer(Frame(b"", "error", lent.key, None, body))
+    body = {"jsonrpc": "2.0", "id": id_of(lent.key), "error": error}
+    lent.answer(Frame(b"", "error", lent.key, None, body))

@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.annotations import Mirrored, find_mirrored, leave_out_invalid, strip_invalid
 from dragoman.core.bridge.headers import check_arguments
+from dragoman.core.edges.per_request import Lent
 from dragoman.core.edges.per_request_front import Request
-from dragoman.core.envelope import Frame
-from dragoman.core.methods import CALL_TOOL, TOOLS_CHANGED
+from dragoman.core.methods import CALL_TOOL, LIST_TOOLS, TOOLS_CHANGED
 from dragoman.core.paging import AskPage, Listing, Remind, TakePage
 from dragoman.core.unchecked import find, find_list
 
@@ -119,25 +119,6 @@ def _offer_valid(result: Mapping[str, Any], *, strips: bool) -> Mapping[str, Any
     return result
 
 
-class PageAsker:
-    """A request for a page of the list, at a per-request server.
-
-    Args:
-        owner: For whom it is asked.
-        take: Takes the page.
-    """
-
-    __slots__ = ("_take", "owner")
-
-    hears_logs = False
-
-    def __init__(self, owner: object, take: TakePage) -> None:
-        self.owner = owner
-        self._take = take
-
-    def take_answer(self, frame: Frame) -> None:
-        """A page came, or an error."""
-        self._take(frame.body.get("result") or {}, len(frame.raw) or None)
-
-    def take_notice(self, frame: Frame) -> None:
-        """Nothing of it concerns a client."""
+def ask_for_page(take: TakePage) -> Lent:
+    """Give the request for a page of the list, at a per-request server; an error is an empty page."""
+    return Lent(LIST_TOOLS, answer=lambda frame: take(frame.body.get("result") or {}, len(frame.raw) or None))

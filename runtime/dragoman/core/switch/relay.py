@@ -11,7 +11,8 @@ that comes back gets the client's own ids again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dragoman.core.bridge.capabilities import Path
@@ -23,7 +24,7 @@ from dragoman.core.calls import cancellation
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
-from dragoman.core.edges.per_request import PerRequestEdge
+from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, notification_frame
@@ -31,7 +32,7 @@ from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.negotiation import SAME
 from dragoman.core.paging import Remind, TakePage
 from dragoman.core.peek import SPLICED_BYTES, splice_id
-from dragoman.core.switch.listed_tools import ListedTools, PageAsker
+from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
 from dragoman.core.switch.to_handshake.reading import bind, find_principal
 from dragoman.core.unchecked import find_object, with_meta
 from dragoman.core.wiring import Bridging, Wiring
@@ -165,7 +166,7 @@ class ByIds:
         meta = {name: value for name, value in request.params["_meta"].items() if name != "progressToken"}
 
         def ask(params: dict[str, Any], take: TakePage) -> None:
-            self._edge.ask(PageAsker(request, take), LIST_TOOLS, {**params, "_meta": meta}, sender=request.frame.sender)
+            self._edge.ask(ask_for_page(take), {**params, "_meta": meta}, sender=request.frame.sender)
 
         self.tools.list(ask, then)
 
@@ -181,14 +182,16 @@ class ByIds:
     def _send(self, request: Request, has_refreshed: bool = False) -> None:
         if self._requests.requests.get(request.key) is not request:
             return  # it was cancelled meanwhile
-        params, bridging = dict(request.params), self._bridging
-        if find_principal(bridging, request) and request.method in FACTS.input_required:
+        params, frame, bridging = request.params, request.frame, self._bridging
+        principal = find_principal(bridging, request)
+        if principal and "requestState" in params and request.method in FACTS.input_required:
             params = dict(unwrap(params, bridging.keeper(), bind(bridging, request), bridging.now()))
-        asker = _Asker(self, self._requests, request, has_refreshed)
+        answer = partial(self._take_answer, request, has_refreshed)
+        notify, hears_logs = partial(self._take_notice, request), request.metadata.log_level is not None
+        lent = Lent(request.method, principal, answer, notify, hears_logs)
         mirrored = self.tools.mirrored(request.method, params)
-        frame = request.frame
-        written = frame.raw if params == request.params else b""
-        request.at_server = self._edge.ask(asker, request.method, params, mirrored, written, frame.sender, frame.source)
+        written = frame.raw if params is request.params else b""
+        request.at_server = self._edge.ask(lent, params, mirrored, written, frame.sender, frame.source)
 
     def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
         """Give a result whose state is good for this client alone: the server may know all of them by one name."""
@@ -209,49 +212,26 @@ class ByIds:
         for request in [one for one in self._requests.requests.values() if one.method == LISTEN and not sender]:
             self._requests.abandon(request.key, reason)
 
-
-class _Asker:
-    """One request that is with the server."""
-
-    __slots__ = ("_has_refreshed", "_request", "_requests", "_switch")
-
-    def __init__(self, switch: ByIds, requests: PerRequestFront, request: Request, has_refreshed: bool) -> None:
-        self._switch = switch
-        self._requests = requests
-        self._request = request
-        self._has_refreshed = has_refreshed
-
-    @property
-    def owner(self) -> Hashable:
-        """Whose it is."""
-        return find_principal(self._switch._bridging, self._request)
-
-    @property
-    def hears_logs(self) -> bool:
-        """Whether it wants log messages."""
-        return self._request.metadata.log_level is not None
-
-    def take_answer(self, frame: Frame) -> None:
+    def _take_answer(self, request: Request, has_refreshed: bool, frame: Frame) -> None:
         """Give the answer to the client; what is about our own hop is answered anew."""
-        request, body = self._request, frame.body
+        body = frame.body
         if frame.kind == "error":
             path, declared = Path(request.metadata.revision, NEWER), request.metadata.capabilities
-            has_refreshed = self._has_refreshed
             said = answer_error(body["error"], request.method, path, declared=declared, has_refreshed=has_refreshed)
             if isinstance(said, Refresh):
-                self._switch.send_again(request)
+                self.send_again(request)
                 return
             if isinstance(said, Say):
                 self._requests.refuse(request, said.code, said.message, said.data)
                 return
         elif request.method == LIST_TOOLS:
-            body = {**body, "result": self._switch.tools.note(body["result"])}
+            body = {**body, "result": self.tools.note(body["result"])}
         elif request.method == DISCOVER:
             body = {**body, "result": offer_served(body["result"])}
         elif request.method == LISTEN:
             body = {**body, "result": _name_again(body["result"], request)}
         if frame.kind == "result":
-            body = {**body, "result": self._switch.bind_state(request, body["result"])}
+            body = {**body, "result": self.bind_state(request, body["result"])}
             if len(frame.raw) > SPLICED_BYTES and body["result"] is frame.body["result"]:
                 line = splice_id(frame.raw, key_of(request.id) or b"null")
                 if line is not None:
@@ -259,14 +239,14 @@ class _Asker:
                     return
         self._requests.put_answer(request, {**body, "id": request.id})
 
-    def take_notice(self, frame: Frame) -> None:
+    def _take_notice(self, request: Request, frame: Frame) -> None:
         """Give a notification to the client, under the id that it knows."""
-        self._switch.tools.hear(frame.method)
+        self.tools.hear(frame.method)
         params = frame.body.get("params")
-        params = _name_again(params, self._request) if isinstance(params, dict) else None
+        params = _name_again(params, request) if isinstance(params, dict) else None
         if frame.method == CANCELLED:
-            params = {**(params or {}), "requestId": self._request.id}
-        self._requests.tell(self._request, frame.method or "", params)
+            params = {**(params or {}), "requestId": request.id}
+        self._requests.tell(request, frame.method or "", params)
 
 
 def _name_again(holder: dict[str, Any], request: Request) -> dict[str, Any]:

@@ -20,13 +20,13 @@ from dragoman.core.bridge.questions import embed_answer
 from dragoman.core.commands import Outbox, Schedule
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState
-from dragoman.core.edges.per_request import Asker, Lent, PerRequestEdge
+from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.envelope import Frame, decoded, read_params
 from dragoman.core.exact_json import encode
 from dragoman.core.failures import connection_closed
-from dragoman.core.methods import LIST_TOOLS, ROOTS
+from dragoman.core.methods import ROOTS
 from dragoman.core.paging import TakePage
-from dragoman.core.switch.listed_tools import ListedTools, PageAsker
+from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
 from dragoman.core.translate import OnLoss
 from dragoman.core.wiring import Wiring
 from dragoman.errors import TranslationError
@@ -87,14 +87,14 @@ class Hop:
         self._spelled = spell(metadata)
         self._spelled_with_tasks = spell(metadata._replace(capabilities=self._with_tasks))
 
-    def send(self, asker: Asker, method: str, params: Mapping[str, Any], *, takes_tasks: bool = False) -> Lent:
+    def send(self, lent: Lent, params: Mapping[str, Any], *, takes_tasks: bool = False) -> Lent:
         """Send a request to the server, with the client's metadata, which may say that it takes tasks."""
         stamped = stamp_spelled(params, self._spelled_with_tasks if takes_tasks else self._spelled)
-        return self.edge.ask(asker, method, stamped, self.tools.mirrored(method, stamped), sender=self.sender)
+        return self.edge.ask(lent, stamped, self.tools.mirrored(lent.method, stamped), sender=self.sender)
 
     def ask_page(self, params: dict[str, Any], take: TakePage) -> None:
         """Ask for a page of the list of tools."""
-        self.send(PageAsker(self, take), LIST_TOOLS, params)
+        self.send(ask_for_page(take), params)
 
     def next_question(self, take_reply: TakeReply) -> bytes:
         """Give an id for a question to the client."""

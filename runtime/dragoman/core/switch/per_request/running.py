@@ -7,7 +7,7 @@ becomes of an error. Must not: translate a request or a result, or decide what a
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from dragoman.core.bridge import errors
@@ -20,7 +20,6 @@ from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, notification_frame, request_frame
 from dragoman.core.methods import CALL_TOOL, ELICITED, PROGRESS, ROOTS
 from dragoman.core.routines import Ask, Pause, Pose, Routine, Tell, Wait
-from dragoman.core.switch.listed_tools import PageAsker
 from dragoman.core.switch.per_request.hop import Hop
 from dragoman.errors import ProtocolError
 
@@ -52,8 +51,8 @@ class RunningCall:
     """
 
     __slots__ = (
-        "_alarm", "_answers", "_call", "_has_refreshed", "_hop", "_is_over", "_lent", "_method", "_params", "_posed",
-        "_progress", "_routine", "_takes_tasks", "hears_logs",
+        "_alarm", "_answers", "_call", "_has_refreshed", "_hears_logs", "_hop", "_is_over", "_lent", "_method",
+        "_params", "_posed", "_progress", "_routine", "_takes_tasks",
     )  # fmt: skip
 
     def __init__(
@@ -69,7 +68,7 @@ class RunningCall:
         self._call = call
         self._takes_tasks = takes_tasks
         self._routine = routine
-        self.hears_logs = routine is None
+        self._hears_logs = routine is None
         self._method = call.method
         self._params: Mapping[str, Any] = {}
         self._lent: Lent | None = None
@@ -80,17 +79,13 @@ class RunningCall:
         self._has_refreshed = False
         hop.under_way[call.key] = self.cancel
 
-    @property
-    def owner(self) -> Hashable:
-        """Whose call it is."""
-        return self._hop
-
     def send(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a request to the server; not where the call is over meanwhile."""
         if self._is_over:
             return
         self._method, self._params = method, params
-        self._lent = self._hop.send(self, method, params, takes_tasks=self._takes_tasks)
+        lent = Lent(method, self._hop, self._take_answer, self._take_notice, self._hears_logs)
+        self._lent = self._hop.send(lent, params, takes_tasks=self._takes_tasks)
 
     def cancel(self, reason: str | None) -> None:
         """The client does not wait any more."""
@@ -100,7 +95,7 @@ class RunningCall:
 
     # What the server says
 
-    def take_answer(self, frame: Frame) -> None:
+    def _take_answer(self, frame: Frame) -> None:
         """The server has answered this round."""
         self._lent = None
         if frame.kind == "error":
@@ -114,9 +109,9 @@ class RunningCall:
         else:
             self._take_first(result)
 
-    def take_notice(self, frame: Frame) -> None:
+    def _take_notice(self, frame: Frame) -> None:
         """A notification for this call came."""
-        if not self.hears_logs or (frame.method == PROGRESS and not self._is_further(frame)):
+        if not self._hears_logs or (frame.method == PROGRESS and not self._is_further(frame)):
             return
         stream = None if frame.stream is None and frame.method != PROGRESS else self._call.key
         self._hop.front.take_server(frame._replace(raw=b"", stream=stream))
@@ -185,8 +180,7 @@ class RunningCall:
                 if is_awaited:
                     self.send(method, params)
                 else:
-                    asker = PageAsker(self._hop, lambda page, size: None)
-                    self._hop.send(asker, method, params, takes_tasks=self._takes_tasks)
+                    self._hop.send(Lent(method), params, takes_tasks=self._takes_tasks)
                     self.step(None)
             case Pose(questions):
                 for name, question in questions.items():

@@ -13,7 +13,8 @@ stream.
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
@@ -220,8 +221,6 @@ class ClientSubscriptions:
 class _Stream:
     """One `subscriptions/listen` with this filter, or one that is about to be sent."""
 
-    hears_logs = False
-
     def __init__(self, subscriptions: ClientSubscriptions, hop: Hop, asked: dict[str, Any]) -> None:
         self._subscriptions = subscriptions
         self._hop = hop
@@ -229,11 +228,6 @@ class _Stream:
         self.granted: dict[str, Any] = {}
         self._lent: Lent | None = None
         self._alarm: Alarm | None = None
-
-    @property
-    def owner(self) -> Hashable:
-        """Whose it is."""
-        return self._hop
 
     def open(self, after_s: float) -> None:
         """Send the request, after so many seconds."""
@@ -248,19 +242,16 @@ class _Stream:
         if self._lent is not None:
             self._hop.edge.withdraw(self._lent)
 
-    def take_answer(self, frame: Frame) -> None:
+    def _take_end(self, frame: Frame) -> None:
         """The server has ended the stream, or refused it."""
         error = frame.body.get("error")
         if error is not None:
             logger.info("%s ended: %s", LISTEN, str(error.get("message"))[:200])
         self._subscriptions.end(self, error)
 
-    def take_notice(self, frame: Frame) -> None:
-        """A notification of this stream came."""
-        self._subscriptions.hear(self, frame)
-
     def _send(self) -> None:
-        self._lent = self._hop.send(self, LISTEN, {"notifications": self.asked})
+        lent = Lent(LISTEN, self._hop, self._take_end, partial(self._subscriptions.hear, self))
+        self._lent = self._hop.send(lent, {"notifications": self.asked})
 
 
 def _intersect(asked: Mapping[str, Any], granted: object) -> dict[str, Any]:

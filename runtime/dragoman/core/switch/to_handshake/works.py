@@ -298,7 +298,9 @@ class Works:
     def give_up(self, work: Work) -> None:
         """Take note that nobody waits for the answer to a request, which may still come."""
         if work.frame is None:
-            self._suspects.add(work.key, Suspect(work.sender, work.is_at_work), self._now_s() + self._ttl_s())
+            self._suspects.add(work.key, Suspect(work.sender, work.is_at_work, self._now_s() + self._ttl_s()))
+        elif work in self._queue:
+            self._queue.remove(work)
         self.schedule.stop(work.alarm)
         self.finish(work)
 
@@ -383,12 +385,7 @@ class Works:
         """Tell the server that nobody waits for this any more."""
         if work.frame is None:
             self.tell_cancelled(work, reason)
-            self.give_up(work)
-        else:
-            if work in self._queue:
-                self._queue.remove(work)
-            self.schedule.stop(work.alarm)
-            del self._works[work.key]
+        self.give_up(work)
 
     def leave(self, work: Work, reason: str) -> None:
         """Tell the server that nobody waits for a call any more, and wait a moment for its end."""
