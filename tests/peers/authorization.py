@@ -78,7 +78,13 @@ class Sitting:
 @contextlib.contextmanager
 def placed(program: str, packages: str, folder: Path) -> Iterator[Place]:
     """Start both servers, by node and packages of npm; what they are asked to keep is in a folder."""
-    command = [program, str(HERE / "npm" / "authorization.mjs"), packages, str(folder)]
+    with running([program, str(HERE / "npm" / "authorization.mjs"), packages, str(folder)], folder) as place:
+        yield place
+
+
+@contextlib.contextmanager
+def running(command: list[str], folder: Path) -> Iterator[Place]:
+    """Start both servers by a command."""
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as child:
         try:

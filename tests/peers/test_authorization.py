@@ -1,7 +1,8 @@
-"""Signing in at an authorization server that others wrote: npm's `oidc-provider`, with a server of the official SDK.
+"""Signing in at authorization servers that others wrote: npm's `oidc-provider`, with a server of the official SDK, and
+authlib's.
 
-Needs the packages of `npm/package.json`; `nox -s peers` brings them. The proxy is a process, and so is whoever signs
-in, as its browser.
+Needs the packages of `npm/package.json`, and the environment of `requirements/authlib.txt`; `nox -s peers` brings them.
+The proxy is a process, and so is whoever signs in, as its browser.
 """
 
 from __future__ import annotations
@@ -14,54 +15,73 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers.authorization import Place, placed
+from tests.peers.authorization import Place, placed, running
 from tests.peers.person import sign_in
 from tests.peers.test_npm import FOLDER, node
-from tests.peers.visits import HERE
+from tests.peers.visits import ENVIRONMENTS, HERE
 from tests.support.waiting import wait_until
-
-pytestmark = pytest.mark.skipif(not FOLDER, reason="no packages of npm: run `nox -s peers`")
 
 REFRESHED = ["refresh_token", "rotate"]
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What belongs to the user, and whoever signs in."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     person = [sys.executable, str(HERE / "person.py"), str(tmp_path / "pages")]
     monkeypatch.setenv("BROWSER", shlex.join(person))
+
+
+@pytest.fixture
+def place(ours: None, tmp_path: Path) -> Iterator[Place]:
+    """Oidc-provider, and a server of the TypeScript SDK."""
+    if not FOLDER:
+        pytest.skip("no packages of npm: run `nox -s peers`")
     with placed(node(), str(FOLDER), tmp_path) as place:
         yield place
 
 
-def test_a_person_signs_in_once_and_every_later_proxy_uses_the_token(place: Place) -> None:
-    with place.sitting() as one, place.sitting() as two:
+@pytest.fixture(params=["oidc-provider", "authlib"])
+def each_place(request: pytest.FixtureRequest, ours: None, tmp_path: Path) -> Iterator[Place]:
+    """Either of them."""
+    if request.param == "oidc-provider":
+        yield request.getfixturevalue("place")
+        return
+    if ENVIRONMENTS is None:
+        pytest.skip("no peer environments: run `nox -s peers`")
+    python = str(Path(ENVIRONMENTS) / "authlib" / "bin" / "python")
+    with running([python, str(HERE / "authorization_server.py"), str(tmp_path)], tmp_path) as place:
+        yield place
+
+
+def test_a_person_signs_in_once_and_every_later_proxy_uses_the_token(each_place: Place) -> None:
+    with each_place.sitting() as one, each_place.sitting() as two:
         assert one.call("read") == two.call("read")
-    wait_until(lambda: len(place.pages) > 0)
-    assert (place.did(), len(place.pages)) == (["register", "authorization_code"], 1)
-    assert "You are signed in" in place.pages[0]
+    wait_until(lambda: len(each_place.pages) > 0)
+    assert (each_place.did(), len(each_place.pages)) == (["register", "authorization_code"], 1)
+    assert "You are signed in" in each_place.pages[0]
 
 
-def test_a_token_is_for_the_server_that_it_was_got_for(place: Place) -> None:
-    with place.sitting() as sitting:
+def test_a_token_is_for_the_server_that_it_was_got_for(each_place: Place) -> None:
+    with each_place.sitting() as sitting:
         sitting.call("read")
-    assert place.tell()[-1] == {"did": "authorization_code", "resource": place.url}
+    assert each_place.tell()[-1] == {"did": "authorization_code", "resource": each_place.url}
 
 
-def test_tokens_that_have_ended_are_refreshed_and_the_refresh_token_is_another_one_then(place: Place) -> None:
-    with place.sitting() as sitting:
+def test_tokens_that_have_ended_are_refreshed_and_the_refresh_token_is_another_one_then(each_place: Place) -> None:
+    with each_place.sitting() as sitting:
         before = sitting.call("read")
-        place.did()
+        each_place.did()
         for _ in range(3):
-            place.tell("end")
+            each_place.tell("end")
             assert sitting.call("read") == before
-            assert sorted(place.did()) == REFRESHED
+            assert sorted(each_place.did()) == REFRESHED
 
 
-def test_more_is_asked_for_when_a_call_needs_it(place: Place) -> None:
-    with place.sitting() as sitting:
+def test_more_is_asked_for_when_a_call_needs_it(each_place: Place) -> None:
+    with each_place.sitting() as sitting:
         sitting.call("read")
-        place.did()
+        each_place.did()
         assert sitting.call("write").startswith("write by ")
         assert sitting.call("read").startswith("read by ")
 
@@ -97,3 +117,24 @@ def test_a_code_is_typed_on_another_device(place: Place) -> None:
     with place.sitting() as sitting:
         assert sitting.call("read").startswith("read by ")
     assert place.pages == []
+
+
+def test_tokens_are_given_back_by_logout(each_place: Place) -> None:
+    with each_place.sitting() as sitting:
+        before = sitting.call("read")
+        each_place.did()
+        done = subprocess.run(
+            [sys.executable, "-m", "dragoman", "logout", each_place.url], capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "end refresh_token" in each_place.did()
+        assert sitting.call("read") != before, (
+            "the access token is worth nothing any more, and who we were is forgotten"
+        )
+        assert each_place.did() == ["register", "authorization_code"]
+
+
+def test_a_client_with_a_secret_needs_nobody_at_either(each_place: Place) -> None:
+    secret = "--oauth-client-secret-file", str(each_place.folder / "secret")
+    with each_place.sitting("--oauth-grant", "client_credentials", "--oauth-client-id", "robot", *secret) as sitting:
+        assert sitting.call("read") == "read by robot"
