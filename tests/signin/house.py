@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +71,8 @@ class Person:
 async def get(url: str) -> tuple[int, dict[str, str], str]:
     """Do what a browser does with a URL."""
     parts = urlsplit(url)
-    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    tls = ssl._create_unverified_context() if parts.scheme == "https" else None
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, ssl=tls)
     writer.write(f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
     first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
@@ -182,10 +184,10 @@ ENDS = {"authorization": "authorize", "token": "token", "registration": "registe
 
 
 @contextlib.asynccontextmanager
-async def house(folder: Path) -> AsyncIterator[House]:
+async def house(folder: Path, tls: ssl.SSLContext | None = None) -> AsyncIterator[House]:
     """Serve everything from one origin; what is kept is kept in a folder, where `XDG_DATA_HOME` must lead."""
     home = House("", folder)
-    async with server(home.serve) as url:
+    async with server(home.serve, tls=tls) as url:
         home.url = url
         try:
             yield home
