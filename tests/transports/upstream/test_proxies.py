@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from dragoman.errors import TransportError
-from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.proxies import find_proxy
-from dragoman.transports.upstream.upgrade import open_websocket
 from tests.support.company_proxy import company_proxy
 from tests.transports.upstream.raw import OK, Line, ask, on_both_loops, raw_server, wire_to
 from tests.transports.upstream.stage import Reply, Request, client, server, shake_hands
 from tests.transports.upstream.test_tls import certificate, context  # noqa: F401
-from tests.transports.upstream.test_upgrade import YES, accept_of
+from tests.transports.upstream.test_upgrade import YES, accept_of, opened
 
 NAMES = {"mcp.example.com": "127.0.0.1"}
 VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -196,8 +194,8 @@ async def test_a_websocket_goes_through_a_tunnel_without_tls_too() -> None:
 
     async with raw_server(handle) as url, company_proxy(NAMES) as proxy:
         where = abroad(url).replace("http", "ws", 1)
-        connection, _ = await open_websocket(UpstreamConfig(where, proxy=f"http://{proxy.address}"), "mcp")
-        connection.abort()
+        async with opened(where, proxy=f"http://{proxy.address}"):
+            pass
         assert proxy.asked == [f"CONNECT mcp.example.com:{port_of(url)}"]
 
 

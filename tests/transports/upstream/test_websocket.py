@@ -84,7 +84,11 @@ async def test_a_server_that_does_not_confirm_the_subprotocol_is_served(caplog: 
 
 
 @pytest.mark.parametrize(
-    ("path", "named"), [("/no", "no WebSocket: it answered 403"), ("/moved", "it redirects, which is not followed")]
+    ("path", "named"),
+    [
+        ("/no", "no WebSocket: it answered 403"),
+        ("/moved", "a redirect to another origin, which must not get our headers,"),
+    ],
 )
 @on_loop
 async def test_a_handshake_that_fails_is_named(path: str, named: str) -> None:

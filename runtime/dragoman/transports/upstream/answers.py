@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from dragoman.core.pieces import Pieces
 from dragoman.errors import TransportError
@@ -20,6 +20,9 @@ _HIGH_WATER_BYTES: Final = 512 * 1024
 Headers = dict[bytes, bytes]
 """Names in lower case. Of a name that came several times the first value; all of `set-cookie`, by lines, and all of
 `www-authenticate`, with commas."""
+
+
+SuccessorT = TypeVar("SuccessorT", bound=asyncio.Protocol)
 
 
 class Source(Protocol):
@@ -33,6 +36,9 @@ class Source(Protocol):
 
     def let_go(self) -> None:
         """This answer is not read any more."""
+
+    def hand_over(self, protocol: asyncio.Protocol) -> None:
+        """Another protocol goes on."""
 
 
 class HttpResponse:
@@ -168,6 +174,17 @@ class HttpResponse:
         if self.waits and not (waits or self.held) and self._source is not None:
             self._source.resume()
         self.waits = waits
+
+    def hand_over(self, protocol: SuccessorT) -> SuccessorT:
+        """Let another protocol go on with the connection.
+
+        Raises:
+            TransportError: It is closed.
+        """
+        if self._source is not None:
+            self._source.hand_over(protocol)
+            self._source = None
+        return protocol
 
     def close(self) -> None:
         """Give the connection back if the answer is complete, drop it if not."""

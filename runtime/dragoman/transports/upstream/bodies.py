@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.core.pieces import Pieces
 from dragoman.errors import FrameTooLarge, TransportError
-from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance
+from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance, Lease
 
 if TYPE_CHECKING:
     from dragoman.transports.upstream.answers import HttpResponse
@@ -129,19 +129,11 @@ async def read_message(answer: HttpResponse, limit_bytes: int, link: Link, allow
             raise FrameTooLarge(answer.peer, limit_bytes)
         if answer.length <= FREE_BYTES and not answer.header("Content-Encoding"):
             return await answer.whole()  # the common case: nothing can come that was not announced
-    parts = Pieces()
     with allowance.lease() as lease:
         if _may_come_at_once(answer, link, allowance):
             await lease.hold(answer.length or 0)
             return await answer.whole()
-        async for piece in pieces_of(answer):
-            parts.add(piece)
-            if parts.size > limit_bytes:
-                raise FrameTooLarge(answer.peer, limit_bytes)
-            await lease.hold(parts.size)
-            if link.paused:
-                await link.until_reading()
-    return parts.take()
+        return await read_body(answer, limit_bytes, link, lease)
 
 
 def _may_come_at_once(answer: HttpResponse, link: Link, allowance: Allowance) -> bool:
@@ -151,8 +143,10 @@ def _may_come_at_once(answer: HttpResponse, link: Link, allowance: Allowance) ->
     return not link.paused and allowance.held + answer.length <= allowance.limit_bytes
 
 
-async def read_body(answer: HttpResponse, limit_bytes: int) -> bytes:
-    """Read a short body whole.
+async def read_body(
+    answer: HttpResponse, limit_bytes: int, link: Link | None = None, lease: Lease | None = None
+) -> bytes:
+    """Read a body whole, as fast as the receiving end and the allowance let us, if there are such.
 
     Raises:
         FrameTooLarge: It is longer than allowed; the rest is not read.
@@ -163,6 +157,10 @@ async def read_body(answer: HttpResponse, limit_bytes: int) -> bytes:
         parts.add(piece)
         if parts.size > limit_bytes:
             raise FrameTooLarge(answer.peer, limit_bytes)
+        if lease is not None:
+            await lease.hold(parts.size)
+        if link is not None:
+            await link.until_reading()
     return parts.take()
 
 

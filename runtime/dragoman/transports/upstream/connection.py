@@ -17,10 +17,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final, TypeVar, cast
+from typing import Final, cast
 
 import httptools
 
+from dragoman.errors import TransportError
 from dragoman.transports.known_heads import KnownHead, know_head
 from dragoman.transports.upstream.answers import Headers, HttpResponse
 
@@ -36,8 +37,6 @@ _WITHOUT_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED
 _JOINED: Final = {b"set-cookie": b"\n", b"www-authenticate": b", "}
 """Headers of which each value counts, and what is put between them."""
 _LATE_S: Final = 0.001
-
-_Next = TypeVar("_Next", bound=asyncio.Protocol)
 
 
 class Unexpected(Exception):
@@ -138,18 +137,16 @@ class HttpConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def hand_over(self, protocol: _Next) -> _Next:
-        """Let another protocol go on, after an answer with 101, if the connection is open still.
+    def hand_over(self, protocol: asyncio.Protocol) -> None:
+        """Let another protocol go on, after an answer with 101; it gets what came behind that.
 
-        It gets what came behind that answer.
+        This connection is of no use any more.
 
-        Args:
-            protocol: Which has not been used.
-
-        Returns:
-            The same. This connection is of no use any more.
+        Raises:
+            TransportError: It is closed.
         """
-        assert self._transport is not None
+        if self._transport is None or not self.open:
+            raise TransportError(self._peer, "it closed the connection as soon as it was open")
         transport, self._transport = self._transport, None
         self._answer, self._parser = None, None
         transport.set_protocol(protocol)
@@ -157,7 +154,7 @@ class HttpConnection(asyncio.Protocol):
         transport.resume_reading()
         if self._beyond:
             protocol.data_received(self._beyond)
-        return protocol
+        self.on_lost(self)
 
     # What an answer asks for.
 

@@ -68,20 +68,16 @@ class StreamFollower:
         config: Patience and limits.
         get: Opens a stream.
         allowance: What events may hold until they have ended.
-        resumes: Whether the rest of a stream can be asked for.
     """
 
-    def __init__(
-        self, link: Link, config: UpstreamConfig, get: Get, allowance: Allowance, *, resumes: bool = True
-    ) -> None:
-        self._resumes = resumes
+    def __init__(self, link: Link, config: UpstreamConfig, get: Get, allowance: Allowance) -> None:
         self._link = link
         self._allowance = allowance
         self._config = config
         self._get = get
 
     async def follow(
-        self, answer: HttpResponse, job: Delivery, is_current: Callable[[], bool], watch: Watch | None
+        self, answer: HttpResponse, job: Delivery, is_current: Callable[[], bool] | None, watch: Watch | None
     ) -> None:
         """Read the stream that answers a request, over as many connections as it takes, until the answer came.
 
@@ -89,7 +85,8 @@ class StreamFollower:
             answer: The first connection's.
             job: The request.
             is_current: Whether the session of that stream is the one that would be asked for the rest: event ids are
-                unique "within that session" only, so in another one they may name somebody else's stream.
+                unique "within that session" only, so in another one they may name somebody else's stream. None where
+                the rest of a stream cannot be asked for.
             watch: Sees the answer first.
 
         Raises:
@@ -108,7 +105,7 @@ class StreamFollower:
                 raise reading.failure
             if reading.events or answer.waits:
                 progress_at = loop.time()
-            if parser.last_id is None or not self._resumes:
+            if parser.last_id is None or is_current is None:
                 raise TransportError(
                     self._link.peer,
                     f"{reading.reason}; it cannot be resumed, and the request may have been carried out",

@@ -1,13 +1,19 @@
-"""A client of Streamable HTTP, as revisions 2025-03-26, 2025-06-18 and 2025-11-25 describe it.
+"""A client of Streamable HTTP, in all its revisions.
 
 Lives here: POST, GET and DELETE, the session id, the revision header, and what follows from each status. Must not:
-decide when a frame goes (`lanes`), nor read events (`following`). Called by `transport`.
+decide when a frame goes (`lanes`), make the headers that repeat a body (`core.bridge.headers`), nor read events
+(`following`). Called by `transport`.
+
+A request of 2026-07-28 brings its headers: it belongs to no session, and there is no GET for it, and nothing to resume:
+if its stream breaks, it has failed. Closing that stream cancels it, which happens when the task of its job is
+cancelled. An error with an HTTP status of its own is an answer, too.
 
 Where the pages differ, we do what is right by all of them: `MCP-Protocol-Version` is sent from 2025-06-18 on, arrays
 are never sent (only 2025-03-26 has them, and no Python server of that revision answers one), `retry` is always
 respected.
 
-Source: docs/specification/{2025-03-26,2025-06-18,2025-11-25}/basic/transports.mdx, Streamable HTTP.
+Source: docs/specification/{2025-03-26,2025-06-18,2025-11-25}/basic/transports.mdx, Streamable HTTP;
+2026-07-28/basic/transports/streamable-http.
 """
 
 from __future__ import annotations
@@ -22,8 +28,8 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from dragoman.core.envelope import Frame, decoded
-from dragoman.core.exact_json import decode
-from dragoman.core.methods import ELICITED, PING, REPEATABLE
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.methods import ELICITED, LISTEN, PING, REPEATABLE
 from dragoman.core.unchecked import find
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
@@ -73,7 +79,8 @@ class Streamable:
         self._questions = SessionQuestions(link, config.parked_requests)
         self.visits = Visits(link)
         self._shows_pages = False  # whether the client can be asked for a visit in this session
-        self._asking: dict[str, str] = {}  # the headers of every request, as long as the session is the same
+        self._own: tuple[tuple[str, str], ...] = ()  # the headers that the last request brought
+        self._asking: dict[str, str] = {}  # the headers of every request, as long as session and those are the same
         self._follower = StreamFollower(link, config, self._get, allowance)
         self._listener: asyncio.Task[None] | None = None
 
@@ -114,9 +121,13 @@ class Streamable:
             job: The request; it gets the answer to come.
             on_news: Called when something has come of it: then `carry` may be called.
         """
-        self._asking = self._asking or {**ACCEPT_BOTH, **self._headers()}
+        frame = job.frame
+        if frame.method == LISTEN:
+            return False
+        if not self._asking or frame.headers != self._own:
+            self._own, self._asking = frame.headers, {**ACCEPT_BOTH, **self._headers(frame)}
         idle_s = self._config.idle_timeout_s
-        answer = self._wire.post_at_once(self._config.url, self._asking, job.frame.raw, job.sent, idle_s)
+        answer = self._wire.post_at_once(self._config.url, self._asking, frame.raw, job.sent, idle_s)
         if answer is None:
             return False
         job.answer, job.sent_in, answer.on_news = answer, (self._questions.epoch, self._session_id is not None), on_news
@@ -133,8 +144,8 @@ class Streamable:
         if self.drops(job.frame):
             return
         epoch, in_session = job.sent_in or (self._questions.epoch, self._session_id is not None)
-        answer = await self._post(job.frame, job.sent, self._headers(), job.answer)
-        if answer.status == HTTPStatus.NOT_FOUND and in_session:
+        answer = await self._post(job.frame, job.sent, self._headers(job.frame), job.answer)
+        if answer.status == HTTPStatus.NOT_FOUND and in_session and not job.frame.headers:
             told, frame = await _read_shortly(answer), None if job.cancelled else job.frame
             self._questions.lose(epoch)
             self._link.lose_session(frame, self._questions.epoch != epoch, told.message, told.code, told.data)
@@ -180,8 +191,11 @@ class Streamable:
             answer.close()
             logger.debug("DELETE of the session: %s", answer.named_status)
 
-    def _headers(self) -> dict[str, str]:
-        headers = {}
+    def _headers(self, frame: Frame | None = None) -> dict[str, str]:
+        """Give those of a request that brings its own, or else those of the session."""
+        headers = dict(frame.headers) if frame is not None else {}
+        if headers:
+            return headers
         if self._session_id is not None:
             headers["Mcp-Session-Id"] = self._session_id
         if self._revision is not None:
@@ -193,10 +207,10 @@ class Streamable:
     async def _post(
         self, frame: Frame, sent: Callable[[], None], headers: dict[str, str], begun: HttpResponse | None = None
     ) -> HttpResponse:
-        idle_s, asking = self._config.idle_timeout_s, {**ACCEPT_BOTH, **headers}
+        idle_s, asking = None if frame.method == LISTEN else self._config.idle_timeout_s, {**ACCEPT_BOTH, **headers}
         asks = frame.method != PING  # which is sent while nobody is there
         how = asking, frame.raw, sent, idle_s, begun, asks, False, frame.method in REPEATABLE
-        if frame.kind != "request" or frame.key is None or not self._shows_pages:
+        if frame.kind != "request" or frame.key is None or frame.headers or not self._shows_pages:
             return await self._wire.send("POST", self._config.url, *how)
         VISITOR.set(functools.partial(self.visits.ask, frame.key))
         try:
@@ -210,20 +224,27 @@ class Streamable:
         self._questions.begin(job, epoch)
         try:
             if answer.status != HTTPStatus.OK:
-                raise await self._explain_status(answer)
+                await self._take_refusal(answer, job.frame)
+                return
 
             async def follow(answer: HttpResponse, job: Delivery) -> None:
-                await self._follower.follow(answer, job, lambda: self._questions.epoch == epoch, watch)
+                is_current = None if job.frame.headers else lambda: self._questions.epoch == epoch
+                await self._follower.follow(answer, job, is_current, watch)
 
             await take_success(answer, job, self._link, self._config, self._allowance, follow, watch)
         finally:
             self._questions.end(job)
             answer.close()
 
-    async def _explain_status(self, answer: HttpResponse) -> TransportError:
+    async def _take_refusal(self, answer: HttpResponse, frame: Frame) -> None:
+        """Hand on the error that a refusal carries, where that is an answer as any other; raise what else it is."""
         if answer.status < HTTPStatus.MULTIPLE_CHOICES:
-            return TransportError(self._link.peer, f"it answered {answer.named_status}, without a response")
-        return await read_refusal(answer)
+            raise TransportError(self._link.peer, f"it answered {answer.named_status}, without a response")
+        refusal = await read_refusal(answer)
+        if refusal.error is None or not frame.headers or frame.key is None:
+            raise refusal
+        body = {"jsonrpc": "2.0", "id": decode(frame.key), "error": refusal.error}
+        await self._link.take(encode_line(body), frame.key)
 
     def _read_session_id(self, answer: HttpResponse) -> str | None:
         session_id = answer.header("Mcp-Session-Id")

@@ -1,7 +1,7 @@
 """The answer to a successful POST, in any revision: one JSON object, or a stream of events.
 
 Lives here: finding out which it is, and checking that it contains the response. Must not: know sessions, or judge a
-status. Called by `streamable` and `per_request`.
+status. Called by `streamable`.
 """
 
 from __future__ import annotations

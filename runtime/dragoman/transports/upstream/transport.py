@@ -30,7 +30,6 @@ from dragoman.transports.upstream.failures import StatusRefused
 from dragoman.transports.upstream.lanes import Delivery, Lanes
 from dragoman.transports.upstream.legacy import Legacy
 from dragoman.transports.upstream.link import Link
-from dragoman.transports.upstream.per_request import PerRequestPosts
 from dragoman.transports.upstream.streamable import Streamable
 from dragoman.transports.upstream.taking import NO_RESPONSE, PlainAnswers
 
@@ -51,16 +50,16 @@ class HttpTransport:
     """
 
     takes_headers = True
+    _wire: ConnectionPool
+    _link: Link
+    _lanes: Lanes
+    _streamable: Streamable
+    _client: Streamable | Legacy
 
     def __init__(self, config: UpstreamConfig) -> None:
         self._config = config
         self._patience_s = config.close_timeout_s
-        self._wire: ConnectionPool | None = None
-        self._link: Link | None = None
-        self._lanes: Lanes | None = None
-        self._client: Streamable | Legacy | None = None
-        self._was_open = False
-        self._per_request: PerRequestPosts | None = None
+        self._is_started = self._was_open = False
         self._allowance = Allowance(config.held_bytes)
         self._plain = PlainAnswers(config.limit_bytes)
 
@@ -72,12 +71,11 @@ class HttpTransport:
     @property
     def is_signing_in(self) -> bool:
         """Whether requests wait for a person to sign in, and not for a client that is asked whether they want to."""
-        asks = isinstance(self._client, Streamable) and self._client.visits.is_asking
-        return self._wire is not None and self._wire.signing_in > 0 and not asks
+        return self._is_started and self._wire.signing_in > 0 and not self._streamable.visits.is_asking
 
     def stop_signing_in(self) -> None:
         """Fail the requests that wait for that: nobody waits for them."""
-        if self._wire is not None:
+        if self._is_started:
             self._wire.stop_signing_in()
 
     def start(self, receiver: Receiver) -> None:
@@ -91,13 +89,14 @@ class HttpTransport:
         back, refuse = self._link.give_back, self._link.refuse
         places = self._config.open_requests, self._config.parked_requests
         self._lanes = Lanes(self._carry, self._begin, *places, full, room, back, refuse)
-        make = Legacy if self._config.kind is Kind.SSE else Streamable
-        self._client = make(self._config, self._wire, self._link, self._allowance)
-        self._per_request = PerRequestPosts(self._config, self._wire, self._link, self._allowance)
+        self._client = self._streamable = Streamable(self._config, self._wire, self._link, self._allowance)
+        if self._config.kind is Kind.SSE:
+            self._client = Legacy(self._config, self._wire, self._link, self._allowance)
+        self._is_started = True
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Send each frame as a request of its own."""
-        if self._lanes is None:
+        if not self._is_started:
             return
         for frame in frames:
             if isinstance(self._client, Streamable) and self._client.drops(frame):
@@ -110,12 +109,12 @@ class HttpTransport:
 
     def pause_reading(self) -> None:
         """Leave what the server sends in its sockets."""
-        if self._link is not None:
+        if self._is_started:
             self._link.pause()
 
     def resume_reading(self) -> None:
         """Go on reading."""
-        if self._link is not None:
+        if self._is_started:
             self._link.resume()
 
     def hurry(self) -> None:
@@ -124,7 +123,7 @@ class HttpTransport:
 
     async def close(self) -> None:
         """Send what is still to be sent, end the session, and close every connection."""
-        if self._wire is None or self._link is None or self._lanes is None or self._client is None:
+        if not self._is_started:
             return
         self._link.mute()
         self._link.resume()
@@ -136,15 +135,11 @@ class HttpTransport:
 
     async def _carry(self, job: Delivery) -> None:
         """Send one frame, and see to it that a request gets an answer whatever happens."""
-        assert self._client is not None
-        assert self._lanes is not None
-        assert self._link is not None
         if job.frame.sender:
             speak_for(job.frame.sender)
         try:
             if job.frame.headers:
-                assert self._per_request is not None
-                await self._per_request.carry(job)
+                await self._streamable.carry(job)
             elif job.frame.method == "initialize":
                 await self._open(job)
             else:
@@ -162,13 +157,11 @@ class HttpTransport:
 
     def _begin(self, job: Delivery) -> bool:
         """Send a request without a task, if there is a connection for it."""
-        client = self._per_request if job.frame.headers else self._client
-        return client is not None and not isinstance(client, Legacy) and client.begin(job, lambda: self._take(job))
+        client = self._streamable if job.frame.headers else self._client
+        return not isinstance(client, Legacy) and client.begin(job, lambda: self._take(job))
 
     def _take(self, job: Delivery) -> None:
         """Hand on what has come of a request that was sent without a task, if that can be done at once."""
-        assert self._lanes is not None
-        assert self._link is not None
         assert job.frame.key is not None
         answer = job.answer
         assert answer is not None
@@ -184,7 +177,6 @@ class HttpTransport:
             self._report(job, str(TransportError(self._link.peer, NO_RESPONSE)))
 
     def _report(self, job: Delivery, reason: str, code: int = -32000, data: object = None) -> None:
-        assert self._link is not None
         frame = job.frame
         if frame.kind == "request" and frame.key is not None:
             if not job.cancelled:
@@ -193,9 +185,6 @@ class HttpTransport:
             logger.warning("%s of the client not delivered: %s", frame.method or "a response", reason)
 
     async def _open(self, job: Delivery) -> None:
-        assert self._client is not None
-        assert self._lanes is not None
-        assert self._link is not None
         another = self._was_open
         try:
             await self._client.open(job, self._note_opened)
@@ -215,7 +204,6 @@ class HttpTransport:
                 self._link.end(str(error))
 
     def _note_opened(self) -> None:
-        assert self._lanes is not None
         self._was_open = True
         self._lanes.note_opened()
 
@@ -234,16 +222,12 @@ class HttpTransport:
         )
 
     async def _open_legacy(self, job: Delivery, refused: StatusRefused) -> None:
-        assert self._wire is not None
-        assert self._lanes is not None
-        assert self._link is not None
         logger.info("%s: no Streamable HTTP (%s); trying HTTP+SSE", self._link.peer, refused.reason)
-        legacy = Legacy(self._config, self._wire, self._link, self._allowance)
-        streamable, self._client = self._client, legacy
+        legacy = self._client = Legacy(self._config, self._wire, self._link, self._allowance)
         try:
             await legacy.open(job, self._note_opened)
         except TransportError as error:
-            self._client = streamable
+            self._client = self._streamable
             await legacy.close()
             self._link.end(
                 f"{refused.peer} is not an MCP server: to POST "

@@ -85,6 +85,5 @@ class Visits:
             await self._tell({"method": ELICITED, "params": {"elicitationId": name}}, call)
 
     async def _tell(self, frame: dict[str, object], call: bytes) -> None:
-        if self._link.paused:
-            await self._link.until_reading()
+        await self._link.until_reading()
         await self._link.take(encode_line({"jsonrpc": "2.0", **frame}), call)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 from dragoman.core.envelope import Frame
 from dragoman.errors import TransportError
 from dragoman.transports.base import Receiver
-from dragoman.transports.upstream.challenge import CHALLENGES, Challenge
 from dragoman.transports.upstream.config import UpstreamConfig, origin_of
+from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.connector import explain
 from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES
 from dragoman.transports.upstream.link import Link
-from dragoman.transports.upstream.upgrade import PING_S, UpgradeRefused, open_websocket
+from dragoman.transports.upstream.upgrade import PING_S, open_websocket
 from dragoman.transports.upstream.waiting import Waiting
 from dragoman.transports.websocket import WebSocketConnection
 
@@ -39,9 +39,6 @@ class WebSocketUpstream:
     Args:
         config: Where, and how patient.
         ping_s: How often a silent server is pinged.
-
-    Attributes:
-        is_signing_in: Whether requests wait for a person to sign in.
     """
 
     def __init__(self, config: UpstreamConfig, ping_s: float = PING_S) -> None:
@@ -50,13 +47,18 @@ class WebSocketUpstream:
         self._patience_s = config.close_timeout_s
         self._receiver: Receiver | None = None
         self._link: Link | None = None
+        self._pool: ConnectionPool | None = None
         self._waiting: Waiting | None = None
         self._connection: WebSocketConnection | None = None
         self._early: list[bytes] = []  # written before there is a connection
         self._early_bytes = 0
         self._closing = False
-        self.is_signing_in = False
         self._runner: asyncio.Task[None] | None = None
+
+    @property
+    def is_signing_in(self) -> bool:
+        """Whether it waits for a person to sign in."""
+        return self._pool is not None and self._pool.signing_in > 0
 
     def add_headers(self, middleware: Sequence[HeaderMiddleware]) -> None:
         """Send along what these give, too, when it opens; called before `start`."""
@@ -116,10 +118,9 @@ class WebSocketUpstream:
 
     async def _run(self, link: Link, waiting: Waiting, receiver: Receiver) -> None:
         """Connect, then read until it ends."""
-        if self._config.authority is not None:
-            self._config.authority.join()
         try:
-            connection, confirmed = await self._open()
+            self._pool = ConnectionPool(self._config)
+            connection, confirmed = await open_websocket(self._pool, SUBPROTOCOL, self._ping_s)
             if confirmed != SUBPROTOCOL:
                 logger.warning("%s does not confirm the subprotocol %s", link.peer, SUBPROTOCOL)
             connection.on_bytes = waiting.note_sign_of_life
@@ -142,8 +143,8 @@ class WebSocketUpstream:
             raise
         finally:
             waiting.close()
-            if self._config.authority is not None:
-                await self._config.authority.leave()
+            if self._pool is not None:
+                await self._pool.close()
         link.end(f"{link.peer}: {reason}")
         if self._connection is not None:
             try:
@@ -161,24 +162,3 @@ class WebSocketUpstream:
         self._early.clear()
         if self._closing:
             connection.say_goodbye()
-
-    async def _open(self) -> tuple[WebSocketConnection, str]:
-        """Open a connection, with a token where it takes one."""
-        authority, attempt = self._config.authority, 0
-        if authority is not None:
-            await authority.load()
-        while True:
-            sent = authority.authorization() if authority is not None else ""
-            headers = (*self._config.headers, *((("Authorization", sent),) if sent else ()))
-            try:
-                config = dataclasses.replace(self._config, headers=headers)
-                return await open_websocket(config, SUBPROTOCOL, self._ping_s)
-            except UpgradeRefused as error:
-                challenge = Challenge(attempt, error.status, error.challenge, sent, (), asks=True, waits=False)
-                if authority is None or error.status not in CHALLENGES or not authority.takes(challenge):
-                    raise
-                self.is_signing_in = True
-                await authority.renew(challenge, self._config)
-            finally:
-                self.is_signing_in = False
-            attempt += 1
