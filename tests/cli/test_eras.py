@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.eras import chosen_bridging, state_key_file
-from dragoman.cli.options import add_options
+from dragoman.cli.options import add_options, state_key_file
+from dragoman.cli.proxy import chosen_bridging
 from dragoman.core.bridge.strategy import SETTINGS
 from dragoman.options import ERAS
 from dragoman.proxy import ProxyConfig

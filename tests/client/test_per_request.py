@@ -307,10 +307,12 @@ def test_a_session_listens_by_subscribing(revision: Any) -> None:
             await server.wait_for_method("resources/subscribe")
             server.say(method="notifications/prompts/list_changed")
             server.say(method="notifications/tools/list_changed")
-            server.say(method="notifications/resources/updated", params={"uri": "z:z"})
+            for other in ("z:z", "x:yz"):
+                server.say(method="notifications/resources/updated", params={"uri": other})
             server.say(method="notifications/resources/updated", params={"uri": "x:y"})
             found = [await anext(changes), await anext(changes)]
-            assert type(await anext(same)) is models.ResourceUpdatedNotification
+            only = await anext(same)
+            assert (type(only), only.params.uri) == (models.ResourceUpdatedNotification, "x:y")
         assert [type(one) for one in found] == [models.ToolListChangedNotification, models.ResourceUpdatedNotification]
         methods = [frame.get("method") for frame in server.told]
         assert (methods.count("resources/subscribe"), methods.count("resources/unsubscribe")) == (1, 1)

@@ -15,9 +15,9 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.descriptors import raise_limit
-from dragoman.cli.eras import state_key_file
 from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.names import describe_names, is_loopback, own_names
+from dragoman.cli.options import state_key_file
 from dragoman.cli.scope import make_pool
 from dragoman.cli.secrets import caution_secrets
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals

@@ -8,9 +8,10 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import stat
 import textwrap
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import dragoman_spec
 from dragoman.options import TRANSLATION, Option
@@ -19,6 +20,10 @@ from dragoman.transports.surroundings import OURS
 Reader = Callable[[str], Any]
 
 _NAME: Final = r"(\[[0-9a-f:.]+\]|[^/?#\s@:*\[\]]+)"
+_KEY_DIGITS: Final = 64
+_MOST_KEYS: Final = 8
+_HOW_TO: Final = "openssl rand -hex 32"
+_OF_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
 _UNITS: Final = {"k": 1024, "m": 1024**2, "g": 1024**3}
 
 
@@ -257,10 +262,38 @@ def _read_proxy(text: str) -> str:
     return text
 
 
-def _read_state_keys(text: str) -> Any:
-    from dragoman.cli.eras import state_key_file
+class StateKeys(NamedTuple):
+    """What is in the file of the keys."""
 
-    return state_key_file(text)
+    file: str
+    keys: tuple[bytes, ...]
+
+
+def state_key_file(text: str) -> StateKeys:
+    """Read the keys of a file, for argparse; no message shows what is in it.
+
+    Raises:
+        argparse.ArgumentTypeError: It has none, or others can read or change it.
+    """
+    readable_file(text)
+    with open(text, "rb") as file:
+        found = os.fstat(file.fileno())
+        raw = file.read((_MOST_KEYS + 1) * (_KEY_DIGITS + 2))
+    if stat.S_ISREG(found.st_mode) and found.st_mode & _OF_OTHERS:
+        mode = stat.S_IMODE(found.st_mode)
+        raise argparse.ArgumentTypeError(f"{text} can be used by others (mode {mode:03o}): chmod 600 {text}")
+    lines = raw.decode("latin-1").split()
+    wrong = [line for line in lines or [""] if len(line) != _KEY_DIGITS]
+    if wrong or len(lines) > _MOST_KEYS:
+        found_so = f"{len(wrong[0])} characters" if wrong else f"more than {_MOST_KEYS} keys"
+        raise argparse.ArgumentTypeError(
+            f"expected {_KEY_DIGITS} hexadecimal digits in {text}, found {found_so}; make a key with: {_HOW_TO}"
+        )
+    try:
+        return StateKeys(text, tuple(map(bytes.fromhex, lines)))
+    except ValueError:
+        reason = f"expected hexadecimal digits alone in {text}; make a key with: {_HOW_TO}"
+        raise argparse.ArgumentTypeError(reason) from None
 
 
 url, header, proxy_url = _explaining(_read_url), _explaining(_read_header), _explaining(_read_proxy)
@@ -284,7 +317,7 @@ READERS: Final[dict[str, tuple[Reader, str]]] = {
     "file": (readable_file, "FILE"),
     "directory": (directory, "DIR"),
     "certificates": (certificates, "FILE"),
-    "state-keys": (_read_state_keys, "FILE"),
+    "state-keys": (state_key_file, "FILE"),
     "variable": (variable, "NAME[=VALUE]"),
     "url": (url, "URL"),
     "header": (header, "NAME=VALUE"),

@@ -11,11 +11,10 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.checks import check_company, check_listen, check_named, check_upstream
 from dragoman.cli.child import Launcher, add_child_arguments, check_child
-from dragoman.cli.eras import chosen_bridging
 from dragoman.cli.known import know_server
 from dragoman.cli.memory import collect_seldom
 from dragoman.cli.middleware import find_middleware
@@ -269,6 +268,20 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
         **args.around,
         **chosen_bridging(args),
     )
+
+
+def chosen_bridging(args: argparse.Namespace) -> dict[str, Any]:
+    """Give the part of `ProxyConfig` that the flags decide."""
+    return {
+        "questions": args.questions,
+        "repeatable": frozenset(args.repeatable),
+        "parked_s": args.answer_timeout,
+        "most_parked": args.max_parked,
+        "task_s": args.task_ttl,
+        "roots_ttl_s": args.roots_ttl or 0.0,
+        "state_key": None if args.state_key_file is None else args.state_key_file.keys,
+        "server_name": args.server_name or "",
+    }
 
 
 def _make_board(args: argparse.Namespace) -> StatusBoard | None:

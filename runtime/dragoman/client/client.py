@@ -15,10 +15,10 @@ from typing import Any
 import dragoman_spec
 from dragoman.client.eras import ByHandshake, ByRequests, SpokenEra
 from dragoman.client.handlers import Handlers
-from dragoman.client.listening import Listening
+from dragoman.client.notifications import Announcements
 from dragoman.client.session import Session
+from dragoman.client.subscriptions import Listening
 from dragoman.client.tasks import CREATION, ToolTask, check_extension
-from dragoman.client.told import Announcements
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.declared import declares
 from dragoman.core.paging import Paging
@@ -63,7 +63,7 @@ class Client:
         self.server_info: Any = None
         self.instructions: str | None = None
         self.session = Session(self)
-        self.told = Announcements(revision, on_notification)
+        self.announcements = Announcements(revision, on_notification)
         self.by_requests: ByRequests | None = None
         self._era: SpokenEra
         if revision in dragoman_spec.HANDSHAKE_REVISIONS:
@@ -228,7 +228,7 @@ class Client:
 
     def notifications(self) -> AsyncIterator[Any]:
         """Go through the notifications that come from now on, to the end of the session."""
-        return self.told.read(is_over=self.session.is_over())
+        return self.announcements.read(is_over=self.session.is_over())
 
     # How a request is made
 
@@ -282,7 +282,7 @@ class Client:
         progress: Callable[[Any], Any] | None = None,
     ) -> dict[str, Any]:
         self.check(method)
-        tell = None if progress is None else lambda body: self.told.tell(progress, body, "params")
+        tell = None if progress is None else lambda body: self.announcements.tell(progress, body, "params")
         return await self._era.ask(method, params, self._timeout_s if timeout_s is None else timeout_s, tell)
 
     async def _pages(self, method: str, member: str, timeout_s: float | None) -> AsyncIterator[Any]:
@@ -334,20 +334,20 @@ class Client:
 
     def take_notice(self, body: dict[str, Any]) -> None:
         """Hand a notification to those who want it."""
-        self.told.deliver(body)
+        self.announcements.deliver(body)
 
     def take_end(self) -> None:
         """End what goes on as long as the session."""
-        self.told.end()
+        self.announcements.end()
 
     def discard(self, what: str, reason: str) -> None:
         """Throw something away that cannot be used: said, and counted."""
-        self.told.discard(what, reason)
+        self.announcements.discard(what, reason)
 
     @property
     def discarded(self) -> int:
         """How many notifications were discarded: unknown, not valid, or not read in time."""
-        return self.told.discarded
+        return self.announcements.discarded
 
 
 def _named(name: str, arguments: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -78,19 +78,20 @@ class Watched:
         put: Gets each entry.
     """
 
+    _receiver: Receiver
+    pause_writing: Callable[[], None]
+    resume_writing: Callable[[], None]
+
     def __init__(self, transport: Transport, number: int, side: Side, put: Callable[[Entry], None]) -> None:
         self._transport = transport
         self._number = number
         self._side = side.value
         self._put = put
         self._label = ""
-        self._receiver: Receiver | None = None
         self.pause_reading = transport.pause_reading
         self.resume_reading = transport.resume_reading
         self.hurry = transport.hurry
         self.takes_headers: bool = getattr(transport, "takes_headers", False)
-        self.pause_writing: Callable[[], None] = _nothing
-        self.resume_writing: Callable[[], None] = _nothing
 
     # What the proxy calls.
 
@@ -118,43 +119,33 @@ class Watched:
         """Frames came."""
         for frame in frames:
             self._note("received", frame)
-        if self._receiver is not None:
-            self._receiver.received(frames)
+        self._receiver.received(frames)
 
     def failed(self, frame: Frame) -> None:
         """The transport gives up a request."""
         self._note("given up", frame)
-        if self._receiver is not None:
-            self._receiver.failed(frame)
+        self._receiver.failed(frame)
 
     def session_lost(self, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
         """The peer has forgotten the session."""
         self._note("session lost", "" if frame is None else frame)
-        if self._receiver is not None:
-            self._receiver.session_lost(frame, error, renewed)
+        self._receiver.session_lost(frame, error, renewed)
 
     def unsent(self, frames: Sequence[Frame]) -> None:
         """The transport gives frames back that it has not sent."""
         for frame in frames:
             self._note("unsent", frame)
-        if self._receiver is not None:
-            self._receiver.unsent(frames)
+        self._receiver.unsent(frames)
 
     def ended(self, reason: str) -> None:
         """The peer says no more."""
         self._note("ended", reason)
-        if self._receiver is not None:
-            self._receiver.ended(reason)
+        self._receiver.ended(reason)
 
     def broken(self, reason: str) -> None:
         """The peer does not read any more."""
         self._note("broken", reason)
-        if self._receiver is not None:
-            self._receiver.broken(reason)
+        self._receiver.broken(reason)
 
     def _note(self, direction: str, what: Frame | Malformed | str) -> None:
         self._put(Noted(time.time(), self._label, self._number, self._side, direction, what))
-
-
-def _nothing() -> None:
-    """Nobody listens yet."""

@@ -13,6 +13,7 @@ from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES, LineSplitter, Overlong
 from dragoman.core.peek import read_beginning, read_line
 from dragoman.core.wholeness import is_one_text, read_last_line
+from dragoman.transports.base import Receiver
 
 
 class LineFramer:
@@ -46,6 +47,39 @@ class LineFramer:
         lines = self._splitter.finish()
         read = [(read_last_line(line), line) for line in lines]
         return [_show(frame, line) for frame, line in read if frame is not None]
+
+
+class FramedReceiver:
+    """Reads the frames of a byte stream for a receiver of frames; bytes that come after its end are dropped.
+
+    Args:
+        receiver: Who is told.
+        limit_bytes: As for `LineFramer`.
+        checks_texts: The same.
+    """
+
+    __slots__ = ("_framer", "_receiver", "broken", "pause_writing", "resume_writing")
+
+    def __init__(self, receiver: Receiver, limit_bytes: int = DEFAULT_LIMIT_BYTES, checks_texts: bool = False) -> None:
+        self._receiver: Receiver | None = receiver
+        self._framer = LineFramer(limit_bytes, checks_texts)
+        self.broken = receiver.broken
+        self.pause_writing = receiver.pause_writing
+        self.resume_writing = receiver.resume_writing
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came, in pieces of any size."""
+        frames = self._framer.feed(data)
+        if frames and self._receiver is not None:
+            self._receiver.received(frames)
+
+    def ended(self, reason: str) -> None:
+        """The peer says no more."""
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            if last := self._framer.finish():
+                receiver.received(last)
+            receiver.ended(reason)
 
 
 def _show(frame: Frame | Malformed, line: bytes | Overlong) -> Frame | Malformed:

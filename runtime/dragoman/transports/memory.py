@@ -16,7 +16,7 @@ from typing import Protocol
 from dragoman.core.envelope import Frame
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.transports.base import Receiver
-from dragoman.transports.lines import LineFramer, join_lines
+from dragoman.transports.lines import FramedReceiver, join_lines
 
 HIGH_WATER_BYTES = 256 * 1024
 
@@ -40,30 +40,6 @@ class RawReceiver(Protocol):
         """There is room again."""
 
 
-class _Framed:
-    """Reads frames for a receiver of frames."""
-
-    __slots__ = ("_framer", "_receiver", "broken", "pause_writing", "resume_writing")
-
-    def __init__(self, receiver: Receiver, limit_bytes: int) -> None:
-        self._receiver = receiver
-        self._framer = LineFramer(limit_bytes)
-        self.broken = receiver.broken
-        self.pause_writing = receiver.pause_writing
-        self.resume_writing = receiver.resume_writing
-
-    def data_received(self, data: bytes) -> None:
-        frames = self._framer.feed(data)
-        if frames:
-            self._receiver.received(frames)
-
-    def ended(self, reason: str) -> None:
-        frames = self._framer.finish()
-        if frames:
-            self._receiver.received(frames)
-        self._receiver.ended(reason)
-
-
 class MemoryTransport:
     """One end of a pair; make pairs with `connect_pair`."""
 
@@ -81,7 +57,7 @@ class MemoryTransport:
 
     def start(self, receiver: Receiver) -> None:
         """Begin to deliver what the peer says, and what it has said already."""
-        self.start_raw(_Framed(receiver, self._limit_bytes))
+        self.start_raw(FramedReceiver(receiver, self._limit_bytes))
 
     def start_raw(self, receiver: RawReceiver) -> None:
         """The same for somebody who reads bytes."""

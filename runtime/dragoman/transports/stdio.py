@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from dragoman.core.envelope import Frame
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.transports.base import Receiver
-from dragoman.transports.lines import LineFramer, join_lines
+from dragoman.transports.lines import FramedReceiver, join_lines
 from dragoman.transports.pipes import PipeReader, PipeWriter, enlarge_pipe
 from dragoman.transports.warden import Warden
 
@@ -50,6 +50,37 @@ class ChildPatience:
         return ChildPatience(min(self.after_eof_s, 0.4), min(self.after_term_s, 0.8), min(self.after_exit_s, 0.2))
 
 
+class _Pipes:
+    """The two descriptors of a transport; until they are open, nothing comes of what is asked for."""
+
+    def __init__(self) -> None:
+        self.reader: PipeReader | None = None
+        self.writer: PipeWriter | None = None
+
+    def open(self, read_fd: int, write_fd: int, framed: FramedReceiver, on_end: Callable[[], None]) -> None:
+        """Begin to read and write."""
+        enlarge_pipe(read_fd)
+        enlarge_pipe(write_fd)
+        self.reader = PipeReader(read_fd, framed.data_received, on_end)
+        self.writer = PipeWriter(write_fd, framed.broken, framed.pause_writing, framed.resume_writing)
+        self.reader.resume()
+
+    def send(self, frames: Sequence[Frame]) -> None:
+        """Write frames."""
+        if self.writer is not None:
+            self.writer.write(join_lines(frames))
+
+    def pause_reading(self) -> None:
+        """Leave what comes in its pipe."""
+        if self.reader is not None:
+            self.reader.pause()
+
+    def resume_reading(self) -> None:
+        """Go on reading."""
+        if self.reader is not None:
+            self.reader.resume()
+
+
 class ChildTransport:
     """A server in a child process.
 
@@ -72,10 +103,10 @@ class ChildTransport:
         self.process = process
         self.patience = patience or ChildPatience()
         self._warden = warden
-        self._framer = LineFramer(limit_bytes, checks_texts)
-        self._receiver: Receiver | None = None
-        self._reader: PipeReader | None = None
-        self._writer: PipeWriter | None = None
+        self._limit_bytes, self._checks_texts = limit_bytes, checks_texts
+        self._framed: FramedReceiver | None = None
+        self._pipes = pipes = _Pipes()
+        self.send, self.pause_reading, self.resume_reading = pipes.send, pipes.pause_reading, pipes.resume_reading
         self._exited = asyncio.Event()
         self._news = asyncio.Event()  # it exited, or our patience changed
         self._output_ended = asyncio.Event()
@@ -85,31 +116,12 @@ class ChildTransport:
         """Begin to read what the child writes, and to watch over it."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self._receiver = receiver
+        self._framed = FramedReceiver(receiver, self._limit_bytes, self._checks_texts)
         read_fd, write_fd = os.dup(self.process.stdout.fileno()), os.dup(self.process.stdin.fileno())
         self.process.stdout.close()
         self.process.stdin.close()
-        enlarge_pipe(read_fd)
-        enlarge_pipe(write_fd)
-        self._reader = PipeReader(read_fd, self._take, self._end_output)
-        self._writer = PipeWriter(write_fd, receiver.broken, receiver.pause_writing, receiver.resume_writing)
-        self._reader.resume()
+        self._pipes.open(read_fd, write_fd, self._framed, self._end_output)
         self._watch()
-
-    def send(self, frames: Sequence[Frame]) -> None:
-        """Write to the child's input."""
-        if self._writer is not None:
-            self._writer.write(join_lines(frames))
-
-    def pause_reading(self) -> None:
-        """Leave the child's output in its pipe."""
-        if self._reader is not None:
-            self._reader.pause()
-
-    def resume_reading(self) -> None:
-        """Go on reading the child's output."""
-        if self._reader is not None:
-            self._reader.resume()
 
     def hurry(self) -> None:
         """Give the child less time to go."""
@@ -121,10 +133,10 @@ class ChildTransport:
 
         What it still writes is still delivered.
         """
-        reader, writer = self._reader, self._writer
+        reader, writer = self._pipes.reader, self._pipes.writer
         if writer is None or reader is None:
             return  # never started: whoever spawned the child still owns it
-        self._writer = None
+        self._pipes.writer = None
         flushed = asyncio.ensure_future(writer.close())
         flushed.add_done_callback(lambda _: self._news.set())
         await self._within(flushed.done, lambda: self.patience.after_eof_s)
@@ -133,7 +145,7 @@ class ChildTransport:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._output_ended.wait(), self.patience.after_exit_s)
         reader.close()
-        self._reader = None
+        self._pipes.reader = None
         self._unwatch()
         if self._warden is not None:
             self._warden.forget(self.process.pid)
@@ -225,11 +237,6 @@ class ChildTransport:
         else:
             asyncio.get_running_loop().call_later(self.patience.after_exit_s, self._tell_unless_held_back)
 
-    def _take(self, data: bytes) -> None:
-        frames = self._framer.feed(data)
-        if frames and self._receiver is not None:
-            self._receiver.received(frames)
-
     def _end_output(self) -> None:
         self._output_ended.set()
         if self._exited.is_set():
@@ -239,17 +246,14 @@ class ChildTransport:
 
     def _tell_unless_held_back(self) -> None:
         """Tell of the end, though something may hold the output open; not before last words that we leave in it."""
-        if self._reader is not None and self._reader.is_paused:
+        if self._pipes.reader is not None and self._pipes.reader.is_paused:
             asyncio.get_running_loop().call_later(self.patience.after_exit_s, self._tell_unless_held_back)
         else:
             self._tell()
 
     def _tell(self) -> None:
-        if self._receiver is not None:
-            receiver, self._receiver = self._receiver, None
-            if last := self._framer.finish():
-                receiver.received(last)
-            receiver.ended(describe_exit(self.process))
+        if self._framed is not None:
+            self._framed.ended(describe_exit(self.process))
 
 
 def describe_exit(process: subprocess.Popen[bytes]) -> str:
@@ -275,59 +279,26 @@ class StandardStreams:
 
     def __init__(self, read_fd: int, write_fd: int, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self._fds = read_fd, write_fd
-        self._framer = LineFramer(limit_bytes)
-        self._receiver: Receiver | None = None
-        self._reader: PipeReader | None = None
-        self._writer: PipeWriter | None = None
+        self._limit_bytes = limit_bytes
+        self._pipes = pipes = _Pipes()
+        self.send, self.pause_reading, self.resume_reading = pipes.send, pipes.pause_reading, pipes.resume_reading
 
     def start(self, receiver: Receiver) -> None:
         """Begin to read what the client writes."""
-        read_fd, write_fd = self._fds
-        enlarge_pipe(read_fd)
-        enlarge_pipe(write_fd)
-        self._receiver = receiver
-        self._reader = PipeReader(read_fd, self._take, self._end)
-        self._writer = PipeWriter(write_fd, receiver.broken, receiver.pause_writing, receiver.resume_writing)
-        self._reader.resume()
-
-    def send(self, frames: Sequence[Frame]) -> None:
-        """Write to the client."""
-        if self._writer is not None:
-            self._writer.write(join_lines(frames))
-
-    def pause_reading(self) -> None:
-        """Leave the client's bytes in their pipe."""
-        if self._reader is not None:
-            self._reader.pause()
-
-    def resume_reading(self) -> None:
-        """Go on reading from the client."""
-        if self._reader is not None:
-            self._reader.resume()
+        framed = FramedReceiver(receiver, self._limit_bytes)
+        self._pipes.open(*self._fds, framed, lambda: framed.ended("end of input"))
 
     def hurry(self) -> None:
         """Nothing to do: what the client is owed is written in any case, for as long as that may take."""
 
     async def close(self) -> None:
         """Stop reading, write out what the client is owed, and close."""
-        if self._reader is not None:
-            self._reader.close()
-        if self._writer is not None:
+        if self._pipes.reader is not None:
+            self._pipes.reader.close()
+        if self._pipes.writer is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._writer.close(), _LAST_WORDS_S)
-            self._writer.abort()
-        self._receiver = None
-
-    def _take(self, data: bytes) -> None:
-        frames = self._framer.feed(data)
-        if frames and self._receiver is not None:
-            self._receiver.received(frames)
-
-    def _end(self) -> None:
-        if self._receiver is not None:
-            if last := self._framer.finish():
-                self._receiver.received(last)
-            self._receiver.ended("end of input")
+                await asyncio.wait_for(self._pipes.writer.close(), _LAST_WORDS_S)
+            self._pipes.writer.abort()
 
 
 _LAST_WORDS_S = 2.0

@@ -79,13 +79,13 @@ class ByCalls:
 
     async def begin(self) -> None:
         """Ask for what has to be asked for; the first stream for a resource does."""
-        hearing = self._client.told.hearing
-        hearing.by_calls.append(self._entry)
+        streams = self._client.announcements.streams
+        streams.by_calls.append(self._entry)
         try:
             for uri in self._listening.uris:
-                if not hearing.subscribed[uri]:
+                if not streams.subscribed[uri]:
                     await self._client.subscribe(uri)
-                hearing.subscribed[uri] += 1
+                streams.subscribed[uri] += 1
                 self._subscribed.append(uri)
         except BaseException:
             await self.end()
@@ -93,14 +93,14 @@ class ByCalls:
 
     async def end(self) -> None:
         """Take it back; the last stream for a resource does."""
-        hearing = self._client.told.hearing
-        if self._entry in hearing.by_calls:
-            hearing.by_calls.remove(self._entry)
+        streams = self._client.announcements.streams
+        if self._entry in streams.by_calls:
+            streams.by_calls.remove(self._entry)
         subscribed, self._subscribed = self._subscribed, []
         for uri in subscribed:
-            hearing.subscribed[uri] -= 1
-            if not hearing.subscribed[uri]:
-                del hearing.subscribed[uri]
+            streams.subscribed[uri] -= 1
+            if not streams.subscribed[uri]:
+                del streams.subscribed[uri]
                 try:
                     await self._client.unsubscribe(uri)
                 except ConnectionClosed:
@@ -123,7 +123,7 @@ class ByStream:
         told: dict[str, Any] = {f"{kind}ListChanged": True for kind in KINDS if kind in self.listening.kinds}
         if self.listening.uris:
             told["resourceSubscriptions"] = list(self.listening.uris)
-        self._client.told.hearing.by_id[self._id] = self.take, self.listening.notices
+        self._client.announcements.streams.by_id[self._id] = self.take, self.listening.notices
         params = self._era.stamp({"notifications": told})
         self._asking = asyncio.create_task(self._client.session.ask(LISTEN, params, number=self._id))
         self._asking.add_done_callback(self._ended)
@@ -148,7 +148,7 @@ class ByStream:
 
     async def end(self) -> None:
         """Cancel the request."""
-        self._client.told.hearing.by_id.pop(self._id, None)
+        self._client.announcements.streams.by_id.pop(self._id, None)
         if self._asking is not None and not self._asking.done():
             self._asking.cancel()
             await asyncio.wait([self._asking])

@@ -15,13 +15,14 @@ from weakref import WeakSet
 
 import dragoman_spec
 from dragoman.client.notices import Notices
+from dragoman.core.bridge.notifications import covers
 from dragoman.core.methods import UPDATED
 from dragoman.errors import ValidationFailed
 
 logger = logging.getLogger("dragoman.client")
 
 
-class Hearing:
+class Streams:
     """The streams of one client, and what each takes of what comes."""
 
     def __init__(self) -> None:
@@ -61,12 +62,12 @@ class Announcements:
 
     Attributes:
         discarded: How many were thrown away.
-        hearing: The streams that the program listens to.
+        streams: Those that the program listens to.
     """
 
     def __init__(self, revision: str, on_notification: Callable[[Any], Any] | None) -> None:
         self.discarded = 0
-        self.hearing = Hearing()
+        self.streams = Streams()
         self._revision = revision
         self._methods = dragoman_spec.load(revision).METHODS
         self._on_notification = on_notification
@@ -90,13 +91,13 @@ class Announcements:
             self._run(self._on_notification, notice)
         for reader in self._readers:
             reader.put(notice)
-        self.hearing.hear(body, notice, self._find_subscription(body))
+        self.streams.hear(body, notice, self._find_subscription(body))
 
     def end(self) -> None:
         """End what goes on as long as the session."""
         for reader in self._readers:
             reader.end()
-        self.hearing.end()
+        self.streams.end()
         for task in self._running:
             task.cancel()
 
@@ -150,4 +151,4 @@ def _concerns(body: Mapping[str, Any], uris: tuple[str, ...]) -> bool:
     if body["method"] != UPDATED:
         return True
     changed = (body.get("params") or {}).get("uri")
-    return isinstance(changed, str) and any(changed.startswith(uri) for uri in uris)
+    return isinstance(changed, str) and covers(uris, changed)
