@@ -12,7 +12,7 @@ from pathlib import Path
 from codegen.layout import environment
 from codegen.model import Json
 from codegen.nodes import ObjectNode, Part
-from codegen.overlay import Cosmetic, Decision, Hook, Move
+from codegen.overlay import Cosmetic, Decision, Hook, Move, Rename
 from codegen.plan import DirectionPlan, StepPlan
 
 TEMPLATES = Path(__file__).parent / "templates" / "docs"
@@ -34,6 +34,7 @@ class WayFacts:
     decisions: tuple[Decision, ...]
     hooks: tuple[Hook, ...]
     moves: tuple[Move, ...]
+    renames: tuple[Rename, ...]
     refused: Mapping[str, str]
     swallowed: tuple[str, ...]
     untouched: int
@@ -72,6 +73,7 @@ def _facts(plan: StepPlan, direction: str) -> WayFacts:
         decisions=tuple(decision for decision in overlay.decisions if decision.direction == direction),
         hooks=tuple(hook for hook in overlay.hooks if hook.direction == direction and not hook.rule),
         moves=overlay.moves,
+        renames=overlay.renames,
         refused={method: refusal.reason for method, refusal in sorted(way.refused.items())},
         swallowed=tuple(sorted(way.swallowed)),
         untouched=len(shared) - len(touched),

@@ -106,6 +106,7 @@ def test_a_page_names_an_entry_once_in_a_section(page: Path) -> None:
 def test_a_page_gives_the_reason_of_every_decision(page: Path) -> None:
     text, overlay = page.read_text("utf-8"), read_overlay(ROOT, page.stem)
     said = [*overlay.decisions, *(hook for hook in overlay.hooks if not hook.rule), *overlay.errors, *overlay.cosmetics]
+    assert [entry.old for entry in overlay.renames if entry.reason not in text] == []
     assert [entry.name for entry in said if entry.reason not in text] == []
 
 
