@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_spec import LATEST
 from tests.docs.test_typing import LONGEST_S, SOURCES
 
 PROGRAM = """
 from typing import Any
 import dragoman
-from dragoman_spec import v2024_11_05 as old, v2025_06_18 as v, v2026_07_28 as newest
+from dragoman_spec import v2024_11_05 as old, v2025_06_18 as v, {newest} as newest
 
 async def fill_in(params: v.ElicitRequestParams) -> v.ElicitResult:
     return v.ElicitResult(action="decline")
@@ -21,12 +22,14 @@ async def fill_in(params: v.ElicitRequestParams) -> v.ElicitResult:
 async def work() -> None:
 {lines}
 """
+NEWEST = f"v{LATEST.replace('-', '_')}"
 PINNED = 'async with dragoman.connect("http://x/mcp", revision="2025-06-18", elicitation=fill_in) as client:'
 ANY = 'async with dragoman.connect(["server"]) as client:'
 
 
 def complaints(folder: Path, *lines: str) -> str:
-    (folder / "program.py").write_text(PROGRAM.format(lines="\n".join(f"    {line}" for line in lines)), "utf-8")
+    program = PROGRAM.format(lines="\n".join(f"    {line}" for line in lines), newest=NEWEST)
+    (folder / "program.py").write_text(program, "utf-8")
     paths = "\n  ".join(map(str, SOURCES))
     configuration = f"[mypy]\nstrict = true\nexplicit_package_bases = true\nmypy_path =\n  {paths}\n"
     (folder / "mypy.ini").write_text(configuration, "utf-8")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.commands import Outcome
-from dragoman_spec import HANDSHAKE_REVISIONS
+from dragoman_spec import HANDSHAKE_REVISIONS, LATEST
 from tests.proxy.conversation import (
     READY,
     Step,
@@ -87,7 +87,7 @@ def test_a_server_is_introduced() -> None:
         found = frame["result"]
         return (
             frame["id"] == "a"
-            and found["supportedVersions"][0] == NEW
+            and found["supportedVersions"][0] == LATEST
             and found["capabilities"] == {"tools": {"listChanged": True}, "extensions": TASKS}
             and found["_meta"] == IDENTITY
             and (found["resultType"], found["ttlMs"], found["cacheScope"]) == ("complete", 0, "private")
