@@ -92,7 +92,8 @@ def test_shell_sessions_of_a_page_give_what_they_show(page: Path, tmp_path: Path
             shown = SHOWN_FILE.match(PROMPT + command)
             if shown and not (tmp_path / shown[1]).exists():
                 (tmp_path / shown[1]).write_text(expected, encoding="utf-8")
-            assert matches(expected, shell(command, tmp_path)), command
+            found = shell(command, tmp_path)
+            assert matches(expected, found), describe(command, expected, found)
 
 
 def conversation(block: str) -> list[tuple[str, str]]:
@@ -117,10 +118,17 @@ def matches(expected: str, found: str) -> bool:
     return re.fullmatch(pattern, found) is not None
 
 
+def describe(command: str, expected: str, found: str) -> str:
+    """Say which lines of a page a command did not print."""
+    missing = [line for line in expected.splitlines() if line != "..." and line not in found.splitlines()]
+    return f"mend the page or the command {command!r}, which did not print {missing}; it printed:\n{found}"
+
+
 def test_the_page_lists_every_repair_rule_with_its_default() -> None:
     page = (ROOT / "docs" / "losses.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `([a-z-]+)` \| (on|off) \|", page, re.MULTILINE))
-    assert listed == {rule: "on" if rule in DEFAULT_RULES else "off" for rule in RULES}
+    wanted = {rule: "on" if rule in DEFAULT_RULES else "off" for rule in RULES}
+    assert listed == wanted, "the table in docs/losses.md is not what the overlays say"
 
 
 def test_a_wrong_example_is_noticed() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from dragoman import middlewares
 from dragoman.proxy import ProxyConfig
 from tests.docs.test_docs import ROOT
 from tests.proxy.conversation import (
@@ -28,6 +29,12 @@ def config_of(block: str) -> ProxyConfig:
     config = names["config"]
     assert isinstance(config, ProxyConfig)
     return config
+
+
+def test_the_page_says_what_each_class_does() -> None:
+    page = (ROOT / "docs" / "middleware.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([A-Z]\w+)\(", page, re.MULTILINE)
+    assert sorted(rows) == sorted(middlewares.__all__), "its table has a row for each class of dragoman.middlewares"
 
 
 def test_the_first_example_keeps_files() -> None:

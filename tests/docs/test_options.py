@@ -75,7 +75,8 @@ def read_default(cell: str, action: argparse.Action) -> object:
 
 @pytest.mark.parametrize("option", PROXY)
 def test_every_option_of_the_proxy_is_in_one_table(option: str) -> None:
-    assert len([row for row in ROWS if row.option == option]) == 1
+    pages = [row.page for row in ROWS if row.option == option]
+    assert len(pages) == 1, f"{option} belongs into one table of options below docs/, and is in {pages}"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.option)

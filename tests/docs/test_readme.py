@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.cli import proxy
 from dragoman.cli.parsing import CommandParser
-from tests.docs.test_docs import ROOT, blocks, conversation, matches, shell
+from tests.docs.test_docs import ROOT, blocks, conversation, describe, matches, shell
 
 README = ROOT / "README.md"
 SESSIONS = [
@@ -20,7 +20,8 @@ SESSIONS = [
 
 @pytest.mark.parametrize(("command", "output"), SESSIONS)
 def test_commands_of_the_readme_print_what_it_shows(command: str, output: str, tmp_path: Path) -> None:
-    assert matches(output, shell(command, tmp_path))
+    shown = shell(command, tmp_path)
+    assert matches(output, shown), describe(command, output, shown)
 
 
 def test_readme_begins_with_two_commands() -> None:
