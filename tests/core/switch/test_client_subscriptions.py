@@ -65,7 +65,7 @@ class Desk:
             front=self.front,
             tools=SimpleNamespace(hear=lambda method: None),
             now_s=lambda: self.now_s,
-            send=lambda stream, method, params: self.open(stream, params["notifications"], 0.0),
+            send=lambda lent, params: self.open(lent.answer.__self__, params["notifications"], 0.0),
         )
         self.subscriptions = ClientSubscriptions(hop, capabilities)
 
