@@ -61,7 +61,7 @@ class Call:
         batch: The array that it came in.
         front: The client's edge: whose request it is, or whom the server asks.
         lent: Its id at a shared server, if it is with one.
-        own: Whether somebody in the proxy asks it: then the answer is for them, as it comes.
+        own: Takes the answer as it comes, where somebody in the proxy asks.
         token: Its progress token as canonical JSON, where somebody has to know it.
         stream: Of a server's request, the id of the client's request on whose stream it went out, if it did.
         translate: What makes the answer one of who asked, in place of the steps alone.
@@ -75,7 +75,7 @@ class Call:
         self.batch = batch
         self.front = front
         self.lent: bytes | None = None
-        self.own = False
+        self.own: Callable[[Frame], None] | None = None
         self.token: bytes | None = None
         self.stream: bytes | None = None
         self.translate: Callable[[Frame], Frame | Refusal | None] | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dragoman.core.around import Around
@@ -62,7 +62,6 @@ class Exchange:
         "_consent",
         "_own",
         "_reads",
-        "_wants_lines",
         "ages",
         "around",
         "behind",
@@ -88,9 +87,6 @@ class Exchange:
         self.calls = {Side.CLIENT: Calls(settings.open_requests), Side.SERVER: Calls(settings.open_requests)}
         self.identity = True
         self.front = front
-        self.behind = behind
-        self._own, self._reads, self._wants_lines = behind.own, behind.reads, behind.wants_lines
-        self._apart = behind.own.union(behind.reads)
         self.around: Around | None = Around(front, self, outbox) if settings.has_middleware else None
         self.ages: Ages[Call] | None = limit_time(front, outbox, settings)
         self.notes_tokens = self.ages is not None
@@ -98,6 +94,7 @@ class Exchange:
         self.revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
         self._adaptors = {side: self._adaptor(side, None) for side in Side}
         self._consent = Consent()
+        self.serve(behind)
 
     def speak(self, upward: Translator, downward: Translator) -> None:
         """Set what each peer speaks.
@@ -117,14 +114,14 @@ class Exchange:
     def serve(self, behind: Backend[Any]) -> None:
         """Let somebody else serve the client from here on."""
         self.behind = behind
-        self._own, self._reads, self._wants_lines = behind.own, behind.reads, behind.wants_lines
+        self._own, self._reads = behind.own, behind.reads
         self._apart = behind.own.union(behind.reads)
         self._write_where_wanted()
 
     def _write_where_wanted(self) -> None:
         """Write what crossed, unless whoever takes it changes it and nobody else looks at it."""
         seen = self.around is not None or self.ages is not None or self.settings.watch is not None
-        self._adaptors[Side.CLIENT].writes = self._wants_lines or seen
+        self._adaptors[Side.CLIENT].writes = self.behind.wants_lines or seen
 
     def know_client(self, capabilities: dict[str, Any], methods: Mapping[str, Method]) -> None:
         """Set what the client declared, and the methods that its revision has: what is not translated needs neither."""
@@ -182,12 +179,12 @@ class Exchange:
         else:
             self._deliver(CLIENT, call, frame)
 
-    def pose(self, frame: Frame) -> Unfit | None:
-        """Ask the client something, in its own revision; its answer goes to who serves it, as it comes."""
+    def pose(self, frame: Frame, take: Callable[[Frame], None]) -> Unfit | None:
+        """Ask the client something, in its own revision; give its answer to this, as it comes."""
         assert frame.key is not None
         assert frame.method is not None
         call = Call(frame.key, frame.method)
-        call.own = True
+        call.own = take
         unfit = self.calls[Side.SERVER].add(call)
         if unfit is None and self.around is not None:
             self.around.take_request(Side.SERVER, call, frame)
@@ -339,8 +336,8 @@ class Exchange:
         if self.around is not None and not is_final:
             self._settle(side, call, written(frame))
             return
-        if call.own:
-            self.front.post(side.other, frame)
+        if call.own is not None:
+            call.own(frame)
             return
         if call.translate is not None:
             adapted = call.translate(frame)
@@ -389,6 +386,9 @@ class Exchange:
             self.pass_answer(SERVER, call, call.refuse(failure))
 
     def _deliver(self, side: Side, call: Call, frame: Frame) -> None:
+        if call.own is not None:
+            call.own(frame)
+            return
         whole = frame if call.batch is None else call.batch.answer(frame)
         if whole is not None:
             self.front.post(side, whole)

@@ -45,7 +45,7 @@ class Ages(Generic[T]):
         tick_s: How long a tick is. A request is too old after `timeout_s`, and before two ticks more.
     """
 
-    __slots__ = ("_ages", "_front", "_outbox", "_ticking", "_totals", "ceiling_s", "tick_s", "timeout_s")
+    __slots__ = ("_ages", "_front", "_outbox", "_ticking", "ceiling_s", "tick_s", "timeout_s")
 
     def __init__(self, front: ClientEdge, outbox: Outbox, timeout_s: float, ceiling_s: float | None) -> None:
         self.timeout_s = timeout_s
@@ -53,8 +53,7 @@ class Ages(Generic[T]):
         self.tick_s = min(timeout_s / TICKS, LONGEST_TICK_S)
         self._front = front
         self._outbox = outbox
-        self._ages: dict[T, int] = {}
-        self._totals: dict[T, int] = {}  # where there is a ceiling
+        self._ages: dict[T, list[int]] = {}  # since the last sign, and in all
         self._ticking = False
 
     def __iter__(self) -> Iterator[T]:
@@ -63,21 +62,18 @@ class Ages(Generic[T]):
     def release(self) -> None:
         """Let go of the edge."""
         self._ages.clear()
-        self._totals.clear()
         del self._front
 
     def start(self, request: T) -> None:
         """Take note of a request that is under way from here on."""
-        self._ages[request] = 0
-        if self.ceiling_s is not None:
-            self._totals[request] = 0
+        self._ages[request] = [0, 0]
         if not self._ticking:
             self._remind()
 
     def renew(self, request: T | None) -> None:
         """Take note of a sign of a request, if it is known: its time begins anew."""
         if request in self._ages:
-            self._ages[request] = 0
+            self._ages[request][0] = 0
 
     def tick(self, is_open: Callable[[T], bool], *, runs: bool = True) -> list[tuple[T, float]]:
         """Take note that a tick has passed.
@@ -90,21 +86,19 @@ class Ages(Generic[T]):
             Those that are too old now, and are forgotten, each with the limit that it has passed, in seconds.
         """
         self._ages = {request: age for request, age in self._ages.items() if is_open(request)}
-        self._totals = {request: age for request, age in self._totals.items() if request in self._ages}
         self._ticking = False
         if self._ages:
             self._remind()
         if not runs:
             return []
         old: dict[T, float] = {}
-        for table, limit_s in ((self._ages, self.timeout_s), (self._totals, self.ceiling_s or 0.0)):
-            for request in table:
-                table[request] += 1
-                if table[request] > math.ceil(limit_s / self.tick_s):
+        for which, limit_s in enumerate((self.timeout_s, self.ceiling_s or math.inf)):
+            for request, age in self._ages.items():
+                age[which] += 1
+                if age[which] - 1 >= limit_s / self.tick_s:  # the first tick may come at once
                     old.setdefault(request, limit_s)
         for request in old:
             del self._ages[request]
-            self._totals.pop(request, None)
         return list(old.items())
 
     def _remind(self) -> None:

@@ -15,16 +15,17 @@ from typing import Any, Final
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import read_initialize
 from dragoman.core.bridge.inputs import Asked
-from dragoman.core.bridge.metadata import Metadata, spell, stamp_spelled
+from dragoman.core.bridge.metadata import Metadata, spell, stamp_spelled, take_identity
 from dragoman.core.bridge.questions import embed_answer
+from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Schedule
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
-from dragoman.core.envelope import Frame, decoded, read_params
-from dragoman.core.exact_json import encode
+from dragoman.core.envelope import Frame, error_frame, id_of, new_frame, read_params, request_frame
+from dragoman.core.exact_json import decode, encode
 from dragoman.core.failures import connection_closed
-from dragoman.core.methods import ROOTS
+from dragoman.core.methods import LIST_TOOLS, ROOTS
 from dragoman.core.paging import TakePage
 from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
 from dragoman.core.translate import OnLoss
@@ -40,8 +41,8 @@ QUESTION_ID: Final = "dragoman-question-"
 Cancel = Callable[[str | None], None]
 """Gives up a call, which its client has cancelled for this reason."""
 
-TakeReply = Callable[[bytes, Mapping[str, Any]], None]
-"""Takes the client's answer to the question with this id."""
+TakeReply = Callable[[Frame], None]
+"""Takes the client's answer to a question, or one in its place."""
 
 
 class Hop:
@@ -54,7 +55,6 @@ class Hop:
         tools: Which arguments of the server's tools go in headers.
         client: The client, as far as questions go.
         under_way: How each of its calls is given up, by id.
-        posed: The questions that it has not answered, by id.
     """
 
     sender = ""
@@ -75,7 +75,6 @@ class Hop:
         self.say(metadata)
         self._on_loss = wiring.settings.on_loss
         self.under_way: dict[bytes, Cancel] = {}
-        self.posed: dict[bytes, TakeReply] = {}
         self._questions = 0
         self.tools = ListedTools(sends=edge.upstream.takes_headers, hears=False, remind=self.schedule.after)
         self.client = Asked(greeting.revision, greeting.capabilities)
@@ -96,28 +95,34 @@ class Hop:
         """Ask for a page of the list of tools."""
         self.send(ask_for_page(take), params)
 
-    def next_question(self, take_reply: TakeReply) -> bytes:
-        """Give an id for a question to the client."""
+    def finish(self, call: Call, result: Mapping[str, Any]) -> None:
+        """With a result of the server."""
+        rest = take_identity(result)[0] if "_meta" in result else result
+        if call.method == LIST_TOOLS:
+            rest = self.tools.note(rest)
+        body = {"jsonrpc": "2.0", "id": id_of(call.key), "result": rest}
+        self.front.take_answer(call, new_frame(Frame, (b"", "result", call.key, None, body, None, (), "", ())))
+
+    def fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None) -> None:
+        """With an error of ours."""
+        answer = error_frame(call.key, code, message, {"method": call.method, **(data or {})})
+        self.front.take_answer(call, answer, own=True)
+
+    def pass_error(self, call: Call, error: dict[str, Any]) -> None:
+        """With an error of the server."""
+        body = {"jsonrpc": "2.0", "id": decode(call.key), "error": error}
+        self.front.take_answer(call, Frame(b"", "error", call.key, None, body))
+
+    def pose(self, method: str, params: dict[str, Any] | None, stream: bytes, take_reply: TakeReply) -> bytes:
+        """Ask the client something, in its own revision, on the stream of a call; give the id of the question."""
         self._questions += 1
         key = encode(f"{QUESTION_ID}{self._questions}")
-        self.posed[key] = take_reply
-        return key
-
-    def pose(self, frame: Frame) -> None:
-        """Ask the client something, in its own revision."""
+        frame = request_frame(key, method, params)._replace(stream=stream)
         if self.front.state not in (FrontState.READY, FrontState.DRAINING):
-            self._fail(frame, "the client has closed")
-        elif (unfit := self.front.exchange.pose(frame)) is not None:
-            self._fail(frame, unfit.value)
-
-    def withdraw(self, key: bytes, reason: str) -> None:
-        """Take back a question that the client has not answered."""
-        if self.posed.pop(key, None) is not None:
-            self.front.exchange.withdraw(key, reason)
-
-    def _fail(self, frame: Frame, reason: str) -> None:
-        key = frame.key or b""
-        self.posed.pop(key)(key, decoded(connection_closed(reason).answer(key)).body)
+            take_reply(connection_closed("the client has closed").answer(key))
+        elif (unfit := self.front.exchange.pose(frame, take_reply)) is not None:
+            take_reply(connection_closed(unfit.value).answer(key))
+        return key
 
     def note_roots(self, result: object) -> None:
         """Take note of the client's roots, if it is going to say when they change."""

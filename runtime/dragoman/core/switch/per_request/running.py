@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from dragoman.core.bridge import errors
 from dragoman.core.bridge.inputs import run_rounds
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.results import COMPLETE, read_type
 from dragoman.core.calls import Call
+from dragoman.core.codes import PARSE_ERROR
 from dragoman.core.commands import Alarm
 from dragoman.core.edges.per_request import Lent
-from dragoman.core.envelope import Frame, notification_frame, request_frame
+from dragoman.core.envelope import Frame, decoded, notification_frame
 from dragoman.core.methods import CALL_TOOL, ELICITED, PROGRESS, ROOTS
 from dragoman.core.routines import Ask, Pause, Pose, Routine, Tell, Wait
 from dragoman.core.switch.per_request.hop import Hop
@@ -26,45 +28,29 @@ from dragoman.errors import ProtocolError
 logger = logging.getLogger("dragoman.session")
 
 
-class Responder(Protocol):
-    """How a request is answered in the end."""
-
-    def finish(self, call: Call, result: Mapping[str, Any]) -> None:
-        """With a result."""
-
-    def fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None) -> None:
-        """With an error of ours."""
-
-    def pass_error(self, call: Call, error: dict[str, Any]) -> None:
-        """With an error of the server."""
-
-
 class RunningCall:
     """One call.
 
     Args:
         hop: To whom it goes, and who is asked.
-        answers: How it is answered.
         call: The client's request.
         takes_tasks: Whether a task may answer what the server is asked.
-        routine: What it does, where that takes several rounds anyway.
+        routine: What it does, where it is about a task and takes several rounds anyway.
     """
 
     __slots__ = (
-        "_alarm", "_answers", "_call", "_has_refreshed", "_hears_logs", "_hop", "_is_over", "_lent", "_method",
+        "_alarm", "_call", "_has_refreshed", "_hears_logs", "_hop", "_is_over", "_lent", "_method",
         "_params", "_posed", "_progress", "_routine", "_takes_tasks",
     )  # fmt: skip
 
     def __init__(
         self,
         hop: Hop,
-        answers: Responder,
         call: Call,
         takes_tasks: bool = False,
         routine: Routine | None = None,
     ) -> None:
         self._hop = hop
-        self._answers = answers
         self._call = call
         self._takes_tasks = takes_tasks
         self._routine = routine
@@ -72,7 +58,7 @@ class RunningCall:
         self._method = call.method
         self._params: Mapping[str, Any] = {}
         self._lent: Lent | None = None
-        self._posed: dict[bytes, tuple[str, str]] | None = None  # by id: the method and the name within the call
+        self._posed: tuple[bytes, ...] = ()  # the ids of its questions
         self._alarm: Alarm | None = None
         self._progress: float | None = None
         self._is_over = False
@@ -155,7 +141,7 @@ class RunningCall:
                 self._hop.tools.list(self._hop.ask_page, lambda: self.send(self._method, self._params))
             case _:
                 self._end()
-                self._answers.pass_error(self._call, error)
+                self._hop.pass_error(self._call, error)
 
     # Rounds
 
@@ -194,36 +180,38 @@ class RunningCall:
 
     def _pose(self, name: str, question: Question) -> None:
         self._hop.report(question.method, question.losses)
-        key = self._hop.next_question(self.take_reply)
-        if self._posed is None:
-            self._posed = {}
-        self._posed[key] = question.method, name
-        frame = request_frame(key, question.method, question.params)
-        self._hop.pose(frame._replace(stream=self._call.key))
+        take_reply = partial(self._take_reply, name, question.method)
+        key = self._hop.pose(question.method, question.params, self._call.key, take_reply)
+        self._posed = (*self._posed, key)
 
-    def take_reply(self, key: bytes, body: Mapping[str, Any]) -> None:
+    def _take_reply(self, name: str, method: str, frame: Frame) -> None:
         """The client has answered a question, or somebody did in its place."""
-        method, name = (self._posed or {}).pop(key, ("", ""))
+        try:
+            body = decoded(frame).body
+        except ValueError as error:
+            body = {"error": {"code": PARSE_ERROR, "message": str(error)}}
         if method == ROOTS:
             self._hop.note_roots(body.get("result"))
-        if method:
-            self.step((name, body))
+        self.step((name, body))
 
     # The end
 
     def _finish(self, result: Mapping[str, Any]) -> None:
         self._end()
-        self._answers.finish(self._call, result)
+        self._hop.finish(self._call, result)
 
     def _fail(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
         self._end()
-        self._answers.fail(self._call, code, message, data)
+        if self._hears_logs:
+            self._hop.fail(self._call, code, message, data)
+        else:  # what a task says is in the form of the server
+            self._hop.pass_error(self._call, {"code": code, "message": message} | ({"data": data} if data else {}))
 
     def _end(self, reason: str = "the call that it belongs to is over") -> None:
         self._is_over = True
         if self._alarm is not None:
             self._hop.schedule.stop(self._alarm)
-        posed, self._posed = self._posed, None
-        for key in posed or ():
-            self._hop.withdraw(key, reason)
+        posed, self._posed = self._posed, ()
+        for key in posed:
+            self._hop.front.exchange.withdraw(key, reason)
         self._hop.under_way.pop(self._call.key, None)

@@ -13,13 +13,11 @@ the steps again. A server that is lost has kept nothing: its calls fail, and the
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import bridges_tasks
 from dragoman.core.bridge.discovery import to_initialize_result
-from dragoman.core.bridge.metadata import take_identity
 from dragoman.core.bridge.names import FACTS, OLDER, OLDER_FACTS
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancelled_key, read_reason
@@ -28,9 +26,9 @@ from dragoman.core.commands import Outbox
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import PerRequestEdge
-from dragoman.core.envelope import Frame, decoded, error_frame, id_of, new_frame, result_frame
+from dragoman.core.envelope import Frame, error_frame, result_frame
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.methods import CALL_TOOL, CANCELLED, INITIALIZED, LIST_TOOLS, PING, PROGRESS, SET_LEVEL
+from dragoman.core.methods import CALL_TOOL, CANCELLED, INITIALIZED, PING, PROGRESS, SET_LEVEL
 from dragoman.core.switch.per_request.hop import Hop
 from dragoman.core.switch.per_request.running import RunningCall
 from dragoman.core.switch.per_request.subscriptions import ClientSubscriptions
@@ -98,7 +96,6 @@ class PerRequest:
         for cancel in list(self.hop.under_way.values()):
             cancel("the client has closed")
         self._subscriptions.close()
-        self.hop.posed.clear()
 
     # What the front edge says
 
@@ -116,7 +113,7 @@ class PerRequest:
             self._tasks.take_request(call, params)
         elif call.method not in self.own:
             wants_task = call.method == CALL_TOOL and call.translate is not None
-            running = RunningCall(self.hop, self, call, wants_task)
+            running = RunningCall(self.hop, call, wants_task)
             if self.hop.tools.needs_list(call.method, params):
                 self.hop.tools.list(self.hop.ask_page, lambda: running.send(call.method, params))
             else:
@@ -143,35 +140,7 @@ class PerRequest:
             logger.info("%s of the client dropped: servers of %s do not take it", frame.method, self.hop.path.server)
 
     def reply(self, front: FrontEdge, frame: Frame) -> None:
-        """Take the client's answer to a question."""
-        take_reply = self.hop.posed.pop(frame.key or b"", None)
-        if take_reply is None or frame.key is None:
-            return
-        try:
-            body = decoded(frame).body
-        except ValueError as error:
-            body = {"error": {"code": PARSE_ERROR, "message": str(error)}}
-        take_reply(frame.key, body)
-
-    # How a call is answered
-
-    def finish(self, call: Call, result: Mapping[str, Any]) -> None:
-        """With a result of the server."""
-        rest = take_identity(result)[0] if "_meta" in result else result
-        if call.method == LIST_TOOLS:
-            rest = self.hop.tools.note(rest)
-        body = {"jsonrpc": "2.0", "id": id_of(call.key), "result": rest}
-        self.front.take_answer(call, new_frame(Frame, (b"", "result", call.key, None, body, None, (), "", ())))
-
-    def fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None) -> None:
-        """With an error of ours."""
-        answer = error_frame(call.key, code, message, {"method": call.method, **(data or {})})
-        self.front.take_answer(call, answer, own=True)
-
-    def pass_error(self, call: Call, error: dict[str, Any]) -> None:
-        """With an error of the server."""
-        body = {"jsonrpc": "2.0", "id": decode(call.key), "error": error}
-        self.front.take_answer(call, Frame(b"", "error", call.key, None, body))
+        """Nothing to do: who asks the client something takes the answer."""
 
     def _set_level(self, call: Call, params: dict[str, Any]) -> Frame:
         level = params.get("level")

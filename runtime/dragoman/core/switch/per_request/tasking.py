@@ -30,8 +30,8 @@ from dragoman.core.calls import Call
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.commands import Side
 from dragoman.core.edges.behind import Reads
-from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame, rewrite
-from dragoman.core.exact_json import decode, encode
+from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame, rewrite, written
+from dragoman.core.exact_json import encode
 from dragoman.core.methods import CALL_TOOL, LIST_TOOLS
 from dragoman.core.routines import Ask, Done, Routine
 from dragoman.core.switch.per_request.hop import Hop
@@ -81,9 +81,13 @@ class ClientTasks:
     # Calls, and the list that says which may be tasks
 
     def _read_about(self, call: Call, frame: Frame) -> Frame:
-        """Let a request about a task be as it is, and its answer: both are ours."""
-        call.translate = lambda answer: answer
+        """Let a request about a task be as it is, and its result: both are ours."""
+        call.translate = self._pass_result
         return frame
+
+    def _pass_result(self, answer: Frame) -> Frame:
+        adapted = self._downward.adapt(answer, CALL_TOOL) if answer.kind == "error" else None
+        return written(adapted if isinstance(adapted, Frame) else answer)
 
     def _read_list(self, call: Call, frame: Frame) -> Frame | Refusal | None:
         call.translate = self._offer
@@ -156,7 +160,7 @@ class ClientTasks:
             self._answer_own(call, own.task, own.result)
             return
         routines = {"tasks/get": self._get, "tasks/cancel": self._cancel, "tasks/result": self._wait}
-        running = RunningCall(self._hop, self, call, takes_tasks=True, routine=routines[call.method](task_id))
+        running = RunningCall(self._hop, call, takes_tasks=True, routine=routines[call.method](task_id))
         running.step(None)
 
     def _get(self, task_id: str) -> Routine:
@@ -178,28 +182,11 @@ class ClientTasks:
 
     def _answer_own(self, call: Call, task: dict[str, Any], result: dict[str, Any]) -> None:
         if call.method == "tasks/get":
-            self.finish(call, task)
+            self._hop.finish(call, task)
         elif call.method == "tasks/result":
-            self.finish(call, relate(result, task["taskId"]))
+            self._hop.finish(call, relate(result, task["taskId"]))
         else:
             self._refuse(call, f"the task has ended: it is {task['status']}", {"taskId": task["taskId"]})
-
-    # Answers
-
-    def finish(self, call: Call, result: Mapping[str, Any]) -> None:
-        """With a result in the form of the client."""
-        self._hop.front.take_answer(call, result_frame(call.key, result), own=True)
-
-    def pass_error(self, call: Call, error: dict[str, Any]) -> None:
-        """With an error of the server."""
-        frame = Frame(b"", "error", call.key, None, {"jsonrpc": "2.0", "id": decode(call.key), "error": error})
-        adapted = self._downward.adapt(frame, CALL_TOOL)
-        answer = adapted if isinstance(adapted, Frame) else frame
-        self._hop.front.take_answer(call, rewrite(answer, decoded(answer).body), own=True)
-
-    def fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None) -> None:
-        """With an error in the form of the server, such as that of a task."""
-        self.pass_error(call, {"code": code, "message": message} | ({"data": data} if data else {}))
 
     def _refuse(self, call: Call, message: str, data: dict[str, Any]) -> None:
         self._hop.front.take_answer(call, error_frame(call.key, INVALID_PARAMS, message, data), own=True)
