@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from dragoman.signin.authority import SignIn
 from dragoman.signin.settings import SignInSettings
+from dragoman_spec import LATEST
 from tests.transports.upstream.stage import Client, Reply, Request, client, server, shake_hands
 
 Page = Callable[[Request, Reply], Any]
@@ -102,6 +103,7 @@ class House:
     pages: dict[str, Page] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     seen: list[tuple[str | None, str]] = field(default_factory=list)
+    rounds: list[dict[str, Any]] = field(default_factory=list)
     reached: list[str] = field(default_factory=list)
     person: Person = field(default_factory=Person)
 
@@ -146,6 +148,34 @@ class House:
             await reply.json({"jsonrpc": "2.0", "id": request.frame["id"], "error": error})
         else:
             await self._serve_mcp(request, reply)
+
+    async def serve_rounds(self, request: Request, reply: Reply) -> None:
+        """Serve as a server without sessions, whose tool asks a question of its own first."""
+        params = request.frame.get("params", {}) if request.rpc else {}
+        if request.rpc == "server/discover":
+            found = {"supportedVersions": [LATEST], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"}
+            info = {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}}
+            await reply.result(request, {"resultType": "complete", "_meta": info, **found})
+            return
+        if request.rpc == "initialize":
+            error = {"code": -32601, "message": "there is no such method"}
+            await reply.json({"jsonrpc": "2.0", "id": None, "error": error}, status="404 Not Found")
+            return
+        self.rounds.append(params)
+        sent = request.headers.get("authorization", "")
+        if self.good.get(sent.removeprefix("Bearer ")) is None and (wanted := self.wants(request)) is not None:
+            said = f'resource_metadata="{self.base}/.well-known/oauth-protected-resource/mcp", scope="{wanted}"'
+            await reply.status("401 Unauthorized", f"WWW-Authenticate: Bearer {said}")
+        elif "inputResponses" not in params:
+            form = {"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}}
+            asked = {"mine": {"method": "elicitation/create", "params": form}}
+            await reply.result(
+                request, {"resultType": "input_required", "inputRequests": asked, "requestState": "kept"}
+            )
+        else:
+            text = json.dumps([params["inputResponses"], params["requestState"], sent])
+            content = [{"type": "text", "text": text}]
+            await reply.result(request, {"resultType": "complete", "content": content})
 
     def _describe(self) -> dict[str, Any]:
         ends = {f"{name}_endpoint": f"{self.base}/{path}" for name, path in ENDS.items()}

@@ -133,6 +133,50 @@ async def test_a_client_without_a_session_is_asked_in_a_round_of_its_call(folder
         assert (await ann.ask_alone(**state))["result"]["sent"] == "Bearer token-secret-1"
 
 
+@pytest.mark.parametrize("scope", list(Scope))
+@on_loop
+async def test_a_server_without_sessions_does_not_see_the_round_in_which_its_client_is_asked(
+    folder: Path, scope: Scope
+) -> None:
+    async with far(folder, TWO, scope) as place:
+        place.home.pages["/mcp"] = place.home.serve_rounds
+        place.home.wants = lambda request: "" if request.frame["params"].get("inputResponses") else None
+        ann = Client(place, "secret-of-ann")
+        first = (await ann.ask_alone())["result"]
+        assert list(first["inputRequests"]) == ["mine"]
+        answer = {"mine": {"action": "accept", "content": {}}}
+        second = (await ann.ask_alone(inputResponses=answer, requestState=first["requestState"]))["result"]
+        ((name, question),) = second["inputRequests"].items()
+        assert "You are signed in" in (await Browser().sign_in(question["params"]["url"], "secret-of-ann")).text
+        said = {"inputResponses": {name: {"action": "accept"}}, "requestState": second["requestState"]}
+        third = (await ann.ask_alone(**said))["result"]
+        text = third["content"][0]["text"]
+        assert json.loads(text) == [answer, "kept", "Bearer token-secret-1"]
+        assert "dragoman-visit" not in json.dumps(place.home.rounds)
+
+
+@on_loop
+async def test_who_declines_in_a_round_is_not_asked_again_for_that_call(folder: Path) -> None:
+    async with far(folder) as place:
+        place.home.pages["/mcp"] = place.home.serve_rounds
+        place.home.wants = lambda request: ""
+        client = Client(place)
+        asked_for = (await client.ask_alone())["result"]
+        (name,) = asked_for["inputRequests"]
+        said = {"inputResponses": {name: {"action": "decline"}}, "requestState": asked_for["requestState"]}
+        assert "did not want to" in (await client.ask_alone(**said))["error"]["message"]
+
+
+@on_loop
+async def test_a_client_with_a_session_is_asked_for_a_server_without(folder: Path) -> None:
+    async with far(folder) as place:
+        place.home.pages["/mcp"] = place.home.serve_rounds
+        place.home.wants = lambda request: "" if request.rpc == "tools/call" else None
+        client = await place.enter()
+        link = await client.call_and_get_link()
+        assert "You are signed in" in (await Browser().sign_in(link)).text
+
+
 @on_loop
 async def test_where_only_loopback_is_registered_the_address_is_pasted(folder: Path) -> None:
     async with far(folder, redirect_port=1) as place:

@@ -28,7 +28,7 @@ from dragoman.signin.people import DECLINED, ask_for
 from dragoman.signin.settings import SignInSettings
 from dragoman.transports.http.pages import PageAnswer, PageVisit
 from dragoman.transports.upstream.config import describe_url, origin_of
-from dragoman.transports.upstream.visits import VISITOR
+from dragoman.transports.upstream.visits import COME_BACK, VISITOR
 
 logger = logging.getLogger("dragoman.signin")
 
@@ -280,7 +280,9 @@ class ByInvitation:
             invitation = page.invite(PRINCIPAL.get(), asker)
             action, at = page.said.get(key, ("", -_ACCEPTED_S))
             if at < came_at - (_ACCEPTED_S if action == "accept" else 0):
-                action = "" if visitor is None else await visitor(invitation.url, ask_for(peer, asker))
+                about, come_back = (invitation.url, ask_for(peer, asker)), COME_BACK.get()
+                action = "" if visitor is None else await visitor(*about)
+                action = action if come_back is None else come_back(*about)
                 page.said[key] = action, clock()
         if action == "accept":
             return

@@ -44,7 +44,7 @@ from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.questions import SessionQuestions
 from dragoman.transports.upstream.streams import EVENT_STREAM
 from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
-from dragoman.transports.upstream.visits import VISITOR, Visits
+from dragoman.transports.upstream.visits import COME_BACK, VISITOR, AskedToVisit, Round, Visits, is_answer
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.upstream")
@@ -122,7 +122,7 @@ class Streamable:
             on_news: Called when something has come of it: then `carry` may be called.
         """
         frame = job.frame
-        if frame.method == LISTEN:
+        if frame.method == LISTEN or is_answer(frame):
             return False
         if not self._asking or frame.headers != self._own:
             self._own, self._asking = frame.headers, {**ACCEPT_BOTH, **self._headers(frame)}
@@ -144,7 +144,12 @@ class Streamable:
         if self.drops(job.frame):
             return
         epoch, in_session = job.sent_in or (self._questions.epoch, self._session_id is not None)
-        answer = await self._post(job.frame, job.sent, self._headers(job.frame), job.answer)
+        try:
+            answer = await self._post(job.frame, job.sent, self._headers(job.frame), job.answer)
+        except AskedToVisit as asked:
+            body = {"jsonrpc": "2.0", "id": decode(job.frame.key or b"null"), "result": asked.result}
+            await self._link.take(encode_line(body), job.frame.key)
+            return
         if answer.status == HTTPStatus.NOT_FOUND and in_session and not job.frame.headers:
             told, frame = await _read_shortly(answer), None if job.cancelled else job.frame
             self._questions.lose(epoch)
@@ -209,6 +214,10 @@ class Streamable:
     ) -> HttpResponse:
         idle_s, asking = None if frame.method == LISTEN else self._config.idle_timeout_s, {**ACCEPT_BOTH, **headers}
         asks = frame.method != PING  # which is sent while nobody is there
+        if frame.headers:
+            turn = Round(frame)
+            frame = turn.frame
+            COME_BACK.set(turn.ask)
         how = asking, frame.raw, sent, idle_s, begun, asks, False, frame.method in REPEATABLE
         if frame.kind != "request" or frame.key is None or frame.headers or not self._shows_pages:
             return await self._wire.send("POST", self._config.url, *how)

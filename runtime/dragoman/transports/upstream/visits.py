@@ -3,22 +3,24 @@
 Lives here: the question, on the stream of the call that needs it, and its answer, which is not for the server. Who may
 be asked, and in which words of which revision, is decided where questions of servers are. Called by `streamable`.
 
-Source: 2025-11-25/client/elicitation, URL Mode Elicitation Requests.
+Source: 2025-11-25/client/elicitation, URL Mode Elicitation Requests; 2026-07-28/basic/patterns/mrtr.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Final
 
-from dragoman.core.envelope import Frame, decoded
-from dragoman.core.exact_json import encode_line
+from dragoman.core.envelope import Frame, decoded, rewrite
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import ELICITATION, ELICITED
-from dragoman.core.unchecked import find
+from dragoman.core.unchecked import find, find_object
 from dragoman.transports.upstream.link import Link
+from dragoman_spec import LATEST, facts
 
 Visitor = Callable[[str, str], Awaitable[str]]
 """Asks for a visit to a URL, for a reason; gives `accept`, `decline` or `cancel`, and nothing where nobody is asked."""
@@ -26,7 +28,13 @@ Visitor = Callable[[str, str], Awaitable[str]]
 VISITOR: Final[ContextVar[Visitor | None]] = ContextVar("dragoman.visitor", default=None)
 """For the call that is carried out; None where its client cannot be asked."""
 
+COME_BACK: Final[ContextVar[Callable[[str, str], str] | None]] = ContextVar("dragoman.come_back", default=None)
+"""For a call of the era without sessions, whose client is asked by its answer, and calls again: gives what it says
+then. Raises `AskedToVisit` before; gives nothing where it cannot be asked."""
+
 _NAME: Final = "dragoman-visit-"
+_MARK: Final = f'"{_NAME}'.encode()
+_INPUT: Final = ("inputResponses", "requestState")
 
 
 class Visits:
@@ -72,7 +80,7 @@ class Visits:
 
     def drops(self, frame: Frame) -> bool:
         """Whether a frame answers one of these questions: then it is not for the server."""
-        if frame.method is not None or frame.key is None or not frame.key.startswith(f'"{_NAME}'.encode()):
+        if frame.method is not None or frame.key is None or not frame.key.startswith(_MARK):
             return False
         asked = self._asked.get(frame.key)
         if asked is not None and not asked.done():
@@ -87,3 +95,63 @@ class Visits:
     async def _tell(self, frame: dict[str, object], call: bytes) -> None:
         await self._link.until_reading()
         await self._link.take(encode_line({"jsonrpc": "2.0", **frame}), call)
+
+
+class AskedToVisit(Exception):
+    """A call is to be answered with a question.
+
+    Args:
+        result: That answer.
+    """
+
+    def __init__(self, result: dict[str, object]) -> None:
+        super().__init__("the client is asked for a visit")
+        self.result = result
+
+
+def is_answer(frame: Frame) -> bool:
+    """Whether a frame may say something to a question of ours."""
+    return _MARK in frame.raw
+
+
+class Round:
+    """What a call of the era without sessions says to questions of ours, which its server must not see.
+
+    What it says to its server's own questions is in the state that it carries meanwhile.
+
+    Args:
+        frame: The call.
+
+    Attributes:
+        frame: The same, as its server should get it.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self._action = ""
+        if is_answer(frame):
+            body = decoded(frame).body
+            params = find_object(body, "params")
+            own = next((name for name in find_object(params, _INPUT[0]) if name.startswith(_NAME)), "")
+            self._action = str(find(params, _INPUT[0], own, "action") or "")
+            rest = {name: value for name, value in params.items() if name not in _INPUT}
+            with contextlib.suppress(ValueError):
+                theirs = decode(str(params.get("requestState")).encode())
+                rest |= {name: theirs[name] for name in _INPUT if isinstance(theirs, dict) and name in theirs}
+            self.frame = rewrite(frame, {**body, "params": rest}) if own else frame
+
+    def ask(self, url: str, message: str) -> str:
+        """Ask for a visit; give what the client says.
+
+        Raises:
+            AskedToVisit: It has to be asked first.
+        """
+        params = find_object(decoded(self.frame).body, "params")
+        known = facts(LATEST)
+        can = find(params, "_meta", known.request_meta["clientCapabilities"], "elicitation", "url") is not None
+        if self._action or not can or self.frame.method not in known.input_required:
+            return self._action
+        question = {"method": ELICITATION, "params": {"mode": "url", "url": url, "message": message}}
+        state = encode_line({name: params[name] for name in _INPUT if name in params}).decode().strip()
+        asked = {f"{_NAME}{uuid.uuid4()}": question}
+        raise AskedToVisit({"resultType": "input_required", "inputRequests": asked, "requestState": state})
