@@ -71,16 +71,15 @@ class Desk:
             tell=lambda to, method, params: self.said.append(TellListener(to.name, method, params)),
             refuse=lambda to, *error: self.said.append(Refuse(to.name, Refusal(*error))),
         )
-        promoting = SimpleNamespace(listeners={}, listen=lambda to: None, stop_listening=lambda to: None)
-        parts: Any = (
-            front,
-            lambda to, result: self.said.append(End(to.name, result)),
-            SimpleNamespace(ask=self.ask),
-            promoting,
-            capabilities,
-            SimpleNamespace(shares_channel=True),
+        promoting: Any = SimpleNamespace(listeners={}, listen=lambda to: None, stop_listening=lambda to: None)
+        served: Any = SimpleNamespace(
+            front=front,
+            answer=lambda to, result: self.said.append(End(to.name, result)),
+            works=SimpleNamespace(ask=self.ask),
+            capabilities=capabilities,
+            bridging=SimpleNamespace(shares_channel=True),
         )
-        self.listens = ListenRequests(*parts)
+        self.listens = ListenRequests(served, promoting)
 
     def ask(self, method: str, params: dict[str, Any], hook: Any) -> None:
         uri = params["uri"]

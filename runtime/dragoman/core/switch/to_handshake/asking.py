@@ -32,19 +32,16 @@ from dragoman.core.bridge.tasks import read_relation
 from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.declared import find_missing, read_declared
-from dragoman.core.edges.per_request_front import PerRequestFront, Request
-from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame
 from dragoman.core.methods import ROOTS
-from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_handshake.parked import ParkedCalls
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import Answerer, bind, find_principal, without_answers
+from dragoman.core.switch.to_handshake.reading import Answerer, Served, bind, find_principal, without_answers
 from dragoman.core.switch.to_handshake.repeating import ask_again
 from dragoman.core.switch.to_handshake.undecided import Undecided, UndecidedQuestions
 from dragoman.core.switch.to_handshake.visiting import go_on_after_visit
-from dragoman.core.switch.to_handshake.works import SETTLE_S, Work, Works
-from dragoman.core.wiring import Bridging
+from dragoman.core.switch.to_handshake.works import SETTLE_S, Work
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -66,49 +63,35 @@ class Asking:
     """The questions of one server.
 
     Args:
-        bridging: What the bridge needs.
-        front: The client's edge.
-        upstream: The server's.
-        works: What the server is at work on.
+        served: The session.
         answerer: Who does what is not about questions.
         promoting: The calls that are tasks for their clients.
-        listed: What is known of the server's tools.
-        revision: Of the server.
         declared: What the server was told of its clients: it is asked for nothing else.
     """
 
     __slots__ = (
-        "_answerer", "_bridging", "_declared", "_front", "_listed", "_parking", "_promoting", "_revision", "_roots",
-        "_upstream", "_works", "early", "parked", "undecided",
+        "_answerer", "_bridging", "_declared", "_parking", "_promoting", "_roots", "_served", "_works", "early",
+        "parked", "undecided",
     )  # fmt: skip
 
     def __init__(
         self,
-        bridging: Bridging,
-        front: PerRequestFront,
-        upstream: UpstreamEdge,
-        works: Works,
+        served: Served,
         answerer: Answerer,
         promoting: Promoting,
-        listed: ListedTools,
-        revision: str,
         declared: Mapping[str, Any],
     ) -> None:
         self._declared = read_declared(declared)
-        self._parking = ParkedCalls(bridging.most_parked)
+        self._parking = ParkedCalls(served.bridging.most_parked)
         self.parked = self._parking.calls
-        self._bridging = bridging
-        self._front = front
-        self._upstream = upstream
-        self._works = works
         self._answerer = answerer
+        self._served = served
+        self._works, self._bridging = served.works, served.bridging
         self._promoting = promoting
-        self._listed = listed
-        self._revision = revision
-        self._roots = RootsCache(0.0 if bridging.shares_server else bridging.roots_ttl_s)
+        self._roots = RootsCache(0.0 if served.bridging.shares_server else served.bridging.roots_ttl_s)
         self.early: dict[bytes, Any] = {}  # roots that were asked for before there was a call: the params, by id
-        self.undecided = UndecidedQuestions(works)
-        works.listener = self
+        self.undecided = UndecidedQuestions(served.works)
+        served.works.listener = self
 
     # What the server asks
 
@@ -118,7 +101,7 @@ class Asking:
         try:
             params = decoded(frame).body.get("params")
         except ValueError as error:
-            self._upstream.send(error_frame(key, PARSE_ERROR, str(error)))
+            self._served.upstream.send(error_frame(key, PARSE_ERROR, str(error)))
             return
         if method not in FACTS.asked:
             self._reply(key, Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}))
@@ -133,7 +116,7 @@ class Asking:
         works = [] if waits else self._works.find_asked(stream, task_id)
         roots = self._find_roots(works) if method == ROOTS else None
         if roots is not None:
-            self._upstream.send(result_frame(key, {"roots": list(roots)}))
+            self._served.upstream.send(result_frame(key, {"roots": list(roots)}))
         elif len(works) == 1:
             self._ask(works[0], key, method, params)
         elif waits:
@@ -237,7 +220,7 @@ class Asking:
     def _note_caller(self, work: Work, request: Request) -> None:
         if work.questions is None:
             binding = bind(self._bridging, request)
-            work.questions = OpenQuestions(AskedCall(binding, request.metadata.capabilities, self._revision))
+            work.questions = OpenQuestions(AskedCall(binding, request.metadata.capabilities, self._served.revision))
 
     def _ask(self, work: Work, key: bytes, method: str, params: Any) -> None:
         request = work.request
@@ -270,7 +253,7 @@ class Asking:
             self._bridging.questions,
             work.method,
             caller.capabilities,
-            tool=self._listed.find(name),
+            tool=self._served.tools.find(name),
             may_repeat=name in self._bridging.repeatable,
             can_park=self._parking.has_room(work),
             tasks=self._promoting.has_room(self._whose(work)) and may_be_asked,
@@ -308,10 +291,10 @@ class Asking:
         if isinstance(said, Turned):
             self._turn(work, key, said)
         elif isinstance(said, Reply):
-            self._upstream.send(result_frame(key, said.result))
+            self._served.upstream.send(result_frame(key, said.result))
         else:
             self._works.leave(work, "the call is made again once its client has answered")
-            self._answerer.answer(request, said)
+            self._served.answer(request, said)
 
     def _refuse(self, work: Work, key: bytes, method: str, params: Any) -> None:
         """Ask nobody, and say in the client's answer what was asked."""
@@ -325,7 +308,7 @@ class Asking:
             self._reply(key, turn("that is not wanted here").reply)
             assert request is not None, "who is refused does not come back"
             self._works.refuse(work, _NOT_ASKED)
-            self._answerer.answer(request, failed_tool(f"{text}. Questions are not passed on here."))
+            self._served.answer(request, failed_tool(f"{text}. Questions are not passed on here."))
         else:
             self._turn(work, key, turn("questions are not passed on here"))
 
@@ -338,12 +321,12 @@ class Asking:
         logger.warning("%s ends without an answer: %s", work.method, error.message)
         self._works.refuse(work, _NOT_ASKED)
         if request is not None:
-            self._front.refuse(request, error.code, error.message, error.data)
+            self._served.front.refuse(request, error.code, error.message, error.data)
         else:
             self._promoting.fail(work, error)
 
     def _reply(self, key: bytes, refusal: Refusal) -> None:
-        self._upstream.send(error_frame(key, refusal.code, refusal.message, refusal.data or None))
+        self._served.upstream.send(error_frame(key, refusal.code, refusal.message, refusal.data or None))
 
     def withdraw(self, frame: Frame) -> None:
         """Take note that the server does not want an answer to a question any more."""
@@ -372,10 +355,10 @@ class Asking:
         bridging = self._bridging
         state = bridging.keeper().read(text, bind(bridging, request), bridging.now(), self.parked)
         if state.kind == urls.KIND:
-            go_on_after_visit(request, state, self._front, self._answerer.answer, self._answerer.start)
+            go_on_after_visit(request, state, self._served.front, self._served.answer, self._answerer.start)
         elif state.kind == replay.KIND:
             capabilities, answers = request.metadata.capabilities, request.params.get("inputResponses")
-            attempt = replay.resume_replay(state, answers, self._revision, capabilities)
+            attempt = replay.resume_replay(state, answers, self._served.revision, capabilities)
             self._answerer.start(request, without_answers(request.params), attempt)
         else:
             self._go_on(request, state)
@@ -400,7 +383,7 @@ class Asking:
         for key, method, result in replies:
             if method == ROOTS:
                 self._roots.put(self._whose(work), result, self._bridging.steady_s())
-            self._upstream.send(result_frame(key, result))
+            self._served.upstream.send(result_frame(key, result))
         if work.questions:
             self._compose(work)
         elif work.frame is not None:  # it was kept until the server knows what it wanted to know first
@@ -484,5 +467,5 @@ class Asking:
         work.request = None
         self.parked[work.name] = self.parked.pop(work.name)
         self._works.wait(work, keeper.ttl_s, self._expire)
-        self._answerer.answer(request, result)
+        self._served.answer(request, result)
         self._works.go_on()

@@ -19,15 +19,13 @@ from dragoman.core.bridge.capabilities import declares_tasks, runs_tools_as_task
 from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.bridge.tasks import read_support
 from dragoman.core.codes import INTERNAL_ERROR
-from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, decoded, rewrite
 from dragoman.core.methods import CALL_TOOL
-from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import bind
-from dragoman.core.switch.to_handshake.works import Work, Works
+from dragoman.core.switch.to_handshake.reading import Served, bind
+from dragoman.core.switch.to_handshake.works import Work
 from dragoman.core.unchecked import find_object
-from dragoman.core.wiring import Bridging
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -36,69 +34,42 @@ class ServerTasks:
     """The tasks of one server.
 
     Args:
-        bridging: What the bridge needs.
-        front: The clients' edge.
-        works: What the server is at work on.
+        served: The session.
         promoting: The tasks of the clients.
-        listed: What is known of the server's tools.
-        capabilities: Of the server.
-        revision: Of the server.
 
     Attributes:
         looks_at_calls: Whether there is more to a call of a tool than to other requests.
     """
 
-    __slots__ = (
-        "_bridging",
-        "_checks_headers",
-        "_front",
-        "_has_tasks",
-        "_listed",
-        "_promoting",
-        "_revision",
-        "_works",
-        "looks_at_calls",
-    )
+    __slots__ = ("_checks_headers", "_has_tasks", "_promoting", "_served", "looks_at_calls")
 
-    def __init__(
-        self,
-        bridging: Bridging,
-        front: PerRequestFront,
-        works: Works,
-        promoting: Promoting,
-        listed: ListedTools,
-        capabilities: Mapping[str, Any],
-        revision: str,
-    ) -> None:
-        self._bridging = bridging
-        self._front = front
-        self._works = works
+    def __init__(self, served: Served, promoting: Promoting) -> None:
+        self._served = served
         self._promoting = promoting
-        self._listed = listed
+        bridging, capabilities = served.bridging, served.capabilities
         self._has_tasks = runs_tools_as_tasks(capabilities)
         self._checks_headers = not bridging.shares_channel and "tools" in capabilities
         self.looks_at_calls = self._has_tasks or self._checks_headers or bridging.questions == Strategy.REPLAY.value
-        self._revision = revision
 
     def must_list(self, request: Request) -> bool:
         """Whether too little is known of the tool that a request calls."""
         if request.method != CALL_TOOL or not self.looks_at_calls:
             return False
         name = request.params.get("name")
-        needs_to = self._checks_headers or self._has_tasks or name not in self._bridging.repeatable
-        return needs_to and not self._listed.is_known(name)
+        needs_to = self._checks_headers or self._has_tasks or name not in self._served.bridging.repeatable
+        return needs_to and not self._served.tools.is_known(name)
 
     def ask_for(self, work: Work, frame: Frame) -> Frame:
         """Ask for a task where a call is to have one: give the request, in the server's revision, that says so."""
         request = work.request
         if request is None or request.method != CALL_TOOL or not self._has_tasks:
             return frame
-        support = read_support(self._listed.find(request.params.get("name")))
+        support = read_support(self._served.tools.find(request.params.get("name")))
         if support == "forbidden" or (support == "optional" and not declares_tasks(request.metadata.capabilities)):
             return frame
         work.wants_task = True
         body = decoded(frame).body
-        task = {"ttl": int(self._bridging.task_s * 1000)}
+        task = {"ttl": int(self._served.bridging.task_s * 1000)}
         return rewrite(frame, {**body, "params": {**body["params"], "task": task}})
 
     def follow(self, work: Work, frame: Frame) -> bool:
@@ -114,22 +85,24 @@ class ServerTasks:
         work.task_id, request = task_id, work.request
         is_left = work.is_left
         if request is not None and work.way is None and declares_tasks(request.metadata.capabilities):
-            binding = bind(self._bridging, request)
-            work.questions = OpenQuestions(AskedCall(binding, request.metadata.capabilities, self._revision))
+            binding = bind(self._served.bridging, request)
+            work.questions = OpenQuestions(AskedCall(binding, request.metadata.capabilities, self._served.revision))
             if self._promoting.begin(work, told):
                 work.way = Strategy.TASK
             else:
                 is_left = True
-                self._front.refuse(request, INTERNAL_ERROR, "too many tasks are under way", {"method": work.method})
+                self._served.front.refuse(
+                    request, INTERNAL_ERROR, "too many tasks are under way", {"method": work.method}
+                )
         if is_left:
-            self._works.leave(work, "")
+            self._served.works.leave(work, "")
         else:
-            self._works.follow(work, "tasks/result", {"taskId": task_id})
+            self._served.works.follow(work, "tasks/result", {"taskId": task_id})
         return True
 
     def take_status(self, params: Mapping[str, Any]) -> None:
         """Take what the server says of a task without being asked."""
-        work = self._works.find_task(params.get("taskId"))
+        work = self._served.works.find_task(params.get("taskId"))
         if work is not None:
             self._promoting.note(work, params)
 

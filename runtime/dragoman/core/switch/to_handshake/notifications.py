@@ -11,22 +11,20 @@ under way wants; each request gets what it wants of it. What belongs to no reque
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dragoman.core.bridge.levels import RequestLevels
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.commands import Alarm
-from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, decoded, read_params
 from dragoman.core.methods import TASK_STATUS
-from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.promoting import Promoting
+from dragoman.core.switch.to_handshake.reading import Served
 from dragoman.core.switch.to_handshake.subscriptions import ListenRequests
-from dragoman.core.switch.to_handshake.works import Work, Works
-from dragoman.core.translate import Adaptor
-from dragoman.core.wiring import Bridging
+from dragoman.core.switch.to_handshake.works import Work
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -35,54 +33,21 @@ class ServerNotifications:
     """What clients hear of one server.
 
     Args:
-        front: The client's edge.
-        answer: Answers a request with a result.
-        works: What the server is at work on, and the way to ask it something.
+        served: The session.
         promoting: The tasks of the clients.
         tasks: The tasks of the server.
-        listed: What is known of its tools.
-        downward: Translates for the clients.
-        capabilities: Of the server, in the form of the newest revision with a handshake.
-        bridging: What the bridge needs.
 
     Attributes:
         listens: The clients' listen requests.
     """
 
-    __slots__ = (
-        "_alarm",
-        "_bridging",
-        "_capabilities",
-        "_downward",
-        "_front",
-        "_levels",
-        "_listed",
-        "_tasks",
-        "_works",
-        "listens",
-    )
+    __slots__ = ("_alarm", "_levels", "_served", "_tasks", "listens")
 
-    def __init__(
-        self,
-        front: PerRequestFront,
-        answer: Callable[[Request, dict[str, Any]], None],
-        works: Works,
-        promoting: Promoting,
-        tasks: ServerTasks,
-        listed: ListedTools,
-        downward: Adaptor,
-        capabilities: Mapping[str, Any],
-        bridging: Bridging,
-    ) -> None:
-        self._front = front
-        self._works = works
+    def __init__(self, served: Served, promoting: Promoting, tasks: ServerTasks) -> None:
+        self._served = served
         self._tasks = tasks
-        self._listed = listed
-        self._downward = downward
-        self._capabilities = capabilities
-        self._bridging = bridging
         self._alarm: Alarm | None = None
-        self.listens = ListenRequests(front, answer, works, promoting, capabilities, bridging)
+        self.listens = ListenRequests(served, promoting)
         self._levels = RequestLevels()
 
     def take(self, frame: Frame) -> None:
@@ -90,8 +55,8 @@ class ServerNotifications:
         if frame.method == TASK_STATUS:
             self._tasks.take_status(read_params(frame))
             return
-        self._listed.hear(frame.method)
-        adapted = self._downward.adapt(frame, frame.method)
+        self._served.tools.hear(frame.method)
+        adapted = self._served.downward.adapt(frame, frame.method)
         if not isinstance(adapted, Frame):
             return
         try:
@@ -103,7 +68,7 @@ class ServerNotifications:
         if frame.method == "notifications/progress":
             self._tell_progress(params or {})
         elif frame.method == "notifications/message":
-            work = self._works.find_only() if frame.stream is None else self._works.find(frame.stream)
+            work = self._served.works.find_only() if frame.stream is None else self._served.works.find(frame.stream)
             self.tell_log(work, frame.method, params or {})
         elif frame.method in FACTS.announced:
             self.listens.hear(adapted.method or "", params)
@@ -111,27 +76,27 @@ class ServerNotifications:
             logger.debug("%s notification of the server dropped: it belongs to no request", frame.method)
 
     def _tell_progress(self, params: dict[str, Any]) -> None:
-        work = self._works.find_by_token(params.get("progressToken"))
+        work = self._served.works.find_by_token(params.get("progressToken"))
         if work is not None and work.request is not None and work.request.progress_token is not None:
             told = {**params, "progressToken": work.request.progress_token}
-            self._front.tell(work.request, "notifications/progress", told)
+            self._served.front.tell(work.request, "notifications/progress", told)
 
     # Log messages
 
     def prepare(self, request: Request) -> None:
         """Have the server say as much as this request wants to hear, and others that are under way."""
-        if "logging" in self._capabilities and request.metadata.log_level is not None:
+        if "logging" in self._served.capabilities and request.metadata.log_level is not None:
             self._set_level(self._levels.start(request, request.metadata.log_level))
             request.ended = self._finish
 
     def _finish(self, request: Request) -> None:
         """A while after a request has ended the server may say less."""
-        self._levels.end(request, self._bridging.steady_s())
+        self._levels.end(request, self._served.bridging.steady_s())
         self._settle()
 
     def _settle(self) -> None:
         """Have the server say less, if it is time, or as soon as it is."""
-        now_s, schedule = self._bridging.steady_s(), self._works.schedule
+        now_s, schedule = self._served.bridging.steady_s(), self._served.works.schedule
         self._set_level(self._levels.settle(now_s))
         schedule.stop(self._alarm)
         if self._levels.next_s is not None:
@@ -139,7 +104,7 @@ class ServerNotifications:
 
     def _set_level(self, level: str | None) -> None:
         if level is not None:
-            self._works.ask("logging/setLevel", {"level": level}, lambda answer: _note_level(level, answer))
+            self._served.works.ask("logging/setLevel", {"level": level}, lambda answer: _note_level(level, answer))
 
     def tell_log(self, work: Work | None, method: str, params: Mapping[str, Any]) -> None:
         """Give a log message to the request that it is about, if that is known and wants it."""
@@ -147,7 +112,7 @@ class ServerNotifications:
         if request is None or not self._levels.wants(request, params.get("level")):
             logger.debug("a log message of the server dropped: no request wants it")
         else:
-            self._front.tell(request, method, dict(params))
+            self._served.front.tell(request, method, dict(params))
 
 
 def _note_level(level: str, answer: Frame) -> None:

@@ -35,7 +35,7 @@ from dragoman.core.switch.to_handshake.asking import Asking
 from dragoman.core.switch.to_handshake.native import ServerTasks
 from dragoman.core.switch.to_handshake.notifications import ServerNotifications
 from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, Answers, RequestWriter, VisitFirst, without_answers
+from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, RequestWriter, Served, VisitFirst, without_answers
 from dragoman.core.switch.to_handshake.visiting import ask_to_visit
 from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.unchecked import find_object
@@ -68,18 +68,15 @@ class OpenSession:
     """
 
     __slots__ = (
-        "_answers",
         "_asking",
-        "_bridging",
         "_discovered",
         "_exchange",
-        "_listed",
         "_notifications",
         "_promoting",
         "_requests",
+        "_served",
         "_straight",
         "_tasks",
-        "_upstream",
         "_upward",
         "_works",
         "_writer",
@@ -99,10 +96,8 @@ class OpenSession:
         declared: Mapping[str, Any],
         schedule: Schedule,
     ) -> None:
-        self._bridging = bridging
         self._exchange = exchange
         self._requests = requests
-        self._upstream = upstream
         self._discovered, losses = to_discover_result(initialized, path)
         if losses:
             named = ", ".join(loss.pointer for loss in losses)
@@ -121,23 +116,14 @@ class OpenSession:
             lambda: bridging.keeper().ttl_s,
             may_keep(bridging.questions),
         )
-        has_headers = not bridging.shares_channel
-        self._listed = listed = ListedTools(sends=False, hears=has_headers, remind=schedule.after, keeps=True)
-        self._answers = answers = Answers(path, info, downward, listed)
-        self._promoting = promoting = Promoting(bridging, requests, upstream, works, answers)
-        self._asking = Asking(bridging, requests, upstream, works, self, promoting, listed, revision, declared)
-        self._tasks = ServerTasks(bridging, requests, works, promoting, listed, capabilities, revision)
-        self._notifications = ServerNotifications(
-            requests,
-            self.answer,
-            works,
-            promoting,
-            self._tasks,
-            listed,
-            downward,
-            capabilities,
-            bridging,
+        tools = ListedTools(sends=False, hears=not bridging.shares_channel, remind=schedule.after, keeps=True)
+        self._served = served = Served(
+            bridging, requests, upstream, works, tools, path, revision, info, capabilities, downward
         )
+        self._promoting = promoting = Promoting(served)
+        self._asking = Asking(served, self, promoting, declared)
+        self._tasks = ServerTasks(served, promoting)
+        self._notifications = ServerNotifications(served, promoting, self._tasks)
         self._straight = _STRAIGHT - {CALL_TOOL} if self._tasks.looks_at_calls else _STRAIGHT
 
     def release(self) -> None:
@@ -168,7 +154,7 @@ class OpenSession:
         ):
             self.start(request, params)
         elif self._tasks.must_list(request):
-            self._listed.list(self._ask_page, lambda: self._serve_checked(request))
+            self._served.tools.list(self._ask_page, lambda: self._serve_checked(request))
         else:
             self._serve_checked(request)
 
@@ -176,7 +162,7 @@ class OpenSession:
         if self._requests.requests.get(request.key) is not request:
             return  # it was cancelled meanwhile
         try:
-            self._listed.check(request)
+            self._served.tools.check(request)
             if request.method == DISCOVER:
                 self._requests.answer(request, self._discovered)
                 return
@@ -242,20 +228,16 @@ class OpenSession:
             self._asking.leave(reason)
             self._notifications.listens.end_all(reason)
 
-    def answer(self, request: Request, result: dict[str, Any]) -> None:
-        """Answer with a result in the form of 2026-07-28; it says whose it is."""
-        self._requests.answer(request, self._answers.sign(result))
-
     def take_answer(self, work: Work, frame: Frame) -> None:
         """Give the server's answer to who waits for it."""
         request = work.request
         if request is None:
             return
-        said = self._answers.spell(work.method, frame, request.key, request.id)
+        said = self._served.spell(work.method, frame, request.key, request.id)
         if isinstance(said, Frame):
             self._requests.put_frame(request, said)
         elif isinstance(said, VisitFirst):
-            ask_to_visit(request, said.error, self._bridging, self._requests, self.answer)
+            ask_to_visit(request, said.error, self._served.bridging, self._requests, self._served.answer)
         else:
             self._requests.refuse(request, said.code, said.message, said.data)
 
@@ -280,10 +262,12 @@ class OpenSession:
     def _take_request(self, frame: Frame) -> None:
         key = frame.key or b"null"
         if frame.method == "ping":
-            self._upstream.send(result_frame(key, {}))
+            self._served.upstream.send(result_frame(key, {}))
         elif len(key) > NAME_BYTES:
             self._exchange.counters.malformed += 1
-            self._upstream.send(error_frame(key, INVALID_REQUEST, f"expected ids to have at most {NAME_BYTES} bytes"))
+            self._served.upstream.send(
+                error_frame(key, INVALID_REQUEST, f"expected ids to have at most {NAME_BYTES} bytes")
+            )
         elif self._works.find_asking(key) is not None or key in self._asking:
             self._exchange.counters.malformed += 1  # an answer under its id would be one to the other request
             logger.warning("%s request of the server dropped: its id belongs to one that is not answered", frame.method)

@@ -22,14 +22,12 @@ from dragoman.core.bridge.state import Binding, Reason, State, refuse
 from dragoman.core.bridge.urls import refuse_visit
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.commands import Alarm
-from dragoman.core.edges.per_request_front import PerRequestFront, Request
-from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, Refusal, decoded, result_frame
 from dragoman.core.places import has_place
-from dragoman.core.switch.to_handshake.reading import Answers, VisitFirst, bind
-from dragoman.core.switch.to_handshake.works import Work, Works
+from dragoman.core.switch.to_handshake.reading import Served, VisitFirst, bind
+from dragoman.core.switch.to_handshake.works import Work
 from dragoman.core.unchecked import find
-from dragoman.core.wiring import Bridging
 from dragoman.errors import RemoteProtocolError
 
 logger = logging.getLogger("dragoman.bridge")
@@ -61,32 +59,17 @@ class Promoting:
     """The tasks of the clients of one server.
 
     Args:
-        bridging: What the bridge needs.
-        front: The clients' edge.
-        upstream: The server's.
-        works: What the server is at work on.
-        answers: Spells its answers.
+        served: The session.
 
     Attributes:
         kept: The calls that are tasks, by name, and those that have ended.
         listeners: The tasks that each listen request hears of.
     """
 
-    __slots__ = ("_answers", "_bridging", "_front", "_upstream", "_works", "kept", "listeners")
+    __slots__ = ("_served", "kept", "listeners")
 
-    def __init__(
-        self,
-        bridging: Bridging,
-        front: PerRequestFront,
-        upstream: UpstreamEdge,
-        works: Works,
-        answers: Answers,
-    ) -> None:
-        self._bridging = bridging
-        self._front = front
-        self._upstream = upstream
-        self._works = works
-        self._answers = answers
+    def __init__(self, served: Served) -> None:
+        self._served = served
         self.kept: dict[str, KeptTask] = {}
         self.listeners: dict[Request, list[Task]] = {}
 
@@ -96,9 +79,8 @@ class Promoting:
         """Whether another task of this principal may run."""
         running = [kept.task for kept in self.kept.values() if not kept.task.ended]
         whose = [task.questions.caller.binding.principal for task in running]
-        return has_place(
-            principal if self._bridging.shares_server else "", whose, len(running), self._bridging.most_parked
-        )
+        bridging = self._served.bridging
+        return has_place(principal if bridging.shares_server else "", whose, len(running), bridging.most_parked)
 
     def begin(self, work: Work, told: Mapping[str, Any] | None = None) -> bool:
         """Answer the client of a call with a task; False where there are too many.
@@ -107,7 +89,7 @@ class Promoting:
             work: A call with its client there.
             told: What the server says of it, where it is a task there.
         """
-        request, questions, bridging = work.request, work.questions, self._bridging
+        request, questions, bridging = work.request, work.questions, self._served.bridging
         assert request is not None
         assert questions is not None
         binding, now_s = questions.caller.binding, bridging.now()
@@ -118,27 +100,27 @@ class Promoting:
         keeper = bridging.keeper()._replace(ttl_s=bridging.task_s)
         task_id = keeper.write(State(_TASK, work.name), _bind(binding), now_s, bridging.nonce())
         task = work.task = Task(task_id, questions, now_s, int(bridging.task_s * 1000), told or {})
-        alarm = self._works.schedule.after(task.ttl_ms / 1000, lambda: self._expire(work, task))
+        alarm = self._served.works.schedule.after(task.ttl_ms / 1000, lambda: self._expire(work, task))
         self.kept[work.name] = KeptTask(work, task, alarm)
         work.request = None
-        self._front.answer(request, self._answers.sign({"resultType": "task", **task.describe()}))
+        self._served.answer(request, {"resultType": "task", **task.describe()})
         return True
 
     def change(self, work: Work) -> None:
         """Take note that the server asks something else about a task than before."""
         if work.task is not None:
-            work.task.updated_s = self._bridging.now()
+            work.task.updated_s = self._served.bridging.now()
             self._tell(work.task)
 
     def note(self, work: Work, told: Mapping[str, Any]) -> None:
         """Take note of what the server says of a task of its own."""
         if work.task is not None:
-            work.task.note(told, self._bridging.now())
+            work.task.note(told, self._served.bridging.now())
             self._tell(work.task)
 
     def finish(self, work: Work, frame: Frame) -> None:
         """Take the server's answer to a call that is a task."""
-        said = self._answers.spell(work.method, frame, _NOBODY, None)
+        said = self._served.spell(work.method, frame, _NOBODY, None)
         if isinstance(said, Frame):
             body = decoded(said).body
             how, member = ("failed", "error") if "error" in body else ("completed", "result")
@@ -156,7 +138,7 @@ class Promoting:
 
     def _end(self, work: Work, how: str, payload: Mapping[str, Any], weight_bytes: int = 0) -> None:
         task = work.task
-        if task is None or not task.end(how, payload, self._bridging.now(), weight_bytes):
+        if task is None or not task.end(how, payload, self._served.bridging.now(), weight_bytes):
             return
         excess = sum(kept.task.weight_bytes for kept in self.kept.values()) - _MOST_BYTES
         for name, kept in list(self.kept.items()):
@@ -168,12 +150,12 @@ class Promoting:
     def _expire(self, work: Work, task: Task) -> None:
         """Forget a task whose time is over, and cancel it where it runs."""
         del self.kept[work.name]
-        if task.end("cancelled", {}, self._bridging.now()):
+        if task.end("cancelled", {}, self._served.bridging.now()):
             logger.warning("%s given up: the time for which its task is kept is over", work.method)
-            self._works.leave(work, "the time for this task is over")
+            self._served.works.leave(work, "the time for this task is over")
 
     def _forget(self, name: str) -> None:
-        self._works.schedule.stop(self.kept.pop(name).alarm)
+        self._served.works.schedule.stop(self.kept.pop(name).alarm)
 
     # Requests about them
 
@@ -197,18 +179,18 @@ class Promoting:
                 if losses:
                     logger.warning("answers of the client: %d value(s) cannot be passed to the server", len(losses))
                 for key, _, answer in answers:
-                    self._upstream.send(result_frame(key, answer))
+                    self._served.upstream.send(result_frame(key, answer))
                 if answers:
                     self.change(work)
             case _:
-                if task.end("cancelled", {}, self._bridging.now()):
+                if task.end("cancelled", {}, self._served.bridging.now()):
                     self._tell(task)
-                    self._works.leave(work, "the client cancelled the task")
-        self._front.answer(request, self._answers.sign(result))
+                    self._served.works.leave(work, "the client cancelled the task")
+        self._served.answer(request, result)
         return True
 
     def _find(self, request: Request, task_id: object) -> KeptTask:
-        bridging = self._bridging
+        bridging = self._served.bridging
         state = bridging.keeper().read(task_id, _bind(bind(bridging, request)), bridging.now(), self.kept)
         kept = self.kept.get(state.call) if state.kind == _TASK else None
         if kept is None:
@@ -248,7 +230,7 @@ class Promoting:
 
     def _tell(self, task: Task) -> None:
         for request in [one for one, tasks in self.listeners.items() if any(task is other for other in tasks)]:
-            self._front.tell(request, NOTICE, {**task.detail(), "_meta": {META_SUBSCRIPTION_ID: request.id}})
+            self._served.front.tell(request, NOTICE, {**task.detail(), "_meta": {META_SUBSCRIPTION_ID: request.id}})
 
 
 def require_tasks(request: Request) -> None:

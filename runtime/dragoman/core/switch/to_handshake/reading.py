@@ -20,12 +20,13 @@ from dragoman.core.bridge.state import Binding, digest_params
 from dragoman.core.bridge.tasks import leave_off_relation
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.greeting import IDENTITY, Greeting
-from dragoman.core.edges.per_request_front import Request
+from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Refusal, decoded, request_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import LIST_TOOLS
 from dragoman.core.switch.listed_tools import ListedTools
-from dragoman.core.switch.to_handshake.works import Work
+from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Adaptor
 from dragoman.core.wiring import Bridging
 
@@ -125,10 +126,7 @@ class VisitFirst:
 
 
 class Answerer(Protocol):
-    """Who gives results to clients, and requests to the server."""
-
-    def answer(self, request: Request, result: dict[str, Any]) -> None:
-        """Answer with a result in the form of 2026-07-28."""
+    """Who gives answers to clients, and requests to the server."""
 
     def take_answer(self, work: Work, frame: Frame) -> None:
         """Give the server's answer to who waits for it."""
@@ -137,27 +135,41 @@ class Answerer(Protocol):
         """Send the server a request with these params; one that was made before has its answers recorded."""
 
 
-class Answers:
-    """Spells the answers of one server.
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What the parts of one open session have in common.
 
-    Args:
-        path: The way between client and server.
-        identity: Who the server is; empty where it does not say.
-        downward: Translates for the client.
+    Attributes:
+        bridging: What the bridge needs.
+        front: The clients' edge.
+        upstream: The server's.
+        works: What the server is at work on, and the way to ask it something.
         tools: What is known of its tools.
+        path: The way between client and server.
+        revision: Of the server.
+        identity: Who the server is; empty where it does not say.
+        capabilities: Of the server, in the form of the newest revision with a handshake.
+        downward: Translates for the clients.
     """
 
-    __slots__ = ("_downward", "_identity", "_path", "_tools")
+    bridging: Bridging
+    front: PerRequestFront
+    upstream: UpstreamEdge
+    works: Works
+    tools: ListedTools
+    path: Path
+    revision: str
+    identity: dict[str, Any]
+    capabilities: Mapping[str, Any]
+    downward: Adaptor
 
-    def __init__(self, path: Path, identity: dict[str, Any], downward: Adaptor, tools: ListedTools) -> None:
-        self._tools = tools
-        self._path = path
-        self._identity = identity
-        self._downward = downward
+    def answer(self, request: Request, result: dict[str, Any]) -> None:
+        """Answer with a result in the form of 2026-07-28; it says whose it is."""
+        self.front.answer(request, self.sign(result))
 
     def sign(self, result: dict[str, Any]) -> dict[str, Any]:
         """Give a result of our own that says whose it is."""
-        return put_identity(result, self._identity) if self._identity else result
+        return put_identity(result, self.identity) if self.identity else result
 
     def spell(self, method: str, frame: Frame, key: bytes, request_id: Any) -> Frame | Refusal | VisitFirst:
         """Give an answer under the client's own id.
@@ -173,17 +185,17 @@ class Answers:
         except ValueError as error:
             reason = f"the server answered with something that is not a response: {error}"
             return Refusal(INTERNAL_ERROR, reason, {"method": method})
-        if frame.kind == "error" and isinstance(errors.answer_error(body["error"], method, self._path), errors.Visit):
+        if frame.kind == "error" and isinstance(errors.answer_error(body["error"], method, self.path), errors.Visit):
             return VisitFirst(body["error"])
         body, kind = body.copy(), frame.kind
         body["id"] = request_id
         if kind == "result":
             result = body["result"]
             if method == LIST_TOOLS:
-                result = body["result"] = dict(self._tools.note(result))
+                result = body["result"] = dict(self.tools.note(result))
             if "_meta" in result:
                 body["result"] = self.sign(leave_off_relation(result))
-            elif self._identity:
-                body["result"] = {**result, "_meta": {META_SERVER_INFO: self._identity.copy()}}
-        adapted = self._downward.cross(kind, key, method, body)
+            elif self.identity:
+                body["result"] = {**result, "_meta": {META_SERVER_INFO: self.identity.copy()}}
+        adapted = self.downward.cross(kind, key, method, body)
         return adapted or Refusal(INTERNAL_ERROR, "the answer has no counterpart for the client", {})

@@ -11,7 +11,7 @@ copied to each listener that asked for it, tagged with the id of the listener's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -19,13 +19,12 @@ from typing import Any, Final
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
 from dragoman.core.bridge.notifications import RESOURCE_FILTER, UPDATED, Backlog, covers, promises
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
-from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED
 from dragoman.core.switch.to_handshake.promoting import FILTER, Promoting
-from dragoman.core.switch.to_handshake.works import Works
+from dragoman.core.switch.to_handshake.reading import Served
 from dragoman.core.unchecked import find, with_meta
-from dragoman.core.wiring import Bridging
 
 MOST: Final = 1024
 MOST_URIS: Final = 4096
@@ -51,29 +50,13 @@ class ListenRequests:
     """The listen requests at one session of a server.
 
     Args:
-        front: The clients' edge.
-        answer: Answers a request with a result.
-        works: The way to ask the server something.
+        served: The session.
         promoting: The tasks of the clients, which can be listened to as well.
-        capabilities: Of the server, as it told them in the handshake.
-        bridging: What the bridge needs.
     """
 
-    def __init__(
-        self,
-        front: PerRequestFront,
-        answer: Callable[[Request, dict[str, Any]], None],
-        works: Works,
-        promoting: Promoting,
-        capabilities: Mapping[str, Any],
-        bridging: Bridging,
-    ) -> None:
-        self._front = front
-        self._answer = answer
-        self._works = works
+    def __init__(self, served: Served, promoting: Promoting) -> None:
+        self._served = served
         self._promoting = promoting
-        self._capabilities = capabilities
-        self._bridging = bridging
         self._listens: dict[Request, _Listen] = {}
         self._subscribed: dict[str, bool] = {}  # the resources that the server was asked for; whether it has agreed
 
@@ -85,12 +68,12 @@ class ListenRequests:
         asked = find(request.params, "notifications")
         if (fault := _find_fault(asked)) is not None:
             pointer = {"pointer": "/params/notifications"}
-            self._front.refuse(request, INVALID_PARAMS, f"expected {fault}", pointer)
+            self._served.front.refuse(request, INVALID_PARAMS, f"expected {fault}", pointer)
             return
-        can_subscribe = promises(self._capabilities, "resources.subscribe")
+        can_subscribe = promises(self._served.capabilities, "resources.subscribe")
         uris = dict.fromkeys(asked.get(RESOURCE_FILTER, ()) if can_subscribe else ())
         if len(self._listens) >= MOST or len(self._subscribed.keys() | uris.keys()) > MOST_URIS:
-            self._front.refuse(request, INTERNAL_ERROR, "too many subscriptions are open", {})
+            self._served.front.refuse(request, INTERNAL_ERROR, "too many subscriptions are open", {})
             return
         self._promoting.listen(request)
         lists = tuple(
@@ -98,14 +81,14 @@ class ListenRequests:
             for name, method in FACTS.subscriptions.items()
             if name != RESOURCE_FILTER
             and asked.get(name) is True
-            and promises(self._capabilities, FACTS.announced[method])
+            and promises(self._served.capabilities, FACTS.announced[method])
         )
         new = [uri for uri in uris if uri not in self._subscribed]
         unsettled = {uri for uri in uris if not self._subscribed.get(uri)}
         listen = self._listens[request] = _Listen(request, lists, uris, unsettled)
         self._subscribed.update(dict.fromkeys(new, False))
         for uri in new:
-            self._works.ask("resources/subscribe", {"uri": uri}, partial(self._settle, uri))
+            self._served.works.ask("resources/subscribe", {"uri": uri}, partial(self._settle, uri))
         self._acknowledge(listen)
 
     def cancel(self, request: Request) -> bool:
@@ -116,7 +99,7 @@ class ListenRequests:
         wanted = {uri for listen in self._listens.values() for uri in listen.uris}
         for uri in [uri for uri in self._subscribed if uri not in wanted]:
             del self._subscribed[uri]
-            self._works.ask("resources/unsubscribe", {"uri": uri}, lambda answer: None)
+            self._served.works.ask("resources/unsubscribe", {"uri": uri}, lambda answer: None)
         return True
 
     def hear(self, method: str, params: Mapping[str, Any] | None) -> None:
@@ -133,9 +116,9 @@ class ListenRequests:
         ended, self._listens, self._subscribed = self._listens, {}, {}
         for request in ended:
             self._promoting.stop_listening(request)
-            if self._bridging.shares_channel:
-                self._front.tell(request, CANCELLED, {"requestId": request.id, "reason": reason})
-            self._answer(request, {"resultType": "complete", "_meta": {META_SUBSCRIPTION_ID: request.id}})
+            if self._served.bridging.shares_channel:
+                self._served.front.tell(request, CANCELLED, {"requestId": request.id, "reason": reason})
+            self._served.answer(request, {"resultType": "complete", "_meta": {META_SUBSCRIPTION_ID: request.id}})
 
     def _settle(self, uri: str, answer: Frame) -> None:
         """Take the server's answer to `resources/subscribe`."""
@@ -168,7 +151,9 @@ class ListenRequests:
                 self._tell(listen, method, params)
 
     def _tell(self, listen: _Listen, method: str, params: Mapping[str, Any] | None) -> None:
-        self._front.tell(listen.request, method, with_meta(params or {}, META_SUBSCRIPTION_ID, listen.request.id))
+        self._served.front.tell(
+            listen.request, method, with_meta(params or {}, META_SUBSCRIPTION_ID, listen.request.id)
+        )
 
 
 def _find_fault(asked: object) -> str | None:
