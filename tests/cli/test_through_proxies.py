@@ -62,8 +62,9 @@ def test_credentials_that_are_wrong_are_said_without_them() -> None:
             return await run("list", "--url", url, HTTP_PROXY=f"http://ann:wrong@{proxy.address}"), proxy.address
 
     said, _ = asyncio.run(work())
-    assert "a proxy on the way wants credentials, or others than it got" in said
+    assert "(HTTP_PROXY): it does not accept the user and password that its URL has" in said
     assert "wrong" not in said
+    assert "ann" not in said
 
 
 def test_a_configuration_file_names_the_proxy_of_one_server(tmp_path: Path) -> None:
