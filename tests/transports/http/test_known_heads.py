@@ -216,12 +216,13 @@ async def test_a_call_that_takes_longer_than_a_connection_may_idle_is_answered()
         await caller.end(5, "after all")
 
 
+@pytest.mark.parametrize("frame", [call(4), [call(4)], "no frame"])
 @on_loop
-async def test_a_session_that_is_over_is_over_on_a_connection_that_knows_it() -> None:
+async def test_a_session_that_is_over_is_over_on_a_connection_that_knows_it(frame: Any) -> None:
     async with serving() as stage:
         caller = await calling(stage)
         assert (await stage.delete()).status == 204
-        caller.writer.write(caller.write(call(4)))
+        caller.writer.write(caller.write(frame))
         assert (await within(read_reply(caller.reader, caller.writer))).status == 404
 
 
