@@ -126,14 +126,25 @@ def test_whoever_listens_hears_of_changes_until_it_cancels() -> None:
         assert client.heard[0]["params"]["notifications"] == {"resourceSubscriptions": [NOTE]}
         server.notify("notifications/resources/updated", {"uri": "notes://other"})
         server.notify("notifications/tools/list_changed")
-        server.notify("notifications/resources/updated", {"uri": NOTE})
+        server.notify("notifications/resources/updated", {"uri": f"{NOTE}/part"})
         await until(lambda: len(client.heard) == 2, LONGEST_S)
+        assert client.heard[1]["params"]["uri"] == f"{NOTE}/part"
         assert client.heard[1]["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": 7}
         client.tell("notifications/cancelled", {"requestId": 7})
         await client.ask(8, "server/discover", {"_meta": META})
         server.notify("notifications/resources/updated", {"uri": NOTE})
         await client.ask(9, "server/discover", {"_meta": META})
         assert len(client.notices()) == 2
+
+    run(work())
+
+
+@pytest.mark.parametrize("wanted", [None, [], {"resourceSubscriptions": NOTE}, {"toolsListChanged": "yes"}])
+def test_a_filter_that_is_none_is_refused(wanted: Any) -> None:
+    async def work() -> None:
+        client = Client(make(LATEST))
+        answer = await client.ask(7, "subscriptions/listen", {"notifications": wanted, "_meta": META})
+        assert answer["error"]["code"] == -32602
 
     run(work())
 

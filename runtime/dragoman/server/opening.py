@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from dragoman.core.bridge.capabilities import spell_required
 from dragoman.core.bridge.metadata import Metadata, put_identity, read
 from dragoman.core.bridge.names import MISSING_CLIENT_CAPABILITY
+from dragoman.core.bridge.notifications import Filter, covers, find_fault, read_filter, wants, write_filter
 from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST
 from dragoman.core.methods import LISTEN, LOG, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE, UPDATED
 from dragoman.core.unchecked import find
@@ -150,7 +151,7 @@ class HandshakeOpening:
 
     def select(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Give the params, once the session is open; of a resource, if the client has subscribed to it."""
-        if self._is_open and (method != UPDATED or params.get("uri") in self._subscribed):
+        if self._is_open and (method != UPDATED or covers(self._subscribed, params["uri"])):
             yield params
 
 
@@ -162,7 +163,7 @@ class PerRequestOpening:
     def __init__(self, definition: ServerDefinition, say: Say) -> None:
         self._definition = definition
         self._say = say
-        self._listening: dict[str | int, Mapping[str, Any]] = {}
+        self._listening: dict[str | int, Filter] = {}
 
     def answer(self, request_id: str | int, method: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """Answer `server/discover` and `subscriptions/listen`; hold the metadata of every request against the rules."""
@@ -185,16 +186,12 @@ class PerRequestOpening:
         return read(params, (self._definition.revision,))
 
     def _listen(self, request_id: str | int, filters: Any) -> None:
-        if not isinstance(filters, dict):
-            raise McpError(INVALID_PARAMS, "expected an object at /params/notifications")
-        facts = self._definition.facts
-        honoured = {
-            name: wanted
-            for name, wanted in filters.items()
-            if facts.subscriptions.get(name) in self._definition.notifies and wanted
-        }
+        if (fault := find_fault(filters)) is not None:
+            raise McpError(INVALID_PARAMS, f"expected {fault} at /params/notifications")
+        methods, notifies = self._definition.facts.subscriptions, self._definition.notifies
+        honoured = frozenset(one for one in read_filter(filters) if methods.get(one[0]) in notifies)
         self._listening[request_id] = honoured
-        told = self._stamp(request_id, {"notifications": honoured})
+        told = self._stamp(request_id, {"notifications": write_filter(honoured)})
         self._say("notifications/subscriptions/acknowledged", told)
 
     def _stamp(self, request_id: str | int, params: dict[str, Any]) -> dict[str, Any]:
@@ -234,9 +231,6 @@ class PerRequestOpening:
 
     def select(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Give the params for each request that listens for them."""
-        for request_id, filters in self._listening.items():
-            for name, wanted in filters.items():
-                if self._definition.facts.subscriptions[name] != method:
-                    continue
-                if not isinstance(wanted, list) or params.get("uri") in wanted:
-                    yield self._stamp(request_id, params)
+        for request_id, wanted in self._listening.items():
+            if wants(wanted, method, params.get("uri")):
+                yield self._stamp(request_id, params)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.core.bridge.notifications import write_filter
 from dragoman.core.envelope import Frame, Refusal, decoded
 from dragoman.core.switch.per_request import subscriptions
 from dragoman.core.switch.per_request.subscriptions import ClientSubscriptions
@@ -77,7 +78,7 @@ class Desk:
         return len(self.streams)
 
     def after(self, after_s: float, send: Any) -> int:
-        return self.open(send.__self__, send.__self__.asked, after_s)
+        return self.open(send.__self__, write_filter(send.__self__.asked), after_s)
 
     def close(self, number: int | None) -> None:
         self.said += [] if number is None else [CloseListen(number)]
@@ -284,8 +285,8 @@ def test_a_stream_that_breaks_is_opened_again_and_everything_may_have_changed() 
     assert desk.end(2, 0.0) == [OpenListen(3, uris(A), 1.0)]
     assert desk.acknowledge(3, uris(A), 0.0) == [
         TellClient("notifications/prompts/list_changed", None),
-        TellClient(TOOLS, None),
         TellClient(UPDATED, {"uri": A}),
+        TellClient(TOOLS, None),
     ]
 
 
@@ -317,8 +318,8 @@ def test_a_stream_that_breaks_while_the_next_is_on_its_way_is_replaced_by_it() -
     assert desk.acknowledge(2, uris(A), 0.0) == [
         AnswerClient(b"5", None),
         TellClient("notifications/prompts/list_changed", None),
-        TellClient(TOOLS, None),
         TellClient(UPDATED, {"uri": A}),
+        TellClient(TOOLS, None),
     ]
 
 

@@ -10,12 +10,50 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS
-from dragoman.core.unchecked import find
+from dragoman.core.unchecked import find, find_list, find_object
 
 RESOURCE_FILTER: Final = "resourceSubscriptions"
 """The member of a filter that names resources; each of the others stands for one notification."""
 
 UPDATED: Final = FACTS.subscriptions[RESOURCE_FILTER]
+
+
+Filter = frozenset[tuple[str, str]]
+"""What is listened to: names of lists, each with an empty string, and `resourceSubscriptions` with each URI."""
+
+
+def find_fault(asked: object) -> str | None:
+    """Say what a filter is expected to be, if it is something else."""
+    if not isinstance(asked, dict):
+        return "an object with the notifications to hear"
+    for name in FACTS.subscriptions:
+        value = asked.get(name)
+        if name == RESOURCE_FILTER:
+            if name in asked and not (isinstance(value, list) and all(isinstance(uri, str) for uri in value)):
+                return f"{name} to be a list of URIs"
+        elif not isinstance(value, bool | None):
+            return f"{name} to be true or false"
+    return None
+
+
+def read_filter(said: object) -> Filter:
+    """Read a filter; what has another form says nothing."""
+    listed = {(RESOURCE_FILTER, uri) for uri in find_list(said, RESOURCE_FILTER) if isinstance(uri, str)}
+    return frozenset(listed | {(name, "") for name, value in find_object(said).items() if value is True})
+
+
+def write_filter(wanted: Filter) -> dict[str, Any]:
+    """Give a filter as it is sent."""
+    uris = sorted(uri for name, uri in wanted if name == RESOURCE_FILTER)
+    lists = {name: True for name, _ in sorted(wanted) if name != RESOURCE_FILTER}
+    return {**lists, RESOURCE_FILTER: uris} if uris else lists
+
+
+def wants(wanted: Filter, method: str, uri: object) -> bool:
+    """Whether a filter asks for a notification, of this resource if it is about one."""
+    if method == UPDATED:
+        return isinstance(uri, str) and any((RESOURCE_FILTER, one) in wanted for one in list_above(uri))
+    return any((name, "") in wanted for name, announced in FACTS.subscriptions.items() if announced == method)
 
 
 def promises(capabilities: Mapping[str, Any], flag: str) -> bool:

@@ -15,20 +15,25 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
-from dragoman.core.bridge.notifications import RESOURCE_FILTER, UPDATED, Backlog, covers
+from dragoman.core.bridge.notifications import (
+    RESOURCE_FILTER,
+    UPDATED,
+    Backlog,
+    Filter,
+    covers,
+    read_filter,
+    write_filter,
+)
 from dragoman.core.envelope import Frame, key_of, notification_frame, read_params
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
 from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.own import OwnRequests
 from dragoman.core.switch.catalogue.routes import Routes
-from dragoman.core.unchecked import find_list, find_object, with_meta
+from dragoman.core.unchecked import find_object, with_meta
 
 _PATIENCE_S: Final = 4.0
 _PAUSE_S: Final = 0.5
-
-Filter = frozenset[tuple[str, str]]
-"""What is listened to: names of lists, each with an empty string, and `resourceSubscriptions` with each URI."""
 
 
 class _Stream:
@@ -139,7 +144,7 @@ class MemberStreams:
             ear.asked = wanted
             self._members[key] = member  # before it is asked: it may acknowledge at once
             meta = next(reversed(self._streams.values())).meta
-            params = {"notifications": _write(wanted)}
+            params = {"notifications": write_filter(wanted)}
             self._own.send(member, LISTEN, params, lambda _: self._end(member, key), meta, key)
 
     def _withdraw(self, member: Member, key: bytes) -> None:
@@ -169,7 +174,7 @@ class MemberStreams:
         if key != ear.opening:
             return
         before, ear.current, ear.opening = ear.current, key, None
-        ear.granted = _read(agreed)
+        ear.granted = read_filter(agreed)
         if before is not None:
             self._withdraw(member, before)
         self._follow(member)
@@ -254,14 +259,3 @@ class MemberStreams:
             if member in self._ears:
                 self._follow(member)
         return True
-
-
-def _write(wanted: Filter) -> dict[str, Any]:
-    uris = sorted(uri for name, uri in wanted if name == RESOURCE_FILTER)
-    lists = {name: True for name, _ in sorted(wanted) if name != RESOURCE_FILTER}
-    return {**lists, RESOURCE_FILTER: uris} if uris else lists
-
-
-def _read(agreed: object) -> Filter:
-    listed = {(RESOURCE_FILTER, uri) for uri in find_list(agreed, RESOURCE_FILTER) if isinstance(uri, str)}
-    return frozenset(listed | {(name, "") for name, value in find_object(agreed).items() if value is True})

@@ -18,7 +18,16 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
-from dragoman.core.bridge.notifications import RESOURCE_FILTER, UPDATED, covers, promises, subject_of
+from dragoman.core.bridge.notifications import (
+    RESOURCE_FILTER,
+    UPDATED,
+    Filter,
+    covers,
+    promises,
+    read_filter,
+    subject_of,
+    write_filter,
+)
 from dragoman.core.calls import Call
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Alarm
@@ -26,7 +35,7 @@ from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, Refusal, error_frame, notification_frame, result_frame
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
 from dragoman.core.switch.per_request.hop import Hop
-from dragoman.core.unchecked import find, find_list, find_object, without_meta
+from dragoman.core.unchecked import find_object, without_meta
 
 logger = logging.getLogger("dragoman.session")
 
@@ -103,7 +112,7 @@ class ClientSubscriptions:
             self._answer(call, Refusal(INVALID_PARAMS, f"more than {MOST_URIS} subscriptions", {"uri": uri}))
             return
         self._uris[uri] = None
-        if self._current is not None and uri in self._current.granted.get(RESOURCE_FILTER, ()):
+        if self._current is not None and (RESOURCE_FILTER, uri) in self._current.granted:
             self._answer(call)
         else:
             self._waiting.append((call, uri))
@@ -145,13 +154,11 @@ class ClientSubscriptions:
         self._opening, self._since_s = None, self._hop.now_s()
         self._breaks, self._failures = self._failures, 0
         before, self._current = self._current, stream
-        stream.granted = _intersect(stream.asked, granted)
-        asked, kept = stream.asked.get(RESOURCE_FILTER, ()), stream.granted.get(RESOURCE_FILTER, ())
-        answered = [waiting for waiting in self._waiting if waiting[1] in asked]
-        refused = {uri for _, uri in answered if uri not in kept}
-        self._waiting = [waiting for waiting in self._waiting if waiting[1] not in asked]
+        stream.granted = stream.asked & read_filter(granted)
+        answered = self._take_waiting(stream)
+        refused = {uri for _, uri in answered if (RESOURCE_FILTER, uri) not in stream.granted}
         self._uris = {uri: None for uri in self._uris if uri not in refused}
-        stream.asked = _without(stream.asked, refused)  # asking for them again would come to the same
+        stream.asked -= {(RESOURCE_FILTER, uri) for uri in refused}  # asking for them again would come to the same
         if before is not None:
             before.close()
         for call, uri in answered:
@@ -161,6 +168,12 @@ class ClientSubscriptions:
             self._has_missed = False
             self._tell_all(stream.granted)
         self._follow()
+
+    def _take_waiting(self, stream: _Stream) -> list[tuple[Call, str]]:
+        """Give who has waited for this stream, and for which resource."""
+        before, asked = self._waiting, stream.asked
+        self._waiting = [waiting for waiting in before if (RESOURCE_FILTER, waiting[1]) not in asked]
+        return [waiting for waiting in before if (RESOURCE_FILTER, waiting[1]) in asked]
 
     def _is_news(self, stream: _Stream, method: str, params: Mapping[str, Any]) -> bool:
         """Whether the client is to be told: it has asked for it, and the stream before has not said the same."""
@@ -181,16 +194,13 @@ class ClientSubscriptions:
         """Pass the server's error on to whoever waits for this stream; without listen streams there will be none."""
         code, message = error.get("code"), str(error.get("message", "the server does not listen"))
         self._is_refused = code == METHOD_NOT_FOUND
-        asked = stream.asked.get(RESOURCE_FILTER, ())
-        refused = [waiting for waiting in self._waiting if waiting[1] in asked]
-        self._waiting = [waiting for waiting in self._waiting if waiting[1] not in asked]
-        for call, uri in refused:
+        for call, uri in self._take_waiting(stream):
             self._uris.pop(uri, None)
             self._answer(call, Refusal(code if isinstance(code, int) else INVALID_PARAMS, message, {}))
 
     def _follow(self) -> None:
         """Open the stream that is wanted now, unless it is there or another is on its way; close what nobody needs."""
-        wanted: dict[str, Any] = {} if self._is_refused else self._want()
+        wanted = frozenset() if self._is_refused else self._want()
         if not wanted:
             self.close()
         elif self._opening is None and (self._current is None or self._current.asked != wanted):
@@ -198,12 +208,13 @@ class ClientSubscriptions:
             self._opening = _Stream(self, self._hop, wanted)
             self._opening.open(pause_s)
 
-    def _want(self) -> dict[str, Any]:
-        wanted: dict[str, Any] = {}
-        for name, method in FACTS.subscriptions.items():
-            if name != RESOURCE_FILTER and self._is_reachable and promises(self._capabilities, FACTS.announced[method]):
-                wanted[name] = True
-        return wanted | ({RESOURCE_FILTER: list(self._uris)} if self._uris else {})
+    def _want(self) -> Filter:
+        lists = {
+            (name, "")
+            for name, method in FACTS.subscriptions.items()
+            if name != RESOURCE_FILTER and self._is_reachable and promises(self._capabilities, FACTS.announced[method])
+        }
+        return frozenset(lists | {(RESOURCE_FILTER, uri) for uri in self._uris})
 
     def _answer(self, call: Call, refusal: Refusal | None = None) -> None:
         answer = result_frame(call.key, {})
@@ -211,21 +222,20 @@ class ClientSubscriptions:
             answer = error_frame(call.key, refusal.code, refusal.message, refusal.data or None)
         self._hop.front.take_answer(call, answer, own=True)
 
-    def _tell_all(self, granted: Mapping[str, Any]) -> None:
+    def _tell_all(self, granted: Filter) -> None:
         """Say of everything in a filter that it may have changed."""
-        for name, value in granted.items():
-            for params in [{"uri": uri} for uri in value] if name == RESOURCE_FILTER else [None]:
-                self._hop.front.take_server(notification_frame(FACTS.subscriptions[name], params))
+        for name, uri in sorted(granted):
+            self._hop.front.take_server(notification_frame(FACTS.subscriptions[name], {"uri": uri} if uri else None))
 
 
 class _Stream:
     """One `subscriptions/listen` with this filter, or one that is about to be sent."""
 
-    def __init__(self, subscriptions: ClientSubscriptions, hop: Hop, asked: dict[str, Any]) -> None:
+    def __init__(self, subscriptions: ClientSubscriptions, hop: Hop, asked: Filter) -> None:
         self._subscriptions = subscriptions
         self._hop = hop
         self.asked = asked
-        self.granted: dict[str, Any] = {}
+        self.granted: Filter = frozenset()
         self._lent: Lent | None = None
         self._alarm: Alarm | None = None
 
@@ -251,19 +261,4 @@ class _Stream:
 
     def _send(self) -> None:
         lent = Lent(LISTEN, self._hop, self._take_end, partial(self._subscriptions.hear, self))
-        self._lent = self._hop.send(lent, {"notifications": self.asked})
-
-
-def _intersect(asked: Mapping[str, Any], granted: object) -> dict[str, Any]:
-    """Give what of a filter was granted."""
-    kept = {name: True for name in asked if name != RESOURCE_FILTER and find(granted, name) is True}
-    uris = find_list(granted, RESOURCE_FILTER)
-    listed = [uri for uri in asked.get(RESOURCE_FILTER, ()) if uri in uris]
-    return kept | ({RESOURCE_FILTER: listed} if listed else {})
-
-
-def _without(asked: dict[str, Any], refused: set[str]) -> dict[str, Any]:
-    """Give a filter without these resources."""
-    left = [uri for uri in asked.get(RESOURCE_FILTER, ()) if uri not in refused]
-    rest = {name: value for name, value in asked.items() if name != RESOURCE_FILTER}
-    return rest | ({RESOURCE_FILTER: left} if left else {})
+        self._lent = self._hop.send(lent, {"notifications": write_filter(self.asked)})

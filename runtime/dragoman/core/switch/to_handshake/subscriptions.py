@@ -17,7 +17,16 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
-from dragoman.core.bridge.notifications import RESOURCE_FILTER, UPDATED, Backlog, covers, promises
+from dragoman.core.bridge.notifications import (
+    RESOURCE_FILTER,
+    Backlog,
+    Filter,
+    find_fault,
+    promises,
+    read_filter,
+    wants,
+    write_filter,
+)
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
@@ -34,16 +43,14 @@ MOST_URIS: Final = 4096
 @dataclass(slots=True)
 class _Listen:
     request: Request
-    lists: tuple[str, ...]
-    uris: dict[str, None]
+    wanted: Filter
     unsettled: set[str]
     is_acknowledged: bool = False
     waiting: Backlog = field(default_factory=Backlog)
 
-    def wants(self, method: str, uri: object) -> bool:
-        if method == UPDATED:
-            return isinstance(uri, str) and covers(self.uris, uri)
-        return any(FACTS.subscriptions[name] == method for name in self.lists)
+    @property
+    def uris(self) -> list[str]:
+        return sorted(uri for _, uri in self.wanted if uri)
 
 
 class ListenRequests:
@@ -66,30 +73,28 @@ class ListenRequests:
     def take(self, request: Request) -> None:
         """Take a listen request."""
         asked = find(request.params, "notifications")
-        if (fault := _find_fault(asked)) is not None:
+        if (fault := find_fault(asked)) is not None:
             pointer = {"pointer": "/params/notifications"}
             self._served.front.refuse(request, INVALID_PARAMS, f"expected {fault}", pointer)
             return
-        can_subscribe = promises(self._served.capabilities, "resources.subscribe")
-        uris = dict.fromkeys(asked.get(RESOURCE_FILTER, ()) if can_subscribe else ())
-        if len(self._listens) >= MOST or len(self._subscribed.keys() | uris.keys()) > MOST_URIS:
+        wanted = frozenset(one for one in read_filter(asked) if self._promises(one[0]))
+        listen = _Listen(request, wanted, {uri for _, uri in wanted if uri and not self._subscribed.get(uri)})
+        if len(self._listens) >= MOST or len(self._subscribed.keys() | set(listen.uris)) > MOST_URIS:
             self._served.front.refuse(request, INTERNAL_ERROR, "too many subscriptions are open", {})
             return
         self._promoting.listen(request)
-        lists = tuple(
-            name
-            for name, method in FACTS.subscriptions.items()
-            if name != RESOURCE_FILTER
-            and asked.get(name) is True
-            and promises(self._served.capabilities, FACTS.announced[method])
-        )
-        new = [uri for uri in uris if uri not in self._subscribed]
-        unsettled = {uri for uri in uris if not self._subscribed.get(uri)}
-        listen = self._listens[request] = _Listen(request, lists, uris, unsettled)
+        new = [uri for uri in listen.uris if uri not in self._subscribed]
+        self._listens[request] = listen
         self._subscribed.update(dict.fromkeys(new, False))
         for uri in new:
             self._served.works.ask("resources/subscribe", {"uri": uri}, partial(self._settle, uri))
         self._acknowledge(listen)
+
+    def _promises(self, name: str) -> bool:
+        """Whether the server tells of what has this name in a filter."""
+        method = FACTS.subscriptions.get(name)
+        flag = "resources.subscribe" if name == RESOURCE_FILTER else FACTS.announced.get(method or "")
+        return flag is not None and promises(self._served.capabilities, flag)
 
     def cancel(self, request: Request) -> bool:
         """Take note that a request was cancelled; False where it is not a listen request."""
@@ -105,7 +110,7 @@ class ListenRequests:
     def hear(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Take a notification of the server, in the form of the clients."""
         for listen in list(self._listens.values()):
-            if listen.wants(method, (params or {}).get("uri")):
+            if wants(listen.wanted, method, (params or {}).get("uri")):
                 if listen.is_acknowledged:
                     self._tell(listen, method, params)
                 else:
@@ -133,37 +138,22 @@ class ListenRequests:
             if uri in listen.unsettled:
                 listen.unsettled.discard(uri)
                 if not agreed:
-                    listen.uris.pop(uri, None)
+                    listen.wanted -= {(RESOURCE_FILTER, uri)}
                 self._acknowledge(listen)
 
     def _acknowledge(self, listen: _Listen) -> None:
         if listen.is_acknowledged or listen.unsettled:
             return
         listen.is_acknowledged = True
-        agreed: dict[str, Any] = dict.fromkeys(listen.lists, True)
-        if listen.uris:
-            agreed[RESOURCE_FILTER] = list(listen.uris)
+        agreed = write_filter(listen.wanted)
         if tasks := self._promoting.listeners.get(listen.request):
             agreed[FILTER] = [task.task_id for task in tasks]
         self._tell(listen, ACKNOWLEDGED, {"notifications": agreed})
         for method, params in listen.waiting.take_all():
-            if listen.wants(method, (params or {}).get("uri")):
+            if wants(listen.wanted, method, (params or {}).get("uri")):
                 self._tell(listen, method, params)
 
     def _tell(self, listen: _Listen, method: str, params: Mapping[str, Any] | None) -> None:
         self._served.front.tell(
             listen.request, method, with_meta(params or {}, META_SUBSCRIPTION_ID, listen.request.id)
         )
-
-
-def _find_fault(asked: object) -> str | None:
-    if not isinstance(asked, dict):
-        return "an object with the notifications to hear"
-    for name in FACTS.subscriptions:
-        value = asked.get(name)
-        if name == RESOURCE_FILTER:
-            if name in asked and not (isinstance(value, list) and all(isinstance(uri, str) for uri in value)):
-                return f"{name} to be a list of URIs"
-        elif not isinstance(value, bool | None):
-            return f"{name} to be true or false"
-    return None
