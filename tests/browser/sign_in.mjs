@@ -14,7 +14,7 @@ try {
   await page.setViewport({ width: 900, height: 600 });
   await page.goto(url, { waitUntil: "load", timeout: 60_000 });
   while (await page.$("form")) {
-    for (const [field, text] of [["login", "ann"], ["password", "hers"]])
+    for (const [field, text] of [["login", "ann"], ["password", "hers"], ["secret", "secret-of-ann"]])
       if (await page.$(`input[name=${field}]`)) await page.type(`input[name=${field}]`, text);
     await Promise.all([page.waitForNavigation({ timeout: 60_000 }), page.click("button[type=submit]")]);
   }

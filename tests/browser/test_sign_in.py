@@ -6,13 +6,18 @@ import asyncio
 import os
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.browser.test_browser import HERE, QUIET, REPORT_S
-from tests.peers.authorization import placed
+from tests.conformance.signing_in import Http
+from tests.peers.authorization import OPENING, placed
+from tests.peers.visits import proxy_command, started
+from tests.signin.far import find_link
 from tests.signin.house import Person, house
+from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
 CHROMIUM = os.environ.get("DRAGOMAN_CHROMIUM", "")
@@ -56,6 +61,29 @@ def test_a_person_signs_in_at_a_server_that_others_wrote_and_reads_that_the_page
             f"{place.url} can be used now. You may close this page.",
         ]
         assert picture.stat().st_size > 1000
+        assert place.did() == ["register", "authorization_code"]
+
+
+@pytest.mark.skipif(not PACKAGES or NODE is None, reason="needs node and packages of npm: `nox -s browser` brings them")
+def test_a_person_far_away_comes_by_a_link_from_another_site_and_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    port, secrets = free_port(), tmp_path / "secrets"
+    secrets.write_text("ann secret-of-ann")
+    where = "--oauth-redirect-url", f"http://localhost:{port}/oauth/callback"  # to browsers, 127.0.0.1 is another site
+    options = "--listen", f"http://127.0.0.1:{port}", "--auth-token-file", str(secrets), *where
+    with placed(str(NODE), str(PACKAGES), tmp_path) as place:
+        command = proxy_command(*options, "--url", place.url)
+        with started(command, tmp_path / "log", announced_on_stderr=True):
+            line = Http(f"http://127.0.0.1:{port}/mcp")
+            line.headers["X-API-Key"] = "secret-of-ann"
+            opening = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": OPENING}
+            link = find_link(line.send(opening)["error"]["message"])
+            person = [str(NODE), str(HERE / "sign_in.mjs"), str(PACKAGES), CHROMIUM, str(tmp_path / "last"), link]
+            subprocess.run(person, check=True, timeout=REPORT_S)
+            assert (tmp_path / "last.txt").read_text().startswith("You are signed in")
+            assert "result" in line.send(opening)
         assert place.did() == ["register", "authorization_code"]
 
 

@@ -86,7 +86,7 @@ class Browser:
 
 def form_of(link: str, **fields: str) -> dict[str, str]:
     """What the page behind a link sends."""
-    return {"invitation": urlsplit(link).query.partition("=")[2], **fields}
+    return {"token": urlsplit(link).query.partition("=")[2], **fields}
 
 
 @dataclass
@@ -219,6 +219,6 @@ async def far(
 
 def find_link(text: str) -> str:
     """Find the link in an error."""
-    found = re.search(r"http\S*invitation=\S*", text)
+    found = re.search(r"http\S*token=\S*", text)
     assert found is not None, text
     return found[0]

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from dragoman.pool import Scope
+from dragoman.trace.redact import redact_text
 from dragoman.transports.http.config import Admission
 from tests.signin.far import ABLE, Browser, Client, Far, far, find_link, form_of
 from tests.support.waiting import until
@@ -168,7 +169,7 @@ async def test_megabytes_and_other_methods_are_refused(folder: Path) -> None:
         link = await client.call_and_get_link()
         parts = urlsplit(link)
         form = {"content-type": "application/x-www-form-urlencoded", "origin": f"http://{parts.netloc}"}
-        large = await request(place.port, "POST", parts.path, form, b"invitation=" + b"x" * 2**20)
+        large = await request(place.port, "POST", parts.path, form, b"token=" + b"x" * 2**20)
         assert large.status == 413
         many = await request(place.port, "POST", parts.path, form, b"&".join([b"a"] * 8000))
         assert many.status == 404
@@ -212,6 +213,14 @@ async def test_no_secret_is_in_the_log(folder: Path, scope: Scope, caplog: pytes
 
 
 @on_loop
+async def test_a_trace_does_not_have_the_link(folder: Path) -> None:
+    async with far(folder) as place:
+        link = await (await place.enter()).call_and_get_link()
+        assert link.partition("=")[2] not in redact_text(link)
+        assert link.partition("?")[0] in redact_text(f"open {link} in a browser")
+
+
+@on_loop
 async def test_a_deleted_session_does_not_wait_for_a_person(folder: Path) -> None:
     async with far(folder) as place:
         client = await place.enter()
@@ -228,5 +237,5 @@ async def test_readiness_does_not_sign_anybody_in(folder: Path) -> None:
     async with far(folder, TWO) as place:
         place.home.wants = lambda request: ""
         client = Client(place, "secret-of-ann")
-        assert "invitation=" in (await client.open(ABLE))["error"]["message"]
+        assert "token=" in (await client.open(ABLE))["error"]["message"]
         assert place.home.count("/authorize") == 0

@@ -23,7 +23,7 @@ async def test_the_client_is_asked_and_the_call_goes_on_when_somebody_has_come_b
     async with far(folder) as place:
         client = await place.enter()
         link = await client.call_and_get_link()
-        assert link.startswith(f"http://127.0.0.1:{place.port}/oauth/back?invitation=")
+        assert link.startswith(f"http://127.0.0.1:{place.port}/oauth/back?token=")
         seen = await Browser().sign_in(link)
         assert "You are signed in" in seen.text
         assert (await client.answer())["result"] == {"sent": "Bearer token-secret-1"}

@@ -32,6 +32,9 @@ from dragoman.transports.upstream.visits import COME_BACK, VISITOR
 
 logger = logging.getLogger("dragoman.signin")
 
+_TOKEN: Final = "token"
+"""What it is called in a link: by this name traces leave it out."""
+
 _COOKIE: Final = "dragoman-"
 _COOKIE_S: Final = 600
 _FAULTS: Final = 5
@@ -51,8 +54,8 @@ _FOREIGN: Final = (
 )
 _ELSEWHERE: Final = "This page was not asked for here", "Open the link that your own client shows."
 _FORM: Final = (
-    '<form method="post" action="{action}"><input type="hidden" name="invitation" value="{token}">{field}'
-    "<button>{button}</button></form>"
+    '<form method="post" action="{action}"><input type="hidden" name="token" value="{token}">{field}'
+    '<button type="submit">{button}</button></form>'
 )
 _FIELD: Final = '<label>{0}<input name="{1}" type="{2}" autocomplete="off" required autofocus></label>'
 
@@ -80,7 +83,7 @@ class Invitation:
     @property
     def url(self) -> str:
         """The link."""
-        return f"{self.page.address}?{urlencode({'invitation': self.token})}"
+        return f"{self.page.address}?{urlencode({_TOKEN: self.token})}"
 
     @property
     def cookie_name(self) -> str:
@@ -158,9 +161,9 @@ class Invitations:
             except ValueError:  # an origin or an address that is no URL
                 return _show(400, *_ELSEWHERE)
         said = _read(visit.query)
-        if "invitation" not in said:
+        if _TOKEN not in said:
             return await self._come_back(said, visit)
-        invitation = self._find(said["invitation"])
+        invitation = self._find(said[_TOKEN])
         return _show(404, *_GONE) if invitation is None else _ask(invitation, visit)
 
     def _find(self, token: str) -> Invitation | None:
@@ -169,7 +172,7 @@ class Invitations:
 
     async def _take(self, visit: PageVisit, form: dict[str, str]) -> PageAnswer:
         """Take what a person says on the page."""
-        invitation = self._find(form.get("invitation", ""))
+        invitation = self._find(form.get(_TOKEN, ""))
         if invitation is None:
             return _show(404, *_GONE)
         # A page of somebody else could send it in a visitor's name.
