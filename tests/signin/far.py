@@ -93,7 +93,7 @@ def form_of(link: str, **fields: str) -> dict[str, str]:
 class Client:
     """A client over HTTP, in a session."""
 
-    place: Far
+    port: int
     secret: str = ""
     session: str = ""
     asked: int = 1
@@ -104,7 +104,7 @@ class Client:
     async def post(self, frame: Any, **headers: str) -> Reply:
         known = {"mcp-session-id": self.session, "x-api-key": self.secret}
         given = {"accept": "application/json, text/event-stream", **known, **headers}
-        return await request(self.place.port, "POST", "/mcp", given, {"jsonrpc": "2.0", **frame})
+        return await request(self.port, "POST", "/mcp", given, {"jsonrpc": "2.0", **frame})
 
     async def ask_alone(self, **params: Any) -> Any:
         """Call a tool without a session."""
@@ -177,7 +177,7 @@ class Far:
 
     async def enter(self, secret: str = "", capabilities: Any = ABLE) -> Client:
         """Let a client in."""
-        client = Client(self, secret)
+        client = Client(self.port, secret)
         assert "result" in await client.open(capabilities)
         return client
 

@@ -134,7 +134,7 @@ async def test_secrets_cannot_be_tried_out(folder: Path) -> None:
         link = await ann.call_and_get_link()
         seen = [await Browser().go(link.partition("?")[0], form_of(link, secret=f"guess-{n}")) for n in range(6)]
         assert [one.status for one in seen] == [403] * 5 + [404]
-        again = Client(place, "secret-of-ann")
+        again = Client(place.port, "secret-of-ann")
         await again.open({})
         await again.call()
         await Browser().sign_in(find_link((await again.answer())["error"]["message"]), "secret-of-ann")
@@ -236,6 +236,6 @@ async def test_a_deleted_session_does_not_wait_for_a_person(folder: Path) -> Non
 async def test_readiness_does_not_sign_anybody_in(folder: Path) -> None:
     async with far(folder, TWO) as place:
         place.home.wants = lambda request: ""
-        client = Client(place, "secret-of-ann")
+        client = Client(place.port, "secret-of-ann")
         assert "token=" in (await client.open(ABLE))["error"]["message"]
         assert place.home.count("/authorize") == 0

@@ -41,7 +41,7 @@ async def test_the_page_says_for_whom_it_is_and_wants_their_secret(folder: Path)
         page = await Browser().go(link)
         server = place.home.base.removeprefix("http://")
         assert f"Sign in to {server}?" in page.text
-        assert "session 1 of ann has asked for this" in page.text
+        assert "A call of session 1 of ann needs this" in page.text
         assert "The secret of ann" in page.text
         for wrong in ("", "secret-of-ben", "nobody's"):
             refused = await Browser().sign_in(link, wrong)
@@ -68,7 +68,7 @@ async def test_a_server_that_wants_a_sign_in_before_anything_else_tells_so_in_th
 ) -> None:
     async with far(folder) as place:
         place.home.wants = lambda request: ""
-        client = Client(place)
+        client = Client(place.port)
         link = find_link((await client.open(ABLE))["error"]["message"])
         assert "You are signed in" in (await Browser().sign_in(link)).text
         again = await place.enter()
@@ -95,7 +95,7 @@ async def test_each_principal_has_a_link_of_its_own_and_one_sign_in_is_for_all(f
 async def test_a_session_is_asked_once_for_all_its_calls(folder: Path) -> None:
     async with far(folder) as place:
         one = await place.enter()
-        more = [Client(place, session=one.session, asked=number) for number in (10, 20)]
+        more = [Client(place.port, session=one.session, asked=number) for number in (10, 20)]
         await one.call()
         for client in more:
             client.calling = asyncio.ensure_future(client.call())
@@ -123,7 +123,7 @@ async def test_who_declines_fails_and_others_are_not_held_up(folder: Path) -> No
 async def test_a_client_without_a_session_is_asked_in_a_round_of_its_call(folder: Path) -> None:
     async with far(folder, TWO, Scope.SHARED) as place:
         place.home.pages["/mcp"] = place.home.serve_sessions
-        ann = Client(place, "secret-of-ann")
+        ann = Client(place.port, "secret-of-ann")
         asked_for = (await ann.ask_alone())["result"]
         ((name, question),) = asked_for["inputRequests"].items()
         link = question["params"]["url"]
@@ -141,7 +141,7 @@ async def test_a_server_without_sessions_does_not_see_the_round_in_which_its_cli
     async with far(folder, TWO, scope) as place:
         place.home.pages["/mcp"] = place.home.serve_rounds
         place.home.wants = lambda request: "" if request.frame["params"].get("inputResponses") else None
-        ann = Client(place, "secret-of-ann")
+        ann = Client(place.port, "secret-of-ann")
         first = (await ann.ask_alone())["result"]
         assert list(first["inputRequests"]) == ["mine"]
         answer = {"mine": {"action": "accept", "content": {}}}
@@ -160,7 +160,7 @@ async def test_who_declines_in_a_round_is_not_asked_again_for_that_call(folder: 
     async with far(folder) as place:
         place.home.pages["/mcp"] = place.home.serve_rounds
         place.home.wants = lambda request: ""
-        client = Client(place)
+        client = Client(place.port)
         asked_for = (await client.ask_alone())["result"]
         (name,) = asked_for["inputRequests"]
         said = {"inputResponses": {name: {"action": "decline"}}, "requestState": asked_for["requestState"]}

@@ -315,8 +315,8 @@ def _ask(invitation: Invitation, visit: PageVisit, status: int = 200) -> PageAns
         pasted = "If the last page cannot be shown, come back here, and paste its address:"
         forms += _FORM.format(**about, field=_FIELD.format(pasted, "address", "text"), button="Done")
     text = (
-        f"{invitation.asker} has asked for this. Go on only if that was you: everybody who uses this proxy will act as "
-        f"you at {page.host.peer}."
+        f"A call of {invitation.asker} needs this. Go on only if it is yours: everybody who uses this proxy will act "
+        f"as you at {page.host.peer}."
     )
     title = "That is not the secret" if status != 200 else f"Sign in to {page.host.peer}?"
     return status, HEADERS, write_page(title, text, f"Dragoman at {describe_url(page.address)}", forms)

@@ -319,8 +319,9 @@ class Routes:
     # Refusing
 
     def _explain_absent(self) -> str:
-        absent = [member.name for member in self._common.members.values() if member.state is MemberState.FAILED]
-        return f"; not all servers are there: {', '.join(absent)} cannot be used" if absent else ""
+        absent = [member for member in self._common.members.values() if member.state is MemberState.FAILED]
+        said = "; ".join(f"{member.name} cannot be used ({member.reason})" for member in absent)
+        return f"; not all servers are there: {said}" if absent else ""
 
     def _refuse(self, frame: Frame, code: int, message: str, data: Any = None) -> None:
         self._common.reply(error_frame(frame.key, code, message, data))
