@@ -59,11 +59,8 @@ class UpstreamEdge:
 
     __slots__ = (
         "_about",
-        "_answered",
-        "_failure",
         "_first",
         "_follower",
-        "_initialized",
         "_keeps_nothing",
         "_loss",
         "_offered",
@@ -73,7 +70,6 @@ class UpstreamEdge:
         "_probes",
         "_settings",
         "_silence_s",
-        "_verdict",
         "offer",
         "outgoing",
         "recovery",
@@ -94,15 +90,11 @@ class UpstreamEdge:
         self._opening: Generator[None, Event, Found] | None = None
         self._first: Frame | None = None  # the first offer, before it is sent
         self._offered: Frame | None = None  # the last offer that was sent, until the session is ready
-        self._initialized: Frame | None = None  # that an action sends
-        self._answered: Accepted | InitializeRefused | None = None
-        self._failure: Refusal | None = None
         self._loss = ("", Outcome.SERVER_CLOSED)
         self.takes_headers = False
         self._probes = 0
         self._about: Greeting | Metadata | None = None  # whose client asks what it is
         self._silence_s = SILENCE_S
-        self._verdict: Verdict | None = None
         self._keeps_nothing = False  # whether it has no handshake
         self.recovery = Recovery(self, settings, outbox)
 
@@ -205,8 +197,7 @@ class UpstreamEdge:
 
     def announce(self, frame: Frame) -> None:
         """Tell the server that its client is ready, if it has not been told."""
-        self._initialized = frame
-        self.advance(UpstreamEvent.ANNOUNCED)
+        self.advance(UpstreamEvent.ANNOUNCED, frame)
 
     def take(self, frame: Frame | Malformed) -> None:
         """Take a frame of the server."""
@@ -241,9 +232,8 @@ class UpstreamEdge:
 
     def end(self, reason: str, outcome: Outcome) -> None:
         """The server is gone for good."""
-        self._loss = reason, outcome
         vanished = self._keeps_nothing and self.state is UpstreamState.READY
-        self.advance(UpstreamEvent.VANISHED if vanished else UpstreamEvent.CLOSED)
+        self.advance(UpstreamEvent.VANISHED if vanished else UpstreamEvent.CLOSED, (reason, outcome))
 
     def tell(self, frame: Frame | Malformed) -> None:
         """Let clients have what the server says, or what is said in its place."""
@@ -266,17 +256,14 @@ class UpstreamEdge:
             case None:
                 self.recovery.lose(*self._loss)
             case Accepted():
-                self.revision, self._answered = found.revision, found
-                self.advance(UpstreamEvent.ACCEPTED)
+                self.revision = found.revision
+                self.advance(UpstreamEvent.ACCEPTED, found)
             case InitializeRefused():
-                self._answered = found
-                self.advance(UpstreamEvent.REFUSED)
+                self.advance(UpstreamEvent.REFUSED, found)
             case Refusal():
-                self._failure = found
-                self.advance(UpstreamEvent.FAILED)
+                self.advance(UpstreamEvent.FAILED, found)
             case _ if found.discovers:
-                self._verdict = found
-                self.advance(UpstreamEvent.DISCOVERED)
+                self.advance(UpstreamEvent.DISCOVERED, found)
             case _:
                 message = f"the server was said to speak {self._settings.server_revision}, and does not: {found.why}"
                 self._take_found(Refusal(INTERNAL_ERROR, message, {"supported": list(found.supported)}))
@@ -330,62 +317,41 @@ class UpstreamEdge:
 
     # Actions of the table
 
-    def advance(self, event: UpstreamEvent) -> None:
-        """Change the state by the table."""
+    def advance(self, event: UpstreamEvent, about: Any = None) -> None:
+        """Change the state by the table; its actions get what the event is about."""
         transition = UPSTREAM.advance(self.state, event)
         if transition is None:
             logger.debug("%s means nothing while the server is %s", event.value, self.state.value)
             return
         self.state = transition.state
         for action in transition.actions:
-            _ACTIONS[action](self)
+            _ACTIONS[action](self, about)
 
-    def _send_initialized(self) -> None:
+    def _send_initialized(self, initialized: Frame) -> None:
         assert self._offered is not None
-        assert self._initialized is not None
-        self._outbox.post(self, self._initialized)
-        self.recovery.begin(self._offered, self._initialized)
+        self._outbox.post(self, initialized)
+        self.recovery.begin(self._offered, initialized)
         # Nobody asks for these again.
-        self._initialized = self._first = self._offered = self._answered = self.offer = self._about = None
+        self._first = self._offered = self.offer = self._about = None
 
-    def _tell_discovered(self) -> None:
-        assert self._verdict is not None
-        verdict, self._verdict = self._verdict, None
+    def _tell_discovered(self, verdict: Verdict) -> None:
         self.revision = verdict.revision
         self.offer = self._first = self._offered = None
         self._keeps_nothing = True
         self._owner.discovered(self, verdict)
 
-    def _tell_accepted(self) -> None:
-        assert isinstance(self._answered, Accepted)
-        self._owner.accepted(self, self._answered)
 
-    def _tell_refused(self) -> None:
-        assert isinstance(self._answered, InitializeRefused)
-        self._owner.refused(self, self._answered)
-
-    def _tell_failed(self) -> None:
-        assert self._failure is not None
-        self._owner.failed(self, self._failure)
-
-    def _tell_interrupted(self) -> None:
-        self._owner.interrupted(self, self.recovery.failure)
-
-    def _tell_lost(self) -> None:
-        self._follower.lost(self, *self._loss)
-
-
-_ACTIONS: Final[Mapping[UpstreamAction, Callable[[UpstreamEdge], Any]]] = {
+_ACTIONS: Final[Mapping[UpstreamAction, Callable[[UpstreamEdge, Any], object]]] = {
     UpstreamAction.TELL_DISCOVERED: UpstreamEdge._tell_discovered,
-    UpstreamAction.REOPEN: UpstreamEdge.open,
-    UpstreamAction.TELL_ACCEPTED: UpstreamEdge._tell_accepted,
-    UpstreamAction.TELL_REFUSED: UpstreamEdge._tell_refused,
-    UpstreamAction.TELL_FAILED: UpstreamEdge._tell_failed,
+    UpstreamAction.REOPEN: lambda edge, _: edge.open(),
+    UpstreamAction.TELL_ACCEPTED: lambda edge, accepted: edge._owner.accepted(edge, accepted),
+    UpstreamAction.TELL_REFUSED: lambda edge, refused: edge._owner.refused(edge, refused),
+    UpstreamAction.TELL_FAILED: lambda edge, failure: edge._owner.failed(edge, failure),
     UpstreamAction.SEND_INITIALIZED: UpstreamEdge._send_initialized,
-    UpstreamAction.TELL_LOST: UpstreamEdge._tell_lost,
-    UpstreamAction.TELL_INTERRUPTED: UpstreamEdge._tell_interrupted,
-    UpstreamAction.TELL_CHANGES: lambda edge: edge.recovery.tell_changes(),
-    UpstreamAction.SEND_KEPT: lambda edge: edge.recovery.send_kept(),
-    UpstreamAction.WATCH: lambda edge: edge.recovery.watch(),
-    UpstreamAction.CLOSE: lambda edge: edge._outbox.add(Close(edge)),
+    UpstreamAction.TELL_LOST: lambda edge, loss: edge._follower.lost(edge, *loss),
+    UpstreamAction.TELL_INTERRUPTED: lambda edge, _: edge._owner.interrupted(edge, edge.recovery.failure),
+    UpstreamAction.TELL_CHANGES: lambda edge, _: edge.recovery.tell_changes(),
+    UpstreamAction.SEND_KEPT: lambda edge, _: edge.recovery.send_kept(),
+    UpstreamAction.WATCH: lambda edge, _: edge.recovery.watch(),
+    UpstreamAction.CLOSE: lambda edge, _: edge._outbox.add(Close(edge)),
 }
