@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.calls import Call
 from dragoman.core.codes import INVALID_REQUEST
@@ -72,7 +72,7 @@ class FrontEdge:
     """
 
     __slots__ = (
-        "_client_owed", "_early", "_failure", "_finished", "_initialized", "_outbox", "_outcome", "_replaying",
+        "_client_owed", "_early", "_failure", "_finished", "_outbox", "_outcome", "_replaying",
         "_welcome", "_wiring", "behind", "client_ended", "exchange", "greeting", "has_streams", "outgoing",
         "per_request", "state",
     )  # fmt: skip
@@ -89,7 +89,6 @@ class FrontEdge:
         self._wiring = wiring
         self._early = EarlyFrames(self.post, wiring.settings.queue_frames, wiring.settings.queue_bytes)
         self._welcome: Frame | None = None  # what answers `initialize`
-        self._initialized: Frame | None = None
         self._client_owed: bytes | None = None  # the id of an `initialize` that is not answered yet
         self.client_ended = False
         self._replaying = False
@@ -187,6 +186,11 @@ class FrontEdge:
 
     # What is behind does
 
+    def expect_greeting(self) -> Greeting:
+        """Give the client's `initialize`, which it has sent, and whose session is not open."""
+        assert self.greeting is not None, "the client has not sent initialize"
+        return self.greeting
+
     def take_server(self, frame: Frame) -> None:
         """Take a frame of the server for this client."""
         if self.state is _READY:
@@ -202,7 +206,7 @@ class FrontEdge:
 
     def speak(self, server_revision: str) -> None:
         """Take note of what the server speaks, or is offered: what crosses from here on is translated so."""
-        greeting = self._expect_greeting()
+        greeting = self.expect_greeting()
         self.exchange.speak(
             self._wiring.translate(greeting.revision, server_revision),
             self._wiring.translate(server_revision, greeting.revision),
@@ -210,7 +214,7 @@ class FrontEdge:
 
     def accepted(self, answer: Frame, revision: str, speaks: str | None = None) -> None:
         """Take note that the server has agreed to a revision: that of its result, unless it speaks another one."""
-        greeting = self._expect_greeting()
+        greeting = self.expect_greeting()
         adaptor = self._wiring.make_adaptor(Side.SERVER, revision, greeting.revision, self.exchange.counters)
         adapted = adaptor.adapt(answer, "initialize")
         if isinstance(adapted, Refusal):
@@ -337,8 +341,7 @@ class FrontEdge:
         elif self.state is FrontState.READY:
             self.exchange.relay(Side.CLIENT, frame)
         else:
-            self._initialized = frame
-            self._advance(FrontEvent.INITIALIZED)
+            self._advance(FrontEvent.INITIALIZED, frame)
 
     def answered(self) -> None:
         """Take note that a request may have its answer; a session that ends with the last of them is over."""
@@ -352,18 +355,14 @@ class FrontEdge:
 
     # What the table asks for
 
-    def _expect_greeting(self) -> Greeting:
-        assert self.greeting is not None, "the client has not sent initialize"
-        return self.greeting
-
-    def _advance(self, event: FrontEvent) -> None:
+    def _advance(self, event: FrontEvent, about: Frame | None = None) -> None:
         transition = FRONT.advance(self.state, event)
         if transition is None:
             logger.debug("%s means nothing while %s", event.value, self.state.value)
             return
         self.state = transition.state
         for action in transition.actions:
-            _ACTIONS[action](self)
+            _ACTIONS[action](self, about)
 
     def _start_timer(self) -> None:
         settings = self._wiring.settings
@@ -378,7 +377,7 @@ class FrontEdge:
         self._outbox.add(Wake(self, None))
 
     def _answer_initialize(self) -> None:
-        greeting = self._expect_greeting()
+        greeting = self.expect_greeting()
         assert self._welcome is not None
         self._client_owed = None
         self.send(self._welcome)
@@ -389,12 +388,11 @@ class FrontEdge:
             self.send(self._failure.answer(self._client_owed))
             self._client_owed = None
 
-    def _announce(self) -> None:
-        assert self._initialized is not None
-        self.exchange.relay(Side.CLIENT, self._initialized)
+    def _announce(self, initialized: Frame) -> None:
+        self.exchange.relay(Side.CLIENT, initialized)
         # Nobody asks for these again, and of 500 open sessions they would hold a megabyte; the answer to `initialize`
         # is kept as it was written, for a client behind a gateway.
-        self.greeting = self._initialized = None
+        self.greeting = None
         assert self._welcome is not None
         self._welcome = self._welcome._replace(body=None)
 
@@ -427,16 +425,16 @@ class FrontEdge:
             self._outbox.add(Finish(self._outcome, self._failure.message, self))
 
 
-_ACTIONS: Final[Mapping[FrontAction, Callable[[FrontEdge], None]]] = {
-    FrontAction.START_TIMER: FrontEdge._start_timer,
-    FrontAction.STOP_TIMER: FrontEdge._stop_timer,
-    FrontAction.ANSWER_INITIALIZE: FrontEdge._answer_initialize,
-    FrontAction.PASS_REFUSAL: FrontEdge._answer_initialize,
-    FrontAction.FAIL_INITIALIZE: FrontEdge._fail_initialize,
+_ACTIONS: Final[Mapping[FrontAction, Callable[[FrontEdge, Any], None]]] = {
+    FrontAction.START_TIMER: lambda front, _: front._start_timer(),
+    FrontAction.STOP_TIMER: lambda front, _: front._stop_timer(),
+    FrontAction.ANSWER_INITIALIZE: lambda front, _: front._answer_initialize(),
+    FrontAction.PASS_REFUSAL: lambda front, _: front._answer_initialize(),
+    FrontAction.FAIL_INITIALIZE: lambda front, _: front._fail_initialize(),
     FrontAction.ANNOUNCE: FrontEdge._announce,
-    FrontAction.REPLAY_QUEUE: FrontEdge._replay_queue,
-    FrontAction.FAIL_QUEUE: FrontEdge._fail_queue,
-    FrontAction.FAIL_CLIENT_REQUESTS: lambda front: front._fail_requests(Side.CLIENT),
-    FrontAction.FAIL_SERVER_REQUESTS: lambda front: front._fail_requests(Side.SERVER),
-    FrontAction.FINISH: FrontEdge._finish,
+    FrontAction.REPLAY_QUEUE: lambda front, _: front._replay_queue(),
+    FrontAction.FAIL_QUEUE: lambda front, _: front._fail_queue(),
+    FrontAction.FAIL_CLIENT_REQUESTS: lambda front, _: front._fail_requests(Side.CLIENT),
+    FrontAction.FAIL_SERVER_REQUESTS: lambda front, _: front._fail_requests(Side.SERVER),
+    FrontAction.FINISH: lambda front, _: front._finish(),
 }

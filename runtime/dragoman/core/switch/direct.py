@@ -77,8 +77,7 @@ class Direct:
 
     def ask(self, front: FrontEdge) -> Refusal | None:
         """Offer the server what the client's `initialize` says."""
-        greeting = front.greeting
-        assert greeting is not None
+        greeting = front.expect_greeting()
         self._open_late(greeting)
         introduce = pass_on(greeting, self._wiring, front.exchange.counters)
         return self.upstream.ask(greeting, introduce, greeting.key)
@@ -162,8 +161,7 @@ class Direct:
 
     def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
         """Tell the client, which may correct itself."""
-        greeting, answer = self.front.greeting, refused.answer
-        assert greeting is not None
+        greeting, answer = self.front.expect_greeting(), refused.answer
         if answer.key != greeting.key:
             answer = error_frame(greeting.key, refused.code, refused.message, refused.data)
         self.front.refused(answer, refused.words)

@@ -62,8 +62,7 @@ class Hop:
     def __init__(
         self, wiring: Wiring, outbox: Outbox, front: FrontEdge, edge: PerRequestEdge, server_revision: str
     ) -> None:
-        greeting = front.greeting
-        assert greeting is not None
+        greeting = front.expect_greeting()
         self.schedule = Schedule(outbox, front)
         self.front = front
         self.edge = edge

@@ -82,8 +82,7 @@ class PerRequest:
 
     def begin(self) -> None:
         """Serve the client: answer its `initialize`."""
-        greeting = self.front.greeting
-        assert greeting is not None
+        greeting = self.front.expect_greeting()
         self.front.exchange.serve(self)
         introduced = to_initialize_result(self._discovered, self.hop.path, self._server_name)
         self.hop.report("the answer to initialize", introduced.losses)

@@ -182,9 +182,7 @@ class Shared:
 
     def ask(self, front: FrontEdge) -> Refusal | None:
         """Take a client's `initialize`: what it declares there, here; what it asks for, in `asked`."""
-        session, greeting = self._desk.sessions[front], front.greeting
-        assert greeting is not None
-        declared = read_declared(greeting.capabilities)
+        session, declared = self._desk.sessions[front], read_declared(front.expect_greeting().capabilities)
         session.declared = self._declared.setdefault(declared, declared)
         return None
 
@@ -253,8 +251,7 @@ class Shared:
         words = refused.words
 
         def tell(front: FrontEdge) -> None:
-            assert front.greeting is not None
-            front.refused(error_frame(front.greeting.key, refused.code, refused.message, refused.data), words)
+            front.refused(error_frame(front.expect_greeting().key, refused.code, refused.message, refused.data), words)
 
         self._turn_away(tell)
 
@@ -291,8 +288,7 @@ class Shared:
         bridge.begin()
 
     def _offer(self, front: FrontEdge) -> None:
-        greeting = front.greeting
-        assert greeting is not None
+        greeting = front.expect_greeting()
         key = self._desk.loans.next_key()
         # An extension is between the peers: a server that is not told of it may offer nothing that belongs to it.
         extensions = {name: value for name, value in greeting.capabilities.items() if name == "extensions"}
