@@ -26,6 +26,7 @@ Nothing is raised here and nothing is formatted elsewhere: fields come first, th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -114,9 +115,13 @@ class McpError(Error):
         code: The JSON-RPC error code.
         message: What went wrong, for a person.
         data: The `data` member, if there is one.
+
+    Raises:
+        TypeError: The data cannot be JSON.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
+        json.dumps(data)
         super().__init__(code, message, data)
         self.code = code
         self.message = message

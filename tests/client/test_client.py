@@ -22,7 +22,7 @@ from dragoman.errors import (
     ValidationFailed,
 )
 from dragoman_spec import v2025_06_18 as v
-from tests.client.server import ScriptedServer
+from tests.client.server import ALL, ScriptedServer
 from tests.support.waiting import pass_time, until
 from tests.support.waiting import run as run_loop
 
@@ -55,6 +55,12 @@ def talk(
 def scripted(**answers: Any) -> Callable[[], ScriptedServer]:
     """Make servers with these answers; `__` stands for `/` in a method."""
     return lambda: ScriptedServer({method.replace("__", "/"): answer for method, answer in answers.items()})
+
+
+def without_a_handshake(**answers: Any) -> Callable[[], ScriptedServer]:
+    """Make the same without a handshake."""
+    told = {"supportedVersions": ["2026-07-28"], "capabilities": ALL, "ttlMs": 0, "cacheScope": "private"}
+    return scripted(server__discover={"resultType": "complete", **told}, **answers)
 
 
 # Opening and closing
@@ -246,6 +252,34 @@ def test_resources_and_templates_are_listed(what: str) -> None:
         return [one.name async for one in getattr(client, what)()]
 
     assert talk(scripted(**answers), work) == ["one"]
+
+
+@pytest.mark.parametrize("result", [None, 5, [], "text"])
+@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+def test_a_result_that_is_no_object_is_a_protocol_error(revision: str, result: Any) -> None:
+    def answer(server: ScriptedServer, frame: dict[str, Any]) -> None:
+        server.say(id=frame["id"], result=result)
+
+    async def work(client: Any, server: ScriptedServer) -> None:
+        with pytest.raises((RemoteProtocolError, McpError), match="object"):
+            await client.call("add")
+
+    server: Any = scripted if revision == "2025-06-18" else without_a_handshake
+    talk(server(tools__call=answer), work, revision=revision)
+
+
+def test_words_of_another_shape_end_no_session() -> None:
+    def answer(server: ScriptedServer, frame: dict[str, Any]) -> None:
+        server.say(method="notifications/progress", params=[1])
+        server.say(method="notifications/cancelled", params="odd")
+        server.say(id=frame["id"], error="odd")
+
+    async def work(client: Any, server: ScriptedServer) -> None:
+        with pytest.raises(McpError):
+            await client.call("add")
+        await client.ping()
+
+    talk(scripted(tools__call=answer, ping={}), work)
 
 
 def test_an_error_of_the_server_has_its_code_message_and_data() -> None:

@@ -22,10 +22,6 @@ OF_THE_LIBRARY = {
     "ask",
     "read_result",
     "validate",
-    "answer",
-    "take_notice",
-    "take_end",
-    "discard",
 }
 """What the client has for the library itself, and programs are not shown."""
 

@@ -171,6 +171,14 @@ def test_an_id_without_end_is_refused() -> None:
     assert an_error("x" * 2000, -32600, "1024 bytes")(decode(line))
 
 
+@pytest.mark.parametrize("method", ["ping", ""])
+def test_an_id_without_end_in_an_array_is_refused(method: str) -> None:
+    talk = Talk(B, B)
+    posted = talk.relay(CLIENT, [request("x" * 2000, method), request(1, "ping")])
+    assert [to for to, _ in posted] == [SERVER]
+    assert decode(posted[0][1]) == request(1, "ping")
+
+
 def test_a_flood_of_requests_is_no_flood_of_lines(caplog: pytest.LogCaptureFixture) -> None:
     talk = Talk(B, B, open_requests=1, batch_requests=1)
     for key in range(60):

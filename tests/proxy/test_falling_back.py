@@ -152,3 +152,20 @@ def test_a_server_that_ends_meanwhile_is_started_once_more() -> None:
 
 def test_it_may_be_known_that_the_server_has_no_handshake() -> None:
     hold([*FALLS_BACK, server(discovered(PROBE, tools={})), *is_open()], server_revision="2026-07-28")
+
+
+def test_a_client_that_greets_wrongly_meanwhile_may_greet_again() -> None:
+    """The server that is being opened answers nobody any more: it is opened anew."""
+    hold(
+        [
+            client(asks("d", "server/discover", has=HAS)),
+            expect_to_server(method("initialize")),
+            client(request("i", "initialize", capabilities={}, clientInfo=5)),
+            expect_to_client(an_error("d", -32000, "initialize")),
+            expect_to_client(an_error("i", -32602, "clientInfo")),
+            server_restarts(),
+            client(initialize(D, **HAS)),
+            expect_to_server(lambda frame: frame["method"] == "initialize"),
+        ],
+        server_revision="2024-11-05",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from dragoman.check.check import check_server
 from dragoman.core.envelope import Frame, Malformed, decoded, notification_frame, request_frame, result_frame
 from dragoman.core.exact_json import encode
 from dragoman.errors import McpError, RemoteProtocolError, UnsupportedRevision
-from dragoman.server import Server
+from dragoman.server import Context, Server
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, REVISIONS, load, v2024_11_05
 from tests.server.rooms import NOTE, make
@@ -104,6 +105,101 @@ def test_a_question_without_server_requests_is_a_result_and_the_handler_goes_on(
         assert again["error"]["code"] == -32602
 
     run(work())
+
+
+Call = Callable[[int, dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+def ask_twice(work: Callable[[Client, Call], Awaitable[None]]) -> None:
+    """Run a server one of whose handlers asks two things at once, and says when it ends."""
+
+    async def session() -> None:
+        server = Server("twice", "1", revision=LATEST, plain=True)
+
+        @server.on("tools/call")
+        async def call(params: Any, context: Context) -> Any:
+            try:
+                answers = await asyncio.gather(*(context.ask({"method": "roots/list"}) for _ in range(2)))
+            finally:
+                ended.append(params["arguments"])
+            return {"content": [{"type": "text", "text": str(len(answers))}]}
+
+        client = Client(server)
+        await work(client, lambda number, more: client.ask(number, "tools/call", {"name": "a", "_meta": META, **more}))
+
+    ended.clear()
+    run(session())
+
+
+ended: list[Any] = []
+
+
+def test_who_answers_a_part_is_asked_the_rest_again() -> None:
+    async def work(client: Client, call: Call) -> None:
+        asked = (await call(1, {"arguments": 1}))["result"]
+        first, second = asked["inputRequests"]
+        wrong = {"requestState": asked["requestState"], "inputResponses": {first: ROOTS, second: 5}}
+        assert (await call(2, {"arguments": 1, **wrong}))["error"]["code"] == -32602
+        half = {**wrong, "inputResponses": {first: ROOTS}}
+        asked = (await call(3, {"arguments": 1, **half}))["result"]
+        assert list(asked["inputRequests"]) == [second]
+        rest = {"requestState": asked["requestState"], "inputResponses": {second: ROOTS}}
+        assert (await call(4, {"arguments": 1, **rest}))["result"]["content"] == [{"type": "text", "text": "2"}]
+
+    ask_twice(work)
+
+
+def test_no_handler_waits_for_a_client_that_has_gone() -> None:
+    async def work(client: Client, call: Call) -> None:
+        await call(1, {"arguments": 1})
+        await client.transport.close()
+        await until(lambda: ended == [1])
+
+    ask_twice(work)
+
+
+def test_a_state_is_good_in_its_session_alone() -> None:
+    async def work() -> None:
+        server = make(LATEST)
+        params: dict[str, Any] = {"name": "ask", "_meta": META}
+        asked = (await Client(server).ask(1, "tools/call", params))["result"]
+        more = {"requestState": asked["requestState"], "inputResponses": dict.fromkeys(asked["inputRequests"], ROOTS)}
+        other = await Client(server).ask(1, "tools/call", {**params, **more})
+        assert other["error"]["code"] == -32602
+
+    run(work())
+
+
+def test_more_handlers_than_may_wait_stop_the_oldest() -> None:
+    async def work(client: Client, call: Call) -> None:
+        for number in range(257):
+            await call(number, {"arguments": number})
+        await until(lambda: ended == [0])
+
+    ask_twice(work)
+
+
+@pytest.mark.parametrize("failure", [asyncio.CancelledError(), ValueError("odd")])
+@pytest.mark.parametrize("revision", REVISIONS[-2:])
+def test_whatever_a_handler_raises_is_answered(revision: str, failure: BaseException) -> None:
+    async def work() -> None:
+        def fail(params: Any, context: Context) -> Any:
+            raise failure
+
+        server = Server("fails", "1", revision=revision, handlers={"tools/call": fail})
+        client = Client(server)
+        if revision != LATEST:
+            await client.ask(0, "initialize", {})
+        error = (await client.ask(1, "tools/call", {"name": "a", "_meta": META}))["error"]
+        assert (error["code"], type(failure).__name__ in error["message"]) == (-32603, True)
+
+    run(work())
+
+
+@pytest.mark.parametrize("data", [{1}, {"a": object()}])
+def test_the_data_of_an_error_is_json(data: Any) -> None:
+    with pytest.raises(TypeError):
+        McpError(-32000, "odd", data)
 
 
 def test_a_question_that_the_client_did_not_declare_is_refused_by_the_code_for_that() -> None:
@@ -324,7 +420,7 @@ def test_a_plain_server_takes_and_gives_json_that_nobody_checks() -> None:
 
 PLAIN = """
 import asyncio, sys
-from dragoman.server import Server
+from dragoman.server import Context, Server
 from dragoman.transports.memory import connect_pair
 
 async def main():

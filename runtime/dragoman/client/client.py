@@ -62,8 +62,8 @@ class Client:
         self.capabilities: Any = None
         self.server_info: Any = None
         self.instructions: str | None = None
-        self.session = Session(self)
         self.announcements = Announcements(revision, on_notification)
+        self.session = Session(self.announcements, handlers)
         self.by_requests: ByRequests | None = None
         self._era: SpokenEra
         if revision in dragoman_spec.HANDSHAKE_REVISIONS:
@@ -72,7 +72,6 @@ class Client:
         else:
             self._era = self.by_requests = ByRequests(self.session, handlers, revision, identity, capabilities)
         self._methods = dragoman_spec.load(revision).METHODS
-        self._handlers = handlers
         self._timeout_s = timeout_s
         self._capabilities: dict[str, Any] = {}
 
@@ -325,24 +324,6 @@ class Client:
             return dragoman_spec.adapter(self.revision, definition).validate_python(frame["result"])
         except ValueError:
             raise ValidationFailed(self.revision, "/result", f"a {definition}", "another result") from None
-
-    # What the server says of itself
-
-    async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Let a handler answer a request of the server."""
-        return await self._handlers.answer(method, params)
-
-    def take_notice(self, body: dict[str, Any]) -> None:
-        """Hand a notification to those who want it."""
-        self.announcements.deliver(body)
-
-    def take_end(self) -> None:
-        """End what goes on as long as the session."""
-        self.announcements.end()
-
-    def discard(self, what: str, reason: str) -> None:
-        """Throw something away that cannot be used: said, and counted."""
-        self.announcements.discard(what, reason)
 
     @property
     def discarded(self) -> int:

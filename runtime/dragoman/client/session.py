@@ -10,42 +10,26 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from dragoman.client.handlers import Handlers
+from dragoman.client.notifications import Announcements
 from dragoman.client.transport import CallTransport
-from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, PARSE_ERROR
+from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import (
     Frame,
     classify,
     decoded,
     error_frame,
+    key_of,
     notification_frame,
     request_frame,
     result_frame,
 )
+from dragoman.core.unchecked import find, find_object
 from dragoman.errors import ConnectionClosed, McpError, RemoteProtocolError, RequestTimeout
 
 logger = logging.getLogger("dragoman.client")
-
-
-class Listener(Protocol):
-    """Who is told what the server says of itself."""
-
-    def take_notice(self, body: dict[str, Any]) -> None:
-        """A notification came."""
-
-    async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Answer a request.
-
-        Raises:
-            McpError: It is refused.
-        """
-
-    def discard(self, what: str, reason: str) -> None:
-        """Something came that cannot be used."""
-
-    def take_end(self) -> None:
-        """The session is over."""
 
 
 @dataclass(slots=True)
@@ -63,17 +47,18 @@ class Session:
     """One client's side of a session.
 
     Args:
-        listener: Who is told what the server says of itself.
+        announcements: What the server says of itself goes there.
+        handlers: Answer what it asks.
 
     Attributes:
         transport: What the proxy takes for the client.
         is_over: Asks whether the proxy has ended the session; what it answers then are not the server's words.
     """
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, announcements: Announcements, handlers: Handlers) -> None:
         self.transport = CallTransport(self._take, self._end)
         self.is_over: Callable[[], bool] = lambda: False
-        self._listener = listener
+        self._announcements, self._handlers = announcements, handlers
         self._asked: dict[bytes, _Asked] = {}
         self._answering: dict[bytes, asyncio.Task[None]] = {}
         self._last_id = 0
@@ -174,7 +159,7 @@ class Session:
         if asked is not None and not asked.answer.done():
             asked.answer.set_exception(RemoteProtocolError(PARSE_ERROR, f"the answer to {asked.method}: {error}"))
         else:
-            self._listener.discard(frame.method or "an answer", str(error))
+            self._announcements.discard(frame.method or "an answer", str(error))
 
     def _take_one(self, frame: Frame, body: dict[str, Any]) -> None:
         if frame.kind == "request":
@@ -184,18 +169,21 @@ class Session:
         elif frame.method == "notifications/progress":
             self._take_progress(body)
         elif frame.method == "notifications/cancelled":
-            self._take_cancelled(body.get("params") or {})
+            self._take_cancelled(find(body, "params", "requestId"))
         else:
-            self._listener.take_notice(body)
+            self._announcements.deliver(body)
 
     def _take_answer(self, frame: Frame, body: dict[str, Any]) -> None:
         asked = self._asked.pop(frame.key or b"", None)
         if asked is None or asked.answer.done():
             logger.debug("an answer came to a request that nobody waits for: id %s", frame.key)
-        elif frame.kind == "result":
+        elif frame.kind == "error":
+            asked.answer.set_exception(self._read_error(find_object(body, "error")))
+        elif isinstance(body["result"], dict):
             asked.answer.set_result(body)
         else:
-            asked.answer.set_exception(self._read_error(body["error"]))
+            reason = f"expected the result of {asked.method} to be an object"
+            asked.answer.set_exception(RemoteProtocolError(INVALID_REQUEST, reason))
 
     def _read_error(self, error: dict[str, Any]) -> Exception:
         code, message, data = error.get("code"), error.get("message"), error.get("data")
@@ -204,8 +192,8 @@ class Session:
         return McpError(code if isinstance(code, int) else 0, str(message), data)
 
     def _take_progress(self, body: dict[str, Any]) -> None:
-        params = body.get("params") or {}
-        asked = self._asked.get(b"%d" % token) if isinstance(token := params.get("progressToken"), int) else None
+        token = find(body, "params", "progressToken")
+        asked = self._asked.get(b"%d" % token) if isinstance(token, int) else None
         if asked is None:
             logger.debug("progress came for a request that nobody waits for")
             return
@@ -223,7 +211,7 @@ class Session:
 
     async def _answer(self, key: bytes, method: str, params: dict[str, Any]) -> None:
         try:
-            answer = result_frame(key, await self._listener.answer(method, params))
+            answer = result_frame(key, await self._handlers.answer(method, params))
         except McpError as error:
             answer = error_frame(key, error.code, error.message, error.data)
         except Exception as error:
@@ -234,11 +222,10 @@ class Session:
         except ConnectionClosed:
             logger.debug("the session ended before %s was answered", method)
 
-    def _take_cancelled(self, params: dict[str, Any]) -> None:
-        named = params.get("requestId")
-        for key, task in self._answering.items():
-            if key == (b"%d" % named if isinstance(named, int) else f'"{named}"'.encode()):
-                task.cancel()
+    def _take_cancelled(self, named: object) -> None:
+        task = self._answering.get(key_of(named) or b"")
+        if task is not None:
+            task.cancel()
 
     def _end(self) -> None:
         for asked in self._asked.values():
@@ -246,4 +233,4 @@ class Session:
                 asked.answer.set_exception(ConnectionClosed("the session is over"))
         for task in self._answering.values():
             task.cancel()
-        self._listener.take_end()
+        self._announcements.end()

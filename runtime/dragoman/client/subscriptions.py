@@ -35,7 +35,7 @@ class Listening:
     """
 
     def __init__(self, client: Client, uris: tuple[str, ...], kinds: frozenset[str]) -> None:
-        self.notices = Notices(client.discard)
+        self.notices = Notices(client.announcements.discard)
         self.uris = uris
         self._client = client
         self._kinds = kinds

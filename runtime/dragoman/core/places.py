@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 
 
-def has_place(sender: str, senders: Iterable[str], taken: int, most: int) -> bool:
+def has_place(holder: Hashable, holders: Iterable[Hashable], taken: int, most: int) -> bool:
     """Whether one more may be taken.
 
     Args:
-        sender: Who wants it; empty where nobody has a share.
-        senders: Who has the others.
+        holder: Who wants it; empty where nobody has a share.
+        holders: Who has the others.
         taken: How many these are.
         most: How many there are.
     """
     left = most - taken
-    return taken < left or (left > 0 and not (sender and sum(one == sender for one in senders) >= left))
+    return taken < left or (left > 0 and not (holder and sum(one == holder for one in holders) >= left))
 
 
 def find_giver(holder: Hashable, taken: Mapping[Hashable, int]) -> Hashable:

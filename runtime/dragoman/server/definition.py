@@ -16,7 +16,6 @@ from dragoman_spec.protocol import Facts
 
 if TYPE_CHECKING:
     from dragoman.server.context import Context
-    from dragoman.server.parking import ParkedRun
 
 RequestHandler = Callable[[Any, "Context"], Any]
 """Takes params and context; gives a result, a model or a dict, at once or as a coroutine."""
@@ -37,7 +36,6 @@ class ServerDefinition:
         parked_s: How long a question waits for its answer in a revision without server requests, in seconds.
         is_plain: Whether handlers take and give JSON as it is, so that no model is loaded.
         handlers: By method.
-        parked: What waits there, by the state that the client was given.
     """
 
     name: str
@@ -50,7 +48,6 @@ class ServerDefinition:
     parked_s: float
     is_plain: bool
     handlers: dict[str, RequestHandler] = field(default_factory=dict)
-    parked: dict[str, ParkedRun] = field(default_factory=dict)
 
     @property
     def facts(self) -> Facts:

@@ -20,6 +20,9 @@ from dragoman.server.context import Context
 
 _STATE_BYTES: Final = 32
 
+_MOST: Final = 256
+"""How many handlers of one session wait for their client; then the oldest is stopped for another."""
+
 
 class ParkedRun:
     """A handler at work, and what it has asked.
@@ -71,34 +74,36 @@ class ParkedRun:
             waiting: Where it waits, by its state.
             parked_s: How long.
         """
+        if len(waiting) >= _MOST:
+            waiting.pop(next(iter(waiting))).stop()
         state = secrets.token_urlsafe(_STATE_BYTES)
         waiting[state] = self
-
-        def give_up() -> None:
-            waiting.pop(state, None)
-            self.task.cancel()
-
-        self._timer = asyncio.get_running_loop().call_later(parked_s, give_up)
+        self._timer = asyncio.get_running_loop().call_later(parked_s, lambda: waiting.pop(state).stop())
         return state
 
-    def go_on(self, responses: Any) -> None:
-        """Take the answers that the client has brought.
-
-        Raises:
-            McpError: They do not answer what was asked; the handler is stopped.
-        """
+    def stop(self) -> None:
+        """Wait no more: the client does not come back."""
         if self._timer is not None:
             self._timer.cancel()
-        given = responses if isinstance(responses, dict) else {}
-        opened, self._open = self._open, {}
-        self._asked.clear()
-        wrong = [name for name in opened if not isinstance(given.get(name), dict)]
-        if wrong:
-            self.task.cancel()
-            raise McpError(INVALID_PARAMS, f"expected answers to {', '.join(wrong)} in inputResponses")
-        for name, (_, answer) in opened.items():
+        self.task.cancel()
+
+    def go_on(self, responses: Any) -> None:
+        """Take the answers that the client has brought; what it has left out is asked again.
+
+        Raises:
+            McpError: They are not answers; the client may come back with others.
+        """
+        given = {} if responses is None else responses
+        if not isinstance(given, dict) or not all(isinstance(given.get(name, {}), dict) for name in self._open):
+            raise McpError(INVALID_PARAMS, f"expected answers to {', '.join(self._open)} in inputResponses")
+        if self._timer is not None:
+            self._timer.cancel()
+        for name in [name for name in self._open if name in given]:
+            _, answer = self._open.pop(name)
             if not answer.done():
                 answer.set_result(given[name])
+        if not self._open:
+            self._asked.clear()
 
 
 def resume(waiting: dict[str, ParkedRun], method: str, named: object, params: Mapping[str, Any]) -> ParkedRun:
@@ -111,6 +116,6 @@ def resume(waiting: dict[str, ParkedRun], method: str, named: object, params: Ma
     run = waiting.get(state) if isinstance(state, str) else None
     if run is None or run.about != (method, named):
         raise McpError(INVALID_PARAMS, "nothing waits for this requestState: ask again without it")
-    del waiting[state]
     run.go_on(params.get("inputResponses"))
+    del waiting[state]
     return run

@@ -54,6 +54,7 @@ class ServerSession:
         self._opening = make_opening(definition, self.say)
         self._running: dict[bytes, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()
+        self._parked: dict[str, ParkedRun] = {}  # by the state that the client was given
         self._asked: dict[bytes, asyncio.Future[dict[str, Any]]] = {}
         self._count = 0
 
@@ -92,6 +93,8 @@ class ServerSession:
             task.cancel()
         for answer in self._asked.values():
             answer.cancel()
+        for run in self._parked.values():
+            run.stop()
         self._on_end(self)
 
     def broken(self, reason: str) -> None:
@@ -202,7 +205,10 @@ class ServerSession:
             answer = error_frame(key, error.code, error.message, error.data)
         except ValidationFailed as error:
             answer = error_frame(key, INVALID_PARAMS, str(error), {"pointer": error.pointer})
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # nobody waits; else the handler awaited what was cancelled
+                raise
             logger.exception("the handler of %s failed", method)
             answer = error_frame(key, INTERNAL_ERROR, f"the server's handler failed: {type(error).__name__}")
         self._transport.send([answer])
@@ -225,7 +231,7 @@ class ServerSession:
         self, request_id: str | int, method: str, body: dict[str, Any], handler: Callable[..., Any]
     ) -> dict[str, Any]:
         """Answer where questions to the client are results: with the handler's result, or with what it asks."""
-        params, waiting = body["params"], self._definition.parked
+        params, waiting = body["params"], self._parked
         named = params.get("name"), params.get("uri"), params.get("arguments")
         if "requestState" in params:
             run = resume(waiting, method, named, params)

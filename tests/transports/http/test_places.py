@@ -11,7 +11,7 @@ from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.http.config import Admission, FrontConfig, Limits
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
-from tests.proxy.test_per_request import asks
+from tests.proxy.test_per_request import TASKS, asks
 from tests.proxy.test_per_request_asked import ACCEPTED, FORM
 from tests.proxy.test_per_request_relay import INTRODUCED
 from tests.transports.http.stage import Stage, content, on_loop, serving, text_of, until, within
@@ -115,6 +115,26 @@ async def test_the_connection_with_most_calls_that_wait_gives_its_oldest() -> No
         assert (await greedy.frame())["error"]["data"]["reason"] == "call-gave-way"
         modest.write(mine)
         assert await stage.server.hear() == {"jsonrpc": "2.0", "id": "about mine", "result": ACCEPTED}
+
+
+@on_loop
+async def test_no_connection_takes_all_places_of_tasks() -> None:
+    """The next question of the same connection parks its call; that of another becomes a task."""
+    has = {**FORM, "extensions": TASKS}
+
+    async def ask(caller: Caller, key: str) -> Any:
+        caller.write(call(key, has=has))
+        await stage.server.hear()
+        stage.server.say({"jsonrpc": "2.0", "id": f"about {key}", "method": "elicitation/create", "params": ASKED})
+        return (await caller.frame())["result"]["resultType"]
+
+    async with playing(most_parked=3) as stage:
+        first = await begin(stage, call(has=has))
+        stage.server.answer((await stage.server.hear())["id"], **content("first"))
+        (await within(first)).leave()
+        greedy, other = [Caller(stage, *await connect(stage.port)) for _ in range(2)]
+        assert [await ask(greedy, key) for key in ("one", "two", "three")] == ["task", "task", "input_required"]
+        assert await ask(other, "other's") == "task"
 
 
 @pytest.mark.parametrize("has_handshake", [True, False])

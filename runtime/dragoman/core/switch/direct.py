@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dragoman.core.calls import Call
-from dragoman.core.commands import Outbox, Outcome, Side
+from dragoman.core.commands import Close, Outbox, Outcome, Side
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
@@ -79,8 +79,12 @@ class Direct:
         """Offer the server what the client's `initialize` says."""
         greeting = front.expect_greeting()
         self._open_late(greeting)
-        introduce = pass_on(greeting, self._wiring, front.exchange.counters)
-        return self.upstream.ask(greeting, introduce, greeting.key)
+        refusal = self.upstream.ask(greeting, pass_on(greeting, self._wiring, front.exchange.counters), greeting.key)
+        if refusal is not None and self.upstream.state is UpstreamState.OPENING:  # for what the client has given up
+            self.outbox.add(Close(self.upstream))
+            self.upstream.release()
+            self._serve_with(None)
+        return refusal
 
     def asked(self, front: FrontEdge) -> None:
         """Nothing to do: the server's answer is on its way."""

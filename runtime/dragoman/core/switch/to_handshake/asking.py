@@ -256,7 +256,7 @@ class Asking:
             tool=self._served.tools.find(name),
             may_repeat=name in self._bridging.repeatable,
             can_park=self._parking.has_room(work),
-            tasks=self._promoting.has_room(self._whose(work)) and may_be_asked,
+            tasks=self._promoting.has_room(work) and may_be_asked,
         )
         if work.way is Strategy.TASK:
             self._promoting.begin(work)

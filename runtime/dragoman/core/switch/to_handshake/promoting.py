@@ -10,6 +10,7 @@ stream of that.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -75,12 +76,10 @@ class Promoting:
 
     # Calls that become tasks
 
-    def has_room(self, principal: str) -> bool:
-        """Whether another task of this principal may run."""
-        running = [kept.task for kept in self.kept.values() if not kept.task.ended]
-        whose = [task.questions.caller.binding.principal for task in running]
-        bridging = self._served.bridging
-        return has_place(principal if bridging.shares_server else "", whose, len(running), bridging.most_parked)
+    def has_room(self, work: Work) -> bool:
+        """Whether another task of this one's client may run."""
+        running = [kept.work.holder for kept in self.kept.values() if not kept.task.ended]
+        return has_place(work.holder, running, len(running), self._served.bridging.most_parked)
 
     def begin(self, work: Work, told: Mapping[str, Any] | None = None) -> bool:
         """Answer the client of a call with a task; False where there are too many.
@@ -93,7 +92,7 @@ class Promoting:
         assert request is not None
         assert questions is not None
         binding, now_s = questions.caller.binding, bridging.now()
-        if not self.has_room(binding.principal):
+        if not self.has_room(work):
             return False
         if len(self.kept) >= bridging.most_parked * _KEPT:
             self._forget(next(name for name, kept in self.kept.items() if kept.task.ended))
@@ -218,15 +217,9 @@ class Promoting:
             )
         known = {}
         for task_id in wanted:
-            try:
+            with contextlib.suppress(RemoteProtocolError):  # the acknowledgement says which are heard of
                 known[task_id] = self._find(request, task_id).task
-            except RemoteProtocolError:
-                continue  # the acknowledgement says which are heard of
         self.listeners[request] = list(known.values())
-
-    def stop_listening(self, request: Request) -> None:
-        """Take note that a listen request is over."""
-        self.listeners.pop(request, None)
 
     def _tell(self, task: Task) -> None:
         for request in [one for one, tasks in self.listeners.items() if any(task is other for other in tasks)]:

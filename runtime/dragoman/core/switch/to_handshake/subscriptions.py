@@ -100,7 +100,7 @@ class ListenRequests:
         """Take note that a request was cancelled; False where it is not a listen request."""
         if self._listens.pop(request, None) is None:
             return False
-        self._promoting.stop_listening(request)
+        self._promoting.listeners.pop(request, None)
         wanted = {uri for listen in self._listens.values() for uri in listen.uris}
         for uri in [uri for uri in self._subscribed if uri not in wanted]:
             del self._subscribed[uri]
@@ -120,7 +120,7 @@ class ListenRequests:
         """End every listen request: the server has gone for good, or the proxy stops."""
         ended, self._listens, self._subscribed = self._listens, {}, {}
         for request in ended:
-            self._promoting.stop_listening(request)
+            self._promoting.listeners.pop(request, None)
             if self._served.bridging.shares_channel:
                 self._served.front.tell(request, CANCELLED, {"requestId": request.id, "reason": reason})
             self._served.answer(request, {"resultType": "complete", "_meta": {META_SUBSCRIPTION_ID: request.id}})
