@@ -140,7 +140,7 @@ def _may_come_at_once(answer: HttpResponse, link: Link, allowance: Allowance) ->
     """Whether a body need not be read piece by piece: it is not very long, and nobody is in the way."""
     if answer.length is None or answer.length > _AT_ONCE_BYTES or answer.header("Content-Encoding"):
         return False
-    return not link.paused and allowance.held + answer.length <= allowance.limit_bytes
+    return link.reading.is_set() and allowance.held + answer.length <= allowance.limit_bytes
 
 
 async def read_body(
@@ -160,7 +160,7 @@ async def read_body(
         if lease is not None:
             await lease.hold(parts.size)
         if link is not None:
-            await link.until_reading()
+            await link.reading.wait()
     return parts.take()
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import socket
 
     from dragoman.middleware import HeaderMiddleware
-    from dragoman.transports.upstream.challenge import Authority
+    from dragoman.transports.upstream.challenge import Challenge
     from dragoman.transports.upstream.idle_connections import IdleConnections
 
 OURS: Final = frozenset(
@@ -53,6 +53,32 @@ class Kind(Enum):
     AUTO = "auto"
     STREAMABLE_HTTP = "streamable-http"
     SSE = "sse"
+
+
+class Authority(Protocol):
+    """Has tokens for one server, and gets others."""
+
+    async def load(self) -> None:
+        """Read what is kept, where that may take long; before the first request, and at once afterwards."""
+
+    def authorization(self) -> str:
+        """Give what requests are to say in `Authorization`; empty where there is no token."""
+
+    def takes(self, challenge: Challenge) -> bool:
+        """Whether a token may help against this."""
+
+    async def renew(self, challenge: Challenge, config: UpstreamConfig) -> None:
+        """Get another token, for as long as that takes.
+
+        Raises:
+            TransportError: There is none.
+        """
+
+    def join(self) -> None:
+        """Take note of a connection that may need tokens."""
+
+    async def leave(self) -> None:
+        """Take note that one does not any more: with the last one, nobody is asked for tokens."""
 
 
 def _make_idle() -> IdleConnections:

@@ -25,8 +25,8 @@ from urllib.parse import urljoin
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import discard
-from dragoman.transports.upstream.challenge import CHALLENGES, Authority, Challenge
-from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
+from dragoman.transports.upstream.challenge import CHALLENGES, Challenge
+from dragoman.transports.upstream.config import Authority, UpstreamConfig, describe_url, origin_of
 from dragoman.transports.upstream.connection import HttpConnection
 from dragoman.transports.upstream.connector import Dialler, trust
 from dragoman.transports.upstream.heads import Heads

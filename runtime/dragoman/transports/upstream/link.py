@@ -44,6 +44,7 @@ class Link:
         restore_ids: Whether an answer counts whose id came back as another type.
 
     Attributes:
+        reading: Set while something may be handed on; whoever reads looks.
         on_response: Called with the id of each response before it is handed on, and whether it is a result.
         on_question: Called with the id of each request of the server before it is handed on, and with that of the
             request on whose stream it came; not for a ping, which no request waits for.
@@ -57,26 +58,9 @@ class Link:
         self.on_question: Callable[[bytes, bytes | None], None] | None = None
         self.on_withdrawn: Callable[[bytes], None] | None = None
         self._receiver = receiver
-        self._reading = asyncio.Event()
-        self._reading.set()
+        self.reading = asyncio.Event()
+        self.reading.set()
         self._over = False
-
-    def pause(self) -> None:
-        """Hand on nothing more."""
-        self._reading.clear()
-
-    def resume(self) -> None:
-        """Hand on again."""
-        self._reading.set()
-
-    @property
-    def paused(self) -> bool:
-        """Whether nothing may be handed on now."""
-        return not self._reading.is_set()
-
-    async def until_reading(self) -> None:
-        """Wait until something may be handed on."""
-        await self._reading.wait()
 
     async def take(
         self, message: bytes, owed: bytes | None = None, watch: Watch | None = None, framed: bool = True

@@ -28,9 +28,7 @@ async def events_of(
     """
     async for piece in pieces_of(answer):
         for event in parser.feed(piece):
-            if link.paused:
-                await link.until_reading()
+            await link.reading.wait()
             yield event
         await lease.hold(parser.pending)
-        if link.paused:
-            await link.until_reading()
+        await link.reading.wait()

@@ -87,7 +87,7 @@ async def take_success(
         await follow(answer, job)
     elif media_type == JSON:
         body = await read_message(answer, config.limit_bytes, link, allowance)
-        await link.until_reading()
+        await link.reading.wait()
         if not await link.take(body, job.frame.key, watch, answer.framed) and not job.cancelled:
             raise TransportError(link.peer, NO_RESPONSE)
     else:

@@ -110,12 +110,12 @@ class HttpTransport:
     def pause_reading(self) -> None:
         """Leave what the server sends in its sockets."""
         if self._is_started:
-            self._link.pause()
+            self._link.reading.clear()
 
     def resume_reading(self) -> None:
         """Go on reading."""
         if self._is_started:
-            self._link.resume()
+            self._link.reading.set()
 
     def hurry(self) -> None:
         """Say goodbye quickly."""
@@ -126,7 +126,7 @@ class HttpTransport:
         if not self._is_started:
             return
         self._link.mute()
-        self._link.resume()
+        self._link.reading.set()
         await self._lanes.drain(self._patience_s)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._patience_s):
@@ -168,7 +168,7 @@ class HttpTransport:
         if not (answer.complete or answer.failure) and self._plain.announces(answer):
             answer.on_news = lambda: self._take(job)  # the rest of a short body
             return
-        line = None if self._link.paused else self._plain.take(answer)
+        line = self._plain.take(answer) if self._link.reading.is_set() else None
         if line is None:
             self._lanes.go_on(job)
             return

@@ -93,7 +93,7 @@ class Visits:
             await self._tell({"method": ELICITED, "params": {"elicitationId": name}}, call)
 
     async def _tell(self, frame: dict[str, object], call: bytes) -> None:
-        await self._link.until_reading()
+        await self._link.reading.wait()
         await self._link.take(encode_line({"jsonrpc": "2.0", **frame}), call)
 
 

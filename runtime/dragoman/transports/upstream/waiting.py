@@ -78,7 +78,7 @@ class Waiting:
 
     def _check(self) -> None:
         self._timer = None
-        if self._link.paused or self._asked:
+        if not self._link.reading.is_set() or self._asked:
             self.note_sign_of_life()  # it may speak, but nobody listens; or it is not its turn
         elif asyncio.get_running_loop().time() - self._alive_at >= self._idle_timeout_s:
             for key in list(self._keys):

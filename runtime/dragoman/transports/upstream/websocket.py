@@ -91,12 +91,12 @@ class WebSocketUpstream:
     def pause_reading(self) -> None:
         """Leave what the server sends in the socket."""
         if self._link is not None:
-            self._link.pause()
+            self._link.reading.clear()
 
     def resume_reading(self) -> None:
         """Go on reading."""
         if self._link is not None:
-            self._link.resume()
+            self._link.reading.set()
 
     def hurry(self) -> None:
         """Say goodbye quickly."""
@@ -108,7 +108,7 @@ class WebSocketUpstream:
         if self._runner is None or self._link is None or self._waiting is None:
             return
         self._link.mute()
-        self._link.resume()
+        self._link.reading.set()
         self._waiting.close()
         if self._connection is not None:
             self._connection.say_goodbye()
@@ -127,7 +127,7 @@ class WebSocketUpstream:
             connection.on_full, connection.on_room = receiver.pause_writing, receiver.resume_writing
             self._begin(connection, receiver)
             while True:
-                await link.until_reading()
+                await link.reading.wait()
                 message = await connection.receive()
                 if message is None:
                     logger.warning("%s sent a binary message, which is dropped: MCP is text", link.peer)
