@@ -11,12 +11,65 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
 from tests.signin.far import ABLE, PATH, Browser, Client, find_link, form_of
-from tests.signin.house import house
+from tests.signin.house import get, house
 from tests.signin.test_hostile_links import stuck_at
 from tests.support.ports import free_port
 from tests.transports.http.wire import hang_up
 from tests.transports.upstream.stage import on_loop
+
+
+@contextlib.asynccontextmanager
+async def login(*options: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Somebody at a terminal, whose browser is on another machine."""
+    pipe = asyncio.subprocess.PIPE
+    command = sys.executable, "-m", "dragoman", "login", "--no-browser", *options
+    child = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(os.environ))
+    try:
+        yield child
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+        await child.communicate()
+
+
+async def read_until(child: asyncio.subprocess.Process, words: str) -> str:
+    """Read its stderr up to a line with these words; give that line."""
+    assert child.stderr is not None
+    async with asyncio.timeout(60):
+        while words not in (line := (await child.stderr.readline()).decode()):
+            assert line
+        return line.strip()
+
+
+@pytest.mark.parametrize("redirect", ["", "https://proxy.example/oauth/callback"])
+@on_loop
+async def test_an_address_is_pasted_into_a_terminal(folder: Path, redirect: str) -> None:
+    async with house(folder) as home:
+        options = ("--oauth-redirect-url", redirect) if redirect else ()
+        async with login(*options, home.url) as child:
+            assert child.stdin is not None
+            page = await read_until(child, "/authorize?")
+            await read_until(child, "Paste its address here")
+            child.stdin.write(b"no address\n")
+            await read_until(child, "That is not it")
+            _, headers, _ = await get(page)
+            assert headers["location"].startswith(redirect or "http://127.0.0.1:")
+            child.stdin.write(headers["location"].encode() + b"\n")
+            async with asyncio.timeout(60):
+                assert await child.wait() == 0
+
+
+@on_loop
+async def test_who_signs_in_at_a_terminal_is_told_that_somebody_else_is_at_it(folder: Path) -> None:
+    async with house(folder) as home, login(home.url) as first:
+        await read_until(first, "Paste its address here")
+        async with login(home.url) as second:
+            await read_until(second, "another process is signing in to this server")
+            first.kill()
+            await read_until(second, "Paste its address here")
 
 
 @contextlib.asynccontextmanager

@@ -186,7 +186,7 @@ class TokenKeeper:
         Raises:
             TransportError: It has failed.
         """
-        async with self._file.turn():
+        async with self._file.turn(logging.WARNING):
             written = await self._do(self._file.read)
             occasion = self._occasion(Challenge(0, _UNAUTHORIZED, said, "", (), True, False), config.peer)
             signed_in = await self._run(occasion, written, config, is_open=False)

@@ -53,10 +53,13 @@ class TokenFile:
         self._unwritten: tuple[Written, Written] = {}, {}  # what could not be written, and what was there instead
 
     @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[bool]:
+    async def turn(self, level: int = logging.DEBUG) -> AsyncIterator[bool]:
         """Wait until nobody else signs in to this server, and keep others from it; a process that dies gives it up.
 
         Where nothing can be written, nobody takes turns.
+
+        Args:
+            level: How important it is to the log that we wait.
 
         Returns:
             Whether somebody else had the turn.
@@ -70,6 +73,10 @@ class TokenFile:
         try:
             has_waited = False
             while not _take(lock):
+                if not has_waited:
+                    logger.log(
+                        level, "another process is signing in to this server; waiting for it, for minutes if need be"
+                    )
                 has_waited = True
                 await asyncio.sleep(_LOOK_S)
             self._clean()
