@@ -1,4 +1,4 @@
-"""The page of configuration files is made from the tables that the reader uses."""
+"""The pages of configuration files and of options are made from the tables that their readers use."""
 
 import dataclasses
 
@@ -6,11 +6,16 @@ import pytest
 
 from dragoman.config import model
 from dragoman.options import ROUTER_KEYS, SERVER_KEYS
+from tests.docs import options
 from tests.docs.configuration import PAGE, documented_fields, text
 
 
 def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == text(), "run `python -m tests.docs.configuration`"
+
+
+def test_the_page_of_options_is_up_to_date() -> None:
+    assert options.PAGE.read_text(encoding="utf-8") == options.text(), "run `python -m tests.docs.options`"
 
 
 def test_every_option_has_a_key() -> None:

@@ -24,7 +24,7 @@ WAITED = re.compile(r"^WARNING dragoman.waiting: .*\n", re.MULTILINE)
 IN_BACKGROUND = " &\n"
 COLUMNS = 120
 # These are written by programs.
-WRITTEN = {"compatibility.md", "configuration.md", "lifecycle.md", "pairs.md"}
+WRITTEN = {"compatibility.md", "configuration.md", "lifecycle.md", "options.md", "pairs.md"}
 OWN_PAGES = [page for page in ROOT.glob("docs/**/*.md") if page.name not in WRITTEN and page.parent.name != "steps"]
 # What the shell sessions read: each file as it is shown by `cat` before it is used.
 SHOWN_FILE = re.compile(r"^\$ cat (\S+)$")
