@@ -321,6 +321,56 @@ def test_typed_models_find_the_new_name(decided: Path) -> None:
     assert run_there(decided, code) == ["PromptParameter", {"name": "a", "required": True}]
 
 
+CROSSING = """
+from tests.proxy.conversation import an_error, client, expect_to_client, expect_to_server, hold, notification, request
+from tests.proxy.conversation import result, server
+from tests.proxy.test_per_request import CAPABILITIES, VERSION
+
+OLD, NEW = "{LATEST}", "{NEXT}"
+CACHED = dict(resultType="complete", ttlMs=0, cacheScope="private")
+KNOWN = dict(supportedVersions=[NEW], capabilities=dict(tools=dict()), **CACHED)
+NOT_THIS = dict(code=-32022, message="not this one", data=dict(supported=[NEW], requested=OLD))
+
+def asks(key, method, revision, token=None, **params):
+    meta = {{VERSION: revision, CAPABILITIES: dict(), **({{}} if token is None else dict(progressToken=token))}}
+    return request(key, method, **params, _meta=meta)
+
+def tool(**members):
+    return dict(name="add", inputSchema=dict(type="object"), **members)
+
+def says(block):
+    return dict(content=[block], resultType="complete")
+
+hold([
+    client(asks("a", "tools/list", OLD)),
+    expect_to_server(lambda frame: frame["method"] == "server/discover"),
+    server(dict(jsonrpc="2.0", id="dragoman-discover-1", error=NOT_THIS)),
+    expect_to_server(lambda frame: frame["params"]["_meta"][VERSION] == NEW),
+    server(result("dragoman-discover-2", KNOWN)),
+    expect_to_server(asks(1, "tools/list", NEW)),
+    server(result(1, dict(tools=[tool(costHint=0.5)], **CACHED))),
+    expect_to_client(result("a", dict(tools=[tool()], **CACHED))),
+    client(asks("b", "tools/call", OLD, token="t", name="add")),
+    expect_to_server(asks(2, "tools/call", NEW, token=2, name="add")),
+    server(notification("notifications/progress", progress=1, progressToken=2)),
+    expect_to_client(notification("notifications/progress", progress=1, progressToken="t")),
+    server(result(2, says(dict(type="video", data="AA==", mimeType="video/mp4")))),
+    expect_to_client(result("b", says(dict(type="text", text="[Video content: video/mp4]")))),
+    client(asks("c", "completion/complete", OLD)),
+    expect_to_client(an_error("c", -32601, "does not exist since")),
+    client(asks("d", "tools/list", NEW)),
+    expect_to_server(asks(3, "tools/list", NEW)),
+    server(result(3, dict(tools=[tool(costHint=0.5)], **CACHED))),
+    expect_to_client(result("d", dict(tools=[tool(costHint=0.5)], **CACHED))),
+])
+print("true")
+"""
+
+
+def test_the_proxy_joins_two_revisions_without_a_handshake(decided: Path) -> None:
+    assert run_there(decided, CROSSING.format(LATEST=LATEST, NEXT=NEXT)) is True
+
+
 # --- with the safe defaults ------------------------------------------------------------------------------------------
 
 

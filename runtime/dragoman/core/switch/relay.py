@@ -1,17 +1,17 @@
 """Clients and a server that both belong to the per-request era: frames are passed on, and nothing is bridged.
 
-Lives here: the two ways of passing on. Must not: read what a request says about its client; that is passed on as it is.
-Made by `switch.to_handshake` when its server turns out to have no handshake.
+Lives here: the two ways of passing on. Must not: change what a request says about its client; the steps do that, where
+the server speaks another revision. Made by `switch.to_handshake` when its server turns out to have no handshake.
 
 Theory of operation. Between two pipes, frames pass unchanged: one client, one server, the same ids. If there are
-several callers, or a server over HTTP with its headers, requests get ids of ours (`PerRequestEdge`), and everything
-that comes back gets the client's own ids again.
+several callers, or the server speaks another revision, or over HTTP with its headers, requests get ids of ours
+(`PerRequestEdge`), and everything that comes back gets the client's own ids again.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -27,13 +27,14 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, notification_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, key_of, notification_frame
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.negotiation import SAME
 from dragoman.core.paging import Remind, TakePage
 from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
 from dragoman.core.switch.to_handshake.reading import bind, find_principal
+from dragoman.core.translate import Adaptor, Counters
 from dragoman.core.unchecked import find_object, with_meta
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import RemoteProtocolError
@@ -48,11 +49,13 @@ def make_relay(
     wiring: Wiring,
     bridging: Bridging,
     remind: Remind,
+    waiting: Iterable[Request],
 ) -> ByBytes | ByIds:
-    """Give what hands on between these clients and this server."""
-    if bridging.shares_channel and not upstream.takes_headers:
+    """Give what hands on between these clients, of whom these requests wait, and this server."""
+    is_alike = all(request.metadata.revision == upstream.revision for request in waiting)
+    if bridging.shares_channel and not upstream.takes_headers and is_alike:
         return ByBytes(front, requests, upstream)
-    return ByIds(requests, PerRequestEdge(upstream), bridging, remind, wiring.settings.server_revision == SAME)
+    return ByIds(requests, PerRequestEdge(upstream), wiring, bridging, remind, front.exchange.counters)
 
 
 class ByBytes:
@@ -126,28 +129,33 @@ class ByIds:
     Args:
         requests: Their requests.
         edge: The server's.
+        wiring: Gives what translates where the server speaks another revision than a request.
         bridging: Who the clients are, and what binds a state to them.
         remind: Reads the clock.
-        is_before_router: Whether the server is a router of ours, which knows principals.
+        counters: What the session has seen.
 
     Attributes:
         tools: Which arguments of the server's tools go in headers.
     """
 
-    __slots__ = ("_bridging", "_edge", "_is_before_router", "_requests", "tools")
+    __slots__ = ("_bridging", "_counters", "_edge", "_is_before_router", "_requests", "_ways", "_wiring", "tools")
 
     def __init__(
         self,
         requests: PerRequestFront,
         edge: PerRequestEdge,
+        wiring: Wiring,
         bridging: Bridging,
         remind: Remind,
-        is_before_router: bool,
+        counters: Counters,
     ) -> None:
         sends, hears = edge.upstream.takes_headers, not bridging.shares_channel
         self.tools = ListedTools(sends=sends, hears=hears, remind=remind)
         self._bridging = bridging
-        self._is_before_router = is_before_router
+        self._is_before_router = wiring.settings.server_revision == SAME  # which knows principals
+        self._wiring = wiring
+        self._counters = counters
+        self._ways: dict[tuple[Side, str], Adaptor] = {}
         self._requests = requests
         self._edge = edge
 
@@ -163,12 +171,41 @@ class ByIds:
         self._list(request, lambda: self._send(request, has_refreshed=True))
 
     def _list(self, request: Request, then: Callable[[], None]) -> None:
-        meta = {name: value for name, value in request.params["_meta"].items() if name != "progressToken"}
+        given = {name: value for name, value in request.params["_meta"].items() if name != "progressToken"}
+        meta = self._reach(request, LIST_TOOLS, {"_meta": given})[1]["_meta"]
 
         def ask(params: dict[str, Any], take: TakePage) -> None:
             self._edge.ask(ask_for_page(take), {**params, "_meta": meta}, sender=request.frame.sender)
 
         self.tools.list(ask, then)
+
+    def _reach(self, request: Request, method: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Give method and params as the server's revision has them; the same where that is the request's.
+
+        Raises:
+            RemoteProtocolError: It has nothing of the kind.
+        """
+        if request.metadata.revision == self._edge.upstream.revision:
+            return method, params
+        body = {"jsonrpc": "2.0", "id": request.id, "method": method, "params": params}
+        crossed = self._cross(Side.CLIENT, request, Frame(b"", "request", request.key, method, body), method)
+        if isinstance(crossed, Frame):
+            return crossed.body["method"], crossed.body["params"]
+        failure = crossed or Refusal(METHOD_NOT_FOUND, f"the server's revision has no {method}", {})
+        raise RemoteProtocolError(failure.code, failure.message, failure.data)
+
+    def _cross(self, side: Side, request: Request, frame: Frame, method: str | None) -> Frame | Refusal | None:
+        """Translate a frame; the same one where both are of one revision."""
+        ours = request.metadata.revision
+        theirs = self._edge.upstream.revision or ours
+        if ours == theirs:
+            return frame
+        way = self._ways.get((side, ours))
+        if way is None:
+            source, target = (ours, theirs) if side is Side.CLIENT else (theirs, ours)
+            way = self._ways[side, ours] = self._wiring.make_adaptor(side, source, target, self._counters)
+        crossed = way.adapt(frame, method)
+        return decoded(crossed) if isinstance(crossed, Frame) else crossed
 
     def _check(self, request: Request) -> None:
         try:
@@ -186,10 +223,11 @@ class ByIds:
         principal = find_principal(bridging, request)
         if principal and "requestState" in params and request.method in FACTS.input_required:
             params = dict(unwrap(params, bridging.keeper(), bind(bridging, request), bridging.now()))
-        answer = partial(self._take_answer, request, has_refreshed)
+        method, params = self._reach(request, request.method, params)
+        answer = partial(self._take_answer, request, method, has_refreshed)
         notify, hears_logs = partial(self._take_notice, request), request.metadata.log_level is not None
-        lent = Lent(request.method, principal, answer, notify, hears_logs)
-        mirrored = self.tools.mirrored(request.method, params)
+        lent = Lent(method, principal, answer, notify, hears_logs)
+        mirrored = self.tools.mirrored(method, params)
         written = frame.raw if params is request.params else b""
         request.at_server = self._edge.ask(lent, params, mirrored, written, frame.sender, frame.source)
 
@@ -212,8 +250,13 @@ class ByIds:
         for request in [one for one in self._requests.requests.values() if one.method == LISTEN and not sender]:
             self._requests.abandon(request.key, reason)
 
-    def _take_answer(self, request: Request, has_refreshed: bool, frame: Frame) -> None:
+    def _take_answer(self, request: Request, method: str, has_refreshed: bool, answer: Frame) -> None:
         """Give the answer to the client; what is about our own hop is answered anew."""
+        frame = self._cross(Side.SERVER, request, answer, method)
+        if not isinstance(frame, Frame):
+            failure = frame or Refusal(INTERNAL_ERROR, "the answer has no counterpart in the client's revision", {})
+            self._requests.refuse(request, failure.code, failure.message, failure.data)
+            return
         body = frame.body
         if frame.kind == "error":
             path, declared = Path(request.metadata.revision, NEWER), request.metadata.capabilities
@@ -242,11 +285,14 @@ class ByIds:
     def _take_notice(self, request: Request, frame: Frame) -> None:
         """Give a notification to the client, under the id that it knows."""
         self.tools.hear(frame.method)
-        params = frame.body.get("params")
+        crossed = self._cross(Side.SERVER, request, frame, frame.method)
+        if not isinstance(crossed, Frame):
+            return
+        params = crossed.body.get("params")
         params = _name_again(params, request) if isinstance(params, dict) else None
-        if frame.method == CANCELLED:
+        if crossed.method == CANCELLED:
             params = {**(params or {}), "requestId": request.id}
-        self._requests.tell(request, frame.method or "", params)
+        self._requests.tell(request, crossed.method or "", params)
 
 
 def _name_again(holder: dict[str, Any], request: Request) -> dict[str, Any]:

@@ -247,11 +247,12 @@ class ToHandshake:
 
     def discovered(self, session: DeclaredSession) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
+        waiting = [*session.take_waiting(), *self._take_waiting()]
         relay = make_relay(
-            self._front, self.requests, session.upstream, self._wiring, self._bridging, self._schedule.after
+            self._front, self.requests, session.upstream, self._wiring, self._bridging, self._schedule.after, waiting
         )
         self.requests.hand_to(relay)
-        for request in [*session.take_waiting(), *self._take_waiting()]:
+        for request in waiting:
             relay.carry(request)
 
     def failed(self, session: DeclaredSession, failure: Refusal) -> None:
