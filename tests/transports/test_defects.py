@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.transports.defects import fold_trace, log_defects
+from dragoman.transports.defects import log_defects
 from tests.transports.http.stage import on_loop, serving
 
 
@@ -43,19 +43,3 @@ async def test_what_somebody_else_does_about_exceptions_stays() -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert len(seen) == 1
-
-
-def test_a_trace_in_what_a_library_logs_is_folded() -> None:
-    try:
-        fail()
-    except KeyError as error:
-        info = (KeyError, error, error.__traceback__)
-    record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "Exception in %s\n", ("x",), info)
-    assert fold_trace(record)
-    assert record.getMessage() == "Exception in x: KeyError: 'a defect'"
-    assert record.exc_info is None
-
-
-def test_an_application_that_was_cut_off_is_no_defect() -> None:
-    text = "ASGI callable returned without completing response."
-    assert not fold_trace(logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, text, (), None))

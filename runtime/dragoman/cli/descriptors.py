@@ -1,7 +1,7 @@
 """How many descriptors a process that serves many clients may have open.
 
 Lives here: asking the system for as many as the limits of `--listen` need. Must not: count connections
-(`transports.http.guard`). Called by `cli.listen`.
+(`transports.http.connection`). Called by `cli.listen`.
 
 Theory of operation. Most systems let a process have 1024 unless it asks for more, and some 256. A connection that finds
 none left is not refused but waits, and so do all others, while those who are there keep theirs. Our own limit of

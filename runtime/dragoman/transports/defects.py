@@ -1,6 +1,6 @@
 """What the event loop logs about exceptions that nobody caught: one line each.
 
-Lives here: the handler of the loop, and the filter for what libraries log with a trace. Must not: end anything; the
+Lives here: the handler of the loop. Must not: end anything; the
 process lives on. Called by `transports.http.serve` and `cli.proxy`.
 """
 
@@ -33,14 +33,3 @@ def _log_one_line(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None
 def describe(error: BaseException | None) -> str:
     """Give an exception on one line."""
     return "no exception" if error is None else f"{type(error).__name__}: {error}"
-
-
-def fold_trace(record: logging.LogRecord) -> bool:
-    """Give what a library logs one line, the exception at its end; what is no defect is left out."""
-    if str(record.msg).startswith("ASGI callable returned without completing"):
-        return False
-    if record.exc_info:
-        text = f"{record.getMessage().rstrip()}: {describe(record.exc_info[1])}"
-        logger.debug("where it happened", exc_info=record.exc_info)
-        record.msg, record.args, record.exc_info, record.exc_text = text, None, None, None
-    return True

@@ -1,7 +1,7 @@
 """Heads of HTTP messages that have come over a connection before.
 
 Lives here: recognising one. Must not: know what a head says: whoever has read it once remembers that with it. Used by
-`http.guard_at_once` and `upstream.connection`.
+`http.connection` and `upstream.connection`.
 
 What a client posts differs from request to request; what stands before it, method, path and headers, is the same bytes
 each time but for the length of the body. So it is with answers. The same bytes on the same connection mean the same

@@ -151,7 +151,7 @@ async def serving(
     stage.make = lambda transport: Proxy(ProxyConfig(**proxy), transport, stage.connect)
     server = HttpServer(front, listener, address)
     stage.http = server
-    stage.connections = server._server.server_state.connections
+    stage.connections = server.site.connections
     ready = asyncio.Event()
     task = asyncio.create_task(server.run(ready.set))
     await ready.wait()

@@ -11,7 +11,7 @@ from websockets.asyncio.client import ClientConnection
 
 from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
 from dragoman.transports.http.config import Admission, FrontConfig, Limits, Patience
-from dragoman.transports.http.exchange import AsgiRequest, HttpRequest, RequestRefused
+from dragoman.transports.http.exchange import HttpRequest, RequestRefused, Wire
 from tests.transports.http.stage import Stage, on_loop, serving, text_of, until, within
 from tests.transports.http.test_websocket import closed_with, dial, hear, say, shake_hands
 from tests.transports.http.wire import Reply, connect, read_reply, request
@@ -193,7 +193,7 @@ async def test_bodies_are_counted_where_another_server_runs_the_front() -> None:
 
     other = Hold(budget, "")
     other.resize(100_000)
-    reading = HttpRequest(AsgiRequest({"method": "POST"}, receive, send), Hold(budget, "")).read_body(200_000, 5.0)
+    reading = HttpRequest(Wire({"method": "POST"}, receive, send), Hold(budget, "")).read_body(200_000, 5.0)
     assert not isinstance(reading, bytes)
     with pytest.raises(RequestRefused) as caught:
         await reading

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from dragoman.transports.http import door, tidying
+from dragoman.transports.http.budget import Budget
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
 from dragoman.transports.http.door import Door
-from dragoman.transports.http.refusals import Refusals
 from dragoman.transports.http.serve import Address, bind
+from dragoman.transports.http.site import Site
 from tests.support.waiting import pass_time
 from tests.transports.http.stage import on_loop, serving, until, within
 from tests.transports.http.wire import connect, read_reply
@@ -138,16 +139,12 @@ async def test_accepting_rests_while_the_system_has_no_descriptors(
 ) -> None:
     monkeypatch.setattr(door, "_REST_S", 0.05)
     listener = Exhausted(bind(Address()))
-    made: list[asyncio.Protocol] = []
-
-    def make(_: bool, __: float, ___: Any) -> asyncio.Protocol:
-        made.append(asyncio.Protocol())
-        return made[-1]
-
-    entrance = Door(listener, None, 1.0, 10, lambda: 0, make, Refusals())  # type: ignore[arg-type]
+    config = FrontConfig()
+    site = Site(None, config, Budget(config.limits.memory_bytes, config.limits.body_bytes))
+    entrance = Door(listener, None, site)  # type: ignore[arg-type]
     entrance.open()
     _, writer = await connect(listener.getsockname()[1])
-    await until(lambda: bool(made))
+    await until(lambda: bool(site.connections))
     assert listener.refused == 1
     assert "no connection can be accepted: OSError: [Errno 24] Too many open files" in caplog.text
     entrance.close()

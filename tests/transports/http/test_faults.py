@@ -183,7 +183,7 @@ async def test_bodies_for_a_server_that_does_not_read_wait_in_their_sockets(path
         posts = [asyncio.create_task(stage.post(frame, path)) for _ in range(4)]
         await pass_time(1.5)  # longer than a body may take where it is the client that does not send
         assert not any(post.done() for post in posts)
-        assert sum(connection._in_body for connection in stage.connections) == 4
+        assert sum(connection.in_body for connection in stage.connections) == 4
         session.transport.resume_reading()
         assert [(await within(post)).status for post in posts] == [202] * 4
 
@@ -209,7 +209,7 @@ async def test_requests_before_their_turn_are_not_read_without_end() -> None:
         head = f"GET /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {stage.session}\r\n\r\n".encode()
         writer.write(head)
         assert (await read_reply(reader, writer)).status == 200
-        connection = next(one for one in stage.connections if not one.cycle.response_complete)
+        connection = next(one for one in stage.connections if not one.turn.is_complete)
         for _ in range(10):
             writer.write(head * 5)
             await pass_time(0.01)

@@ -106,7 +106,7 @@ async def calling(stage: Stage) -> Caller:
     caller = Caller(stage, *await connect(stage.port))
     await caller.call(2)
     port = caller.writer.get_extra_info("sockname")[1]
-    (connection,) = (one for one in stage.connections if one._known is not None and one.client[1] == port)
+    (connection,) = (one for one in stage.connections if one.known is not None and one.client[1] == port)
     caller.connection = connection  # type: ignore[attr-defined]
     await caller.call(3)
     return caller
@@ -198,7 +198,7 @@ async def test_what_looks_like_a_known_request_in_the_middle_of_another_is_a_par
     async with serving() as stage:
         caller = await calling(stage)
         caller.writer.write(b"DELETE /nowhere HTTP/1.1\r\nx-more: ")
-        await until(lambda: caller.connection._is_reading())
+        await until(lambda: caller.connection.is_reading())
         caller.writer.write(caller.write(call(4)))
         assert (await within(read_reply(caller.reader, caller.writer))).status == 404
         assert stage.server.hears_nothing()
@@ -208,8 +208,8 @@ async def test_what_looks_like_a_known_request_in_the_middle_of_another_is_a_par
 async def test_a_call_that_takes_longer_than_a_connection_may_idle_is_answered() -> None:
     async with serving(FrontConfig(patience=Patience(stream_after_s=600))) as stage:
         caller = await calling(stage)
-        caller.connection.timeout_keep_alive = 0.1
-        caller.connection._unset_keepalive_if_required()
+        caller.connection.idle_s = 0.1
+        caller.connection._stop_idling()
         await caller.call(4)
         await caller.begin(5)
         await linger(0.3)
@@ -257,8 +257,8 @@ async def test_a_connection_is_closed_once_nothing_was_asked_for_long_and_not_be
     async with serving() as stage:
         caller = await calling(stage)
         connection: Any = caller.connection  # type: ignore[attr-defined]
-        connection.timeout_keep_alive = 0.3
-        connection._unset_keepalive_if_required()
+        connection.idle_s = 0.3
+        connection._stop_idling()
         for key in range(4, 8):
             await caller.begin(key)
             await linger(0.15)
@@ -282,7 +282,7 @@ async def test_the_end_of_a_head_that_came_in_pieces_is_not_taken_for_a_head() -
         first, second = caller.write(call(2)), caller.write(call(3))
         cut = first.index(b"content-type")
         caller.writer.write(first[:cut])
-        await until(lambda: any(one._in_headers for one in stage.connections))
+        await until(lambda: any(one.in_headers for one in stage.connections))
         caller.writer.write(first[cut:])
         assert (await stage.server.hear())["id"] == 2
         await caller.end(2, "in pieces")
@@ -302,7 +302,7 @@ async def test_a_known_head_means_the_same_after_a_request_with_another_method(m
         if method != "HEAD":
             await within(caller.reader.readexactly(int(head.lower().split(b"content-length:")[1].split()[0])))
         await caller.call(4)
-        assert caller.connection.cycle.scope["method"] == "POST"  # type: ignore[attr-defined]
+        assert caller.connection.turn.scope["method"] == "POST"  # type: ignore[attr-defined]
         await caller.call(5)
 
 
@@ -314,7 +314,7 @@ async def test_white_space_behind_the_length_is_none_of_it_in_pieces_or_not() ->
             head, _, body = caller.write(call(key)).partition(b"\r\n\r\n")
             caller.writer.write(head + b" \t\r\n\r\n")
             if is_cut:
-                await until(lambda: caller.connection._in_body)  # type: ignore[attr-defined]
+                await until(lambda: caller.connection.in_body)  # type: ignore[attr-defined]
             caller.writer.write(body)
             assert (await stage.server.hear())["id"] == key
             await caller.end(key, "spacious")

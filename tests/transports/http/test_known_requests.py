@@ -66,7 +66,7 @@ async def calling(stage: Stage, token: str = "") -> Caller:
     caller = Caller(stage, *await connect(stage.port), token)
     await caller.call(3)
     port = caller.writer.get_extra_info("sockname")[1]
-    (caller.connection,) = (one for one in stage.connections if one._known is not None and one.client[1] == port)
+    (caller.connection,) = (one for one in stage.connections if one.known is not None and one.client[1] == port)
     await caller.call(4)
     return caller
 

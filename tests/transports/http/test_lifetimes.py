@@ -59,7 +59,7 @@ async def send_two(stage: Stage, accept: str) -> asyncio.StreamWriter:
         writer.write(b"POST /mcp HTTP/1.1\r\n" + head.encode() + b"\r\n" + body)
     assert (await stage.server.hear())["id"] == 2
     (connection,) = (one for one in stage.connections if one.pipeline)
-    await until(lambda: connection.flow.read_paused)
+    await until(lambda: connection.flow.is_paused)
     return writer
 
 

@@ -20,7 +20,7 @@ LARGE = "x" * 100_000
 
 def tasks_of(stage: Stage) -> int:
     """Give how many tasks serve requests."""
-    return len({task for connection in stage.connections for task in connection.tasks})
+    return len({task for connection in stage.connections for task in connection.site.tasks})
 
 
 @on_loop

@@ -32,8 +32,8 @@ def test_connections_do_not_wait_for_acknowledgements() -> None:
         assert listener.proto == socket.IPPROTO_TCP
 
 
-def test_what_is_added_to_the_log_of_the_http_library_is_not_added_to_ours() -> None:
-    ours, theirs = logging.getLogger("dragoman"), logging.getLogger("uvicorn.error")
+def test_what_is_added_to_the_log_of_the_event_loop_is_not_added_to_ours() -> None:
+    ours, theirs = logging.getLogger("dragoman"), logging.getLogger("asyncio")
     before = list(ours.handlers)
     share_log()
     assert theirs.handlers == before

@@ -22,8 +22,6 @@ from dragoman.transports.http.budget import Budget, Hold
 from dragoman.transports.http.config import Admission, FrontConfig
 from dragoman.transports.http.exchange import (
     HOLD,
-    REPLY,
-    AsgiRequest,
     Disconnected,
     HttpRequest,
     Receive,
@@ -32,6 +30,7 @@ from dragoman.transports.http.exchange import (
     Scope,
     Send,
     Waits,
+    Wire,
     read_headers,
 )
 from dragoman.transports.http.health import HEALTH, READY, answer_health
@@ -93,7 +92,7 @@ class HttpFront:
         match scope["type"]:
             case "http":
                 LABEL.set("")  # a task of the request before, on the same connection, may have begun this one
-                request = HttpRequest(AsgiRequest(scope, receive, send), self._find_hold(scope))
+                request = HttpRequest(Wire(scope, receive, send), self._find_hold(scope))
                 request.routine = self._serve(request)
                 await self.finish(request)
             case "websocket":
@@ -142,14 +141,14 @@ class HttpFront:
         try:
             await request.run(waits)
         except RequestRefused as refused:
-            self._note(request.scope, request.method, refused)
+            self._note(request, refused)
             answer = request.refuse(refused)
         except Disconnected:
             logger.debug("a client left before it was answered")
-            if REPLY not in request.scope.get("extensions", ()):  # middleware around us may insist on an answer
-                answer = request.reply(_CLIENT_LEFT)
+            answer = request.reply(_CLIENT_LEFT)  # middleware around us may insist on one
         finally:
-            request.leave()
+            request.hold.release()
+            request.wire.leave()
         if answer is not None:
             with contextlib.suppress(OSError):
                 await answer
@@ -194,7 +193,7 @@ class HttpFront:
         request.gate = self.gate
         request.principal = self.gate.authenticate(request.headers)
         if request.principal:
-            request.hold.belong(name_owner(request.principal))
+            request.hold.belong(f"principal {request.principal}")  # no address has such a name
 
     def _find_hold(self, scope: Scope) -> Hold:
         """Give what counts the bytes of a request: its connection's, or one of our own where the server has none."""
@@ -223,28 +222,29 @@ class HttpFront:
         return f"there is nothing at this path; MCP is served over {listed}"
 
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = HttpRequest(Wire(scope, receive, send), self._find_hold(scope))
         try:
-            headers = read_headers(scope, self.config.limits)
-            self.gate.check_origin(headers, scope["scheme"], self.gate.check_host(headers, own_address(scope)))
-            principal = self.gate.authenticate(headers)
-            if principal:
-                self._find_hold(scope).belong(name_owner(principal))
+            self._let_in(request)
+            self._identify(request)
             if find_path(scope) != self.config.paths.websocket:
                 raise RequestRefused(404, self._point_the_way(scope))
-            await self._websocket.serve(scope, receive, send, principal)
+            await self._websocket.serve(scope, receive, send, request.principal)
         except RequestRefused as refused:
-            self._note(scope, "WebSocket", refused)
+            self._note(request, refused)
             await refuse(scope, receive, send, refused)
 
-    def _note(self, scope: Scope, what: str, refused: RequestRefused) -> None:
+    def _note(self, request: HttpRequest, refused: RequestRefused) -> None:
         """Log a refusal: so that it is seen, where the way that we were started may be the reason."""
+        scope = request.scope
         if refused.advice or refused.option:
             client = scope.get("client")
-            line = f"{what} {shorten(scope['path'])} from {client[0] if client else 'somebody'} is refused with"
+            line = (
+                f"{request.method} {shorten(scope['path'])} from {client[0] if client else 'somebody'} is refused with"
+            )
             line = f"{line} {refused.status}: {refused.advice or refused.reason}"
             self.refusals.note(f"refused with {refused.status}", line, refused.option)
         else:
-            logger.info("%s %s is refused with %d: %s", what, scope["path"], refused.status, refused.reason)
+            logger.info("%s %s is refused with %d: %s", request.method, scope["path"], refused.status, refused.reason)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -260,11 +260,6 @@ def own_address(scope: Scope) -> str | None:
     """Give the address of this machine that a connection came to; None where the server does not say."""
     server = scope.get("server")
     return server[0] if server else None
-
-
-def name_owner(principal: str) -> str:
-    """Give the name under which bytes of a principal are counted; no address has it."""
-    return f"principal {principal}"
 
 
 def find_path(scope: Scope) -> str:

@@ -1,6 +1,6 @@
 """How much of unfinished messages may be kept, for all clients together and for each.
 
-Lives here: the count. Must not: read, or refuse anything itself. Used by `guard` and `websocket_asgi`, which see
+Lives here: the count. Must not: read, or refuse anything itself. Used by `connection` and `websocket_asgi`, which see
 the bytes first, and by `exchange` if the front is mounted in another server.
 
 Theory of operation. A limit for one message does not bound a hundred messages that never end. So every connection has a

@@ -1,7 +1,7 @@
 """How an HTTP connection is written to, closed and read.
 
 Lives here: closing without losing the last answer, leaving requests unread that come before their turn, and noticing
-that a client has gone while it is not read. Must not: know HTTP. A part of `guard`.
+that a client has gone while it is not read. Must not: know HTTP. A part of `connection`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from uvicorn.protocols.http.flow_control import FlowControl
+from dragoman.transports.http.flow import Gate
 
 LINGER_S: Final = 2.0
 """How long a client that is still sending gets to hear why nobody wants it."""
@@ -70,7 +70,7 @@ class ClosingTransport:
 
     def write(self, data: bytes) -> None:
         """Write, unless the connection is closing."""
-        if not self.is_closing():  # uvloop minds, and uvicorn tells only the last of several requests of the end
+        if not self.is_closing():  # uvloop minds
             self._write(data)
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class ClosingTransport:
         if self.is_closing():
             return
         self.is_lingering = True
-        self.is_closing = _is_true
+        self.is_closing = lambda: True
         if self._transport.can_write_eof():
             self._transport.write_eof()
         self._transport.resume_reading()
@@ -107,7 +107,7 @@ class ClosingTransport:
     def lose(self) -> None:
         """Take note that the connection has ended; a circle of objects would stay until somebody looks for such."""
         self.forget()
-        self._is_unheard = _is_false
+        self._is_unheard = bool  # never
         self._ended()
 
     def forget(self) -> None:
@@ -117,16 +117,8 @@ class ClosingTransport:
             self._end = None
 
 
-def _is_true() -> bool:
-    return True
-
-
-def _is_false() -> bool:
-    return False
-
-
-class ReadingFlow(FlowControl):
-    """When a connection is read: not while requests of it wait, for uvicorn would take in more with each answer.
+class TurnFlow:
+    """When a connection is written to, and when it is read: not while requests of it wait.
 
     A loop that does not read a connection is not told of its end. So while it is not read, the system is asked.
 
@@ -134,38 +126,49 @@ class ReadingFlow(FlowControl):
         transport: Of asyncio.
         pipeline: The requests that wait.
         loop: For its clock.
+
+    Attributes:
+        writable: Shut while the client does not read.
+        is_paused: Whether nothing is read.
+        transport: The same.
+        loop: The same.
     """
 
-    def __init__(self, transport: asyncio.Transport, pipeline: deque[Any], loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(transport)
+    def __init__(self, transport: ClosingTransport, pipeline: deque[Any], loop: asyncio.AbstractEventLoop) -> None:
+        self.writable = Gate()
+        self.is_paused = False
+        self.transport = transport
         self._pipeline = pipeline
-        self._loop = loop
+        self.loop = loop
         self._paused_at = self._paused_s = 0.0
         self._glance: asyncio.TimerHandle | None = None
 
     def pause_reading(self) -> None:
         """Read nothing more for now."""
-        if not self.read_paused:
-            self._paused_at = self._loop.time()
-            super().pause_reading()
+        if not self.is_paused:
+            self.is_paused = True
+            self._paused_at = self.loop.time()
+            self.transport.pause_reading()
             if self._glance is None:
-                self._glance = self._loop.call_later(GLANCE_S, self._look)
+                self._glance = self.loop.call_later(GLANCE_S, self._look)
 
     def resume_reading(self) -> None:
         """Go on reading, if nothing waits."""
-        if self.read_paused and not self._pipeline:
-            self._paused_s += self._loop.time() - self._paused_at
-            super().resume_reading()
+        if self.is_paused and not self._pipeline:
+            self.is_paused = False
+            self._paused_s += self.loop.time() - self._paused_at
+            self.transport.resume_reading()
 
     def take_paused(self) -> float:
         """Give how long nothing was read since this was asked before, in seconds."""
-        now = self._loop.time()
-        paused_s = self._paused_s + (now - self._paused_at if self.read_paused else 0.0)
+        now = self.loop.time()
+        paused_s = self._paused_s + (now - self._paused_at if self.is_paused else 0.0)
         self._paused_at, self._paused_s = now, 0.0
         return paused_s
 
     def forget(self) -> None:
-        """Look no more: the connection has ended."""
+        """Look no more, and let nobody wait: the connection has ended."""
+        self.writable.set()
         if self._glance is not None:
             self._glance.cancel()
             self._glance = None
@@ -173,13 +176,13 @@ class ReadingFlow(FlowControl):
     def _look(self) -> None:
         """Cut a connection that is not read and whose client has gone; one that is read ends by itself."""
         self._glance = None
-        if not self.read_paused or self._transport.is_closing():
+        if not self.is_paused or self.transport.is_closing():
             return
         # Of a body that nobody has taken, the rest is still to be had after the client's goodbye.
-        if has_gone(self._transport.get_extra_info("socket"), says_goodbye=bool(self._pipeline)):
-            self._transport.abort()
+        if has_gone(self.transport.get_extra_info("socket"), says_goodbye=bool(self._pipeline)):
+            self.transport.abort()
         else:
-            self._glance = self._loop.call_later(GLANCE_S, self._look)
+            self._glance = self.loop.call_later(GLANCE_S, self._look)
 
 
 def has_gone(connection: Any, says_goodbye: bool) -> bool:

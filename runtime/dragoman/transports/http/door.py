@@ -1,6 +1,6 @@
 """Accepting connections: each is counted and has a deadline from the moment the system has accepted it.
 
-Lives here: the accept loop, the limit, and TLS handshakes. Must not: speak HTTP (`guard`). Called by `serve`.
+Lives here: the accept loop, the limit, and TLS handshakes. Must not: speak HTTP (`connection`). Called by `serve`.
 
 Theory of operation. asyncio's own servers report a TLS connection to its protocol only after the handshake. If a client
 is silent before that, nobody counts or ends its connection. So connections are accepted here, and the handshake is part
@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import itertools
 import socket
 import ssl
-from collections.abc import Callable
 from typing import Final
 
 from dragoman.transports.defects import describe
-from dragoman.transports.http.refusals import Refusals
+from dragoman.transports.http.connection import ServedConnection
+from dragoman.transports.http.site import Site
 
 SURPLUS: Final = 64
 """How many connections beyond the limit are told so."""
@@ -31,10 +30,6 @@ _AT_ONCE: Final = 128
 _REST_S: Final = 1.0
 """How long nothing is accepted after the system had no descriptor or memory for a connection."""
 
-Made = Callable[[bool, float, Callable[[], object]], asyncio.Protocol]
-"""Makes the protocol of a connection. It is told whether the connection is one too many, when it was accepted, by the
-loop's clock, and what to call as soon as it has it: from then on `count` has it too."""
-
 
 class Door:
     """Accepts the connections of one listening socket.
@@ -42,49 +37,22 @@ class Door:
     Args:
         listener: Listens already.
         tls: With the certificate; None for none.
-        handshake_s: How long a TLS handshake may take.
-        limit: How many connections may be open at once.
-        count: Gives how many protocols have a connection.
-        make: Makes a protocol.
-        refusals: Who is turned away is noted here.
-        ended: Called for each connection that ended without its protocol having had it.
+        site: What they share.
 
     Attributes:
         tls: The same, for connections that come from now on.
     """
 
-    def __init__(
-        self,
-        listener: socket.socket,
-        tls: ssl.SSLContext | None,
-        handshake_s: float,
-        limit: int,
-        count: Callable[[], int],
-        make: Made,
-        refusals: Refusals,
-        ended: Callable[[], object] = lambda: None,
-    ) -> None:
-        self._loop = asyncio.get_running_loop()
+    def __init__(self, listener: socket.socket, tls: ssl.SSLContext | None, site: Site) -> None:
         self._listener = listener
         self.tls = tls
-        self._handshake_s = handshake_s
-        self._limit = limit
-        self._count = count
-        self._make = make
-        self._refusals = refusals
-        self._ended = ended
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._arriving: dict[int, socket.socket] = {}
+        self._site = site
         self._numbers = itertools.count()  # descriptors are used again
         self._rest: asyncio.TimerHandle | None = None
 
-    @property
-    def arriving(self) -> int:
-        """How many connections are accepted, and have no protocol yet that serves them."""
-        return len(self._arriving)
-
     def open(self) -> None:
         """Begin to accept."""
+        self._loop = asyncio.get_running_loop()
         self._listener.setblocking(False)
         self._loop.add_reader(self._listener.fileno(), self._accept)
 
@@ -94,7 +62,7 @@ class Door:
             self._rest.cancel()
         self._loop.remove_reader(self._listener.fileno())
         self._listener.close()
-        for connection in self._arriving.values():
+        for connection in self._site.arriving.values():
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)  # the handshake ends by that: the descriptor is the loop's
 
@@ -111,41 +79,36 @@ class Door:
 
     def _pause(self, error: OSError) -> None:
         """Wait a while: the system has nothing left for a connection, and would say so again at once."""
-        self._refusals.note("no connection can be accepted", f"no connection can be accepted: {describe(error)}")
+        self._site.refusals.note("no connection can be accepted", f"no connection can be accepted: {describe(error)}")
         self._loop.remove_reader(self._listener.fileno())
         self._rest = self._loop.call_later(_REST_S, self.open)
 
     def _take(self, connection: socket.socket, peer: str) -> None:
-        taken = self._count() + len(self._arriving)
-        if taken >= self._limit:
-            is_closed = taken >= self._limit + SURPLUS
+        taken, limit = len(self._site.connections) + len(self._site.arriving), self._site.config.limits.connections
+        if taken >= limit:
+            is_closed = taken >= limit + SURPLUS
             line = f"a connection from {peer} is {'closed' if is_closed else 'answered with 503'}"
-            self._refusals.note("", f"{line}: {self._limit} are open, which is the limit", "--max-connections")
+            self._site.refusals.note("", f"{line}: {limit} are open, which is the limit", "--max-connections")
             if is_closed:
                 connection.close()
                 return
         connection.setblocking(False)
         number = next(self._numbers)
-        self._arriving[number] = connection
-        arrived = functools.partial(self._arriving.pop, number, None)
-        protocol = self._make(taken >= self._limit, self._loop.time(), arrived)
-        task = self._loop.create_task(self._admit(connection, protocol, peer, arrived))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._site.arriving[number] = connection
+        protocol = ServedConnection(self._site, taken >= limit, self._loop.time(), number)
+        self._site.run(self._admit(connection, protocol, peer, number))
 
-    async def _admit(
-        self, connection: socket.socket, protocol: asyncio.Protocol, peer: str, arrived: Callable[[], object]
-    ) -> None:
+    async def _admit(self, connection: socket.socket, protocol: ServedConnection, peer: str, number: int) -> None:
         """Give a connection to its protocol, once it is through the handshake."""
-        patience_s = None if self.tls is None else self._handshake_s
+        patience_s = None if self.tls is None else self._site.config.patience.headers_s
         try:
             await self._loop.connect_accepted_socket(
                 lambda: protocol, connection, ssl=self.tls, ssl_handshake_timeout=patience_s
             )
         except OSError as error:  # TLS errors are among them
-            self._refusals.note(
+            self._site.refusals.note(
                 "connections without TLS handshake", f"a connection from {peer} ends in its TLS handshake: {error}"
             )
-            self._ended()
+            self._site.ended()
         finally:
-            arrived()
+            self._site.arriving.pop(number, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, MutableMapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.envelope import encode_error
@@ -60,21 +60,8 @@ GONE: Final = "dragoman.gone"
 HOLD: Final = "dragoman.hold"
 """The name under which `serve` offers the `Hold` of the connection, which counts what comes in before we see it."""
 
-REPLY: Final = "dragoman.reply"
-"""The name under which it offers to write a whole answer at once: a `Reply`."""
-
-LOST: Final = "dragoman.lost"
-"""The name under which it takes what is to be called if the connection is lost before the answer: an `OnLost`."""
-
-OnLost = Callable[[Callable[[], None]], None]
-"""Takes what to call once, at once if it is lost already; an answer makes it be forgotten."""
-
 Headers = tuple[tuple[bytes, bytes], ...]
 """Names in small letters and values, as ASGI has them."""
-
-Reply = Callable[[Scope, int, Headers, bytes], bool]
-"""Takes the scope, status, headers without the length, and body; false if it did not write: it has to wait, or nobody
-is there any more."""
 
 RETRY_AFTER: Final = (b"retry-after", b"5")
 
@@ -176,19 +163,56 @@ Routine = Generator[Waits, Any, None]
 """What serves a request: a page of the specification that is read from top to bottom."""
 
 
-class AsgiRequest(NamedTuple):
-    """What a server has of one request, as ASGI has it."""
+class Wire:
+    """How a server has one request: as ASGI has it. Our own server can do more (`turn`).
 
-    scope: Scope
-    receive: Receive
-    send: Send
+    Args:
+        scope: Of ASGI.
+        receive: Of ASGI.
+        send: Of ASGI.
+
+    Attributes:
+        is_gone: Whether the client is known to have gone.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.is_gone = False
+        self._tell: Callable[[], None]
+        self._watch: asyncio.Task[None] | None = None
+
+    def reply(self, status: int, headers: Headers, body: bytes) -> bool:
+        """Write a whole answer at once, headers without the length; false if that cannot be."""
+        return False
+
+    def watch(self, tell: Callable[[], None]) -> None:
+        """Call this, and no other any more, if the client goes before it is answered; the body has to be read."""
+        self._tell = tell
+        if self._watch is None:
+            self._watch = asyncio.ensure_future(self._wait_for_disconnect())
+
+    def abort(self) -> None:
+        """Cut the connection, where the server lets us; elsewhere it ends when the client does."""
+
+    def leave(self) -> None:
+        """Look no more whether the client has gone."""
+        if self._watch is not None:
+            self._watch.cancel()
+
+    async def _wait_for_disconnect(self) -> None:
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+        self.is_gone = True
+        self._tell()
 
 
 class HttpRequest:
     """A request that is being served.
 
     Args:
-        asgi: The same, as its server has it.
+        wire: The same, as its server has it.
         hold: What is read of the body counts there until it is released.
         later: Runs what is left of its routine in a task; None where it has one from the start.
 
@@ -199,35 +223,27 @@ class HttpRequest:
         body: The whole, if it is small and was here before the routine began.
         routine: What serves it.
         again: Serves others with the same head on the same connection, if that is known.
-        is_gone: Whether its client is known to have gone.
     """
 
     __slots__ = (
         "_later",
-        "_lost",
-        "_tell",
-        "_watch",
-        "_write",
         "again",
-        "asgi",
         "body",
         "extra",
         "gate",
         "headers",
         "hold",
-        "is_gone",
         "method",
         "principal",
         "routine",
         "scope",
+        "wire",
     )
 
-    def __init__(
-        self, asgi: AsgiRequest, hold: Hold, later: Callable[[HttpRequest, Waits], None] | None = None
-    ) -> None:
-        self.asgi = asgi
-        self.scope = scope = asgi.scope
-        self.method: str = scope["method"]
+    def __init__(self, wire: Wire, hold: Hold, later: Callable[[HttpRequest, Waits], None] | None = None) -> None:
+        self.wire = wire
+        self.scope = scope = wire.scope
+        self.method: str = scope.get("method", "WebSocket")
         self.headers: dict[bytes, bytes] = {}
         self.hold = hold
         self.extra: Headers = ()
@@ -236,17 +252,11 @@ class HttpRequest:
         self.body: bytes | None = None
         self.routine: Routine
         self.again: Callable[[HttpRequest], Routine] | None = None
-        self.is_gone = False
-        extensions = scope.get("extensions", {})
-        self._write: Reply | None = extensions.get(REPLY)
-        self._lost: OnLost | None = extensions.get(LOST)
         self._later = later
-        self._tell: Callable[[], None] = _ignore
-        self._watch: asyncio.Task[None] | None = None
 
-    def repeat(self, asgi: AsgiRequest) -> HttpRequest:
+    def repeat(self, wire: Wire) -> HttpRequest:
         """Give another request with the same head, of which the same is known."""
-        again = HttpRequest(asgi, self.hold, self._later)
+        again = HttpRequest(wire, self.hold, self._later)
         again.headers, again.extra, again.again = self.headers, self.extra, self.again
         again.principal, again.gate = self.principal, self.gate
         return again
@@ -319,11 +329,18 @@ class HttpRequest:
             raise _too_large(limit_bytes)
         if self.body is not None:
             return self.body
-        deadline = asyncio.get_running_loop().time() + timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._read_parts(limit_bytes)
+        except TimeoutError:
+            reason = f"the body did not come within {timeout_s:g} s"
+            raise RequestRefused(408, reason, (b"connection", b"close")) from None
+
+    async def _read_parts(self, limit_bytes: int) -> bytes:
         parts: list[bytes] = []
         size, more = 0, True
         while more:
-            message = await self._receive_within(max(0.0, deadline - asyncio.get_running_loop().time()), timeout_s)
+            message = await self.wire.receive()
             if message["type"] == "http.disconnect":
                 raise Disconnected
             parts.append(message.get("body", b""))
@@ -334,51 +351,18 @@ class HttpRequest:
             more = message.get("more_body", False)
         return b"".join(parts)
 
-    async def _receive_within(self, left_s: float, timeout_s: float) -> Message:
-        if self._lost is not None:  # then the server has a deadline of its own, and a cheaper one
-            return await self.asgi.receive()
-        try:
-            async with asyncio.timeout(left_s):
-                return await self.asgi.receive()
-        except TimeoutError:
-            reason = f"the body did not come within {timeout_s:g} s"
-            raise RequestRefused(408, reason, (b"connection", b"close")) from None
-
     def _count(self, size: int) -> None:
         """Count what has been read, where the server does not do so itself, and sooner."""
-        if size > FREE_BYTES and HOLD not in self.scope.get("extensions", ()):
+        if size > max(FREE_BYTES, self.hold.size):
             try:
                 self.hold.resize(size)
             except Excess as excess:
                 closing = (RETRY_AFTER, (b"connection", b"close"))
                 raise RequestRefused(excess.status, excess.reason, *closing, option=MAX_MEMORY) from None
 
-    def watch(self, tell: Callable[[], None]) -> None:
-        """Call this, and no other any more, if the client goes before it is answered; the body has to be read."""
-        self._tell = tell
-        if self._lost is not None:
-            self._lost(self._lose)
-        elif self._watch is None:
-            self._watch = asyncio.ensure_future(self._wait_for_disconnect())
-
-    def leave(self) -> None:
-        """Hold nothing any more, and look no more whether the client has gone."""
-        self.hold.release()
-        if self._watch is not None:
-            self._watch.cancel()
-
-    async def _wait_for_disconnect(self) -> None:
-        while (await self.asgi.receive())["type"] != "http.disconnect":
-            pass
-        self._lose()
-
-    def _lose(self) -> None:
-        self.is_gone = True
-        self._tell()
-
     def reply(self, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> Awaitable[None] | None:
         """Answer, whole; give what is to be waited for, if that cannot be done at once."""
-        if self._write is not None and self._write(self.scope, status, headers + self.extra, body):
+        if self.wire.reply(status, headers + self.extra, body):
             return None
         return self._reply(status, body, headers)
 
@@ -405,7 +389,7 @@ class HttpRequest:
             async with asyncio.timeout(stall_s):
                 await self.send_part(b"", more=False)
         except TimeoutError:
-            self.abort()
+            self.wire.abort()
         finally:
             weigh(-len(body))
 
@@ -433,26 +417,16 @@ class HttpRequest:
 
     async def _begin(self, status: int, *headers: tuple[bytes, bytes]) -> None:
         listed = [*headers, *self.extra]
-        await self.asgi.send({"type": "http.response.start", "status": status, "headers": listed})
-
-    def abort(self) -> None:
-        """Cut the connection, where the server lets us; elsewhere it ends when the client does."""
-        cut: Callable[[], None] | None = self.scope.get("extensions", {}).get(ABORT)
-        if cut is not None:
-            cut()
+        await self.wire.send({"type": "http.response.start", "status": status, "headers": listed})
 
     async def send_part(self, data: bytes, more: bool = True) -> None:
         """Send the next part of a stream."""
-        await self.asgi.send({"type": "http.response.body", "body": data, "more_body": more})
+        await self.wire.send({"type": "http.response.body", "body": data, "more_body": more})
 
 
 async def _fail(error: Exception) -> None:
     """Raise an error where it is dealt with."""
     raise error
-
-
-def _ignore() -> None:
-    """What nobody has asked for."""
 
 
 def _too_large(limit_bytes: int) -> RequestRefused:

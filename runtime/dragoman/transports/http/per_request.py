@@ -166,14 +166,14 @@ class PerRequestHttpFront:
             request.hold.release()
             try:
                 as_json = head.takes_json and not (self._config.answers == "sse" and head.takes_stream)
-                request.watch(post.note)
+                request.wire.watch(post.note)
                 if as_json:
                     if head.takes_stream and self._config.answers != "json":
                         transport.time(post)
                     yield post
                 if post.answer is not None and as_json and not post.lines:
                     yield self._reply(request, transport, post.answer)
-                elif request.is_gone:
+                elif request.wire.is_gone:
                     raise Disconnected
                 elif post.is_over and post.answer is None:
                     reason = "the server has gone without a word about this request"

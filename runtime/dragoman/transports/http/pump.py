@@ -55,7 +55,7 @@ async def pump(
         Whether the client took what it was sent; else it is cut off.
     """
     loop = asyncio.get_running_loop()
-    request.watch(source.wake.set)
+    request.wire.watch(source.wake.set)
     closes_at = loop.time() + patience.poll_s if polls and patience.poll_s is not None else None
     try:
         while await _send_next(request, source, settle, patience):
@@ -66,7 +66,7 @@ async def pump(
         await request.send_part(b"", more=False)
     except TimeoutError:
         logger.warning("a client took nothing from its stream for %g s: its connection is cut", patience.stall_s)
-        request.abort()
+        request.wire.abort()
         return False
     except OSError as error:  # how ASGI servers may say that the client has gone
         logger.debug("a stream's connection is lost: %s", error)
@@ -81,7 +81,7 @@ async def _send_next(
 ) -> bool:
     """Send what there is; False when nothing more will come over this connection."""
     source.wake.clear()
-    while not request.is_gone:
+    while not request.wire.is_gone:
         is_over = source.is_over
         data, size = source.take_part()
         if not data:

@@ -1,7 +1,7 @@
 """What the log says about refused clients: enough to correct the cause, however many there are.
 
 Lives here: one line for each reason and period, and the number of those left out. Must not: decide who is refused.
-Called by `app`, `door`, `guard` and `websocket_asgi`.
+Called by `app`, `door`, `connection` and `websocket_asgi`.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class StreamableFront:
             if not takes_json or config.answers == "sse":
                 transport.begin_stream(call)
             if not call.takes_stream:
-                request.watch(call.tell)
+                request.wire.watch(call.tell)
             elif not call.is_told:
                 transport.time(call)
             yield call
@@ -147,7 +147,7 @@ class StreamableFront:
             call = self._post(transport, posted, takes_stream=False)
             request.hold.release()
             assert call is not None
-            request.watch(call.tell)
+            request.wire.watch(call.tell)
             try:
                 yield call
             finally:
@@ -227,7 +227,7 @@ class StreamableFront:
                 return request.reply(200, body, JSON, *headers)
             return request.reply_large(body, transport.weigh, self._config.patience.stall_s, JSON, *headers)
         if not call.answers and call.keys:
-            if request.is_gone:
+            if request.wire.is_gone:
                 raise Disconnected
             raise RequestRefused(404, "the session is over, without a word about this request")
         if not call.answers and not call.takes_stream:

@@ -10,24 +10,25 @@ it is a server at a URL for everything else. Called by programs that embed one:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-import uvicorn
-from uvicorn.server import ServerState
-
 from dragoman.errors import TransportClosed
 from dragoman.transports.base import Transport
+from dragoman.transports.http.budget import Budget
+from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.connection import ServedConnection
+from dragoman.transports.http.exchange import Message
+from dragoman.transports.http.site import Site
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 
 ORIGIN: Final = "http://127.0.0.1:8000"
 """Whom an application believes to be: a name that the SDK's protection against foreign hosts lets pass."""
-
-_GLANCE_S: Final = 0.01
 
 
 @asynccontextmanager
@@ -58,15 +59,14 @@ class _Served:
     """An application, and who is connected to it."""
 
     def __init__(self, app: Any) -> None:
-        # What it logs and how it starts is its own affair.
-        self._config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", server_header=False)
-        self._config.load()
-        self._lifespan = self._config.lifespan_class(self._config)
-        self._state = ServerState()
+        config = FrontConfig()
+        self._site = Site(app, config, Budget(config.limits.memory_bytes, config.limits.body_bytes))
+        self._heard: asyncio.Queue[Message] = asyncio.Queue()
+        self._told: asyncio.Queue[Message] = asyncio.Queue()
+        self._life = asyncio.ensure_future(self._live())
 
     async def start(self) -> None:
-        await self._lifespan.startup()
-        if self._lifespan.should_exit:
+        if await self._pass("lifespan.startup") == "lifespan.startup.failed":
             raise TransportClosed("the mounted application", "it did not start: its lifespan failed")
 
     async def dial(self) -> socket.socket:
@@ -74,21 +74,21 @@ class _Served:
         ours, theirs = socket.socketpair()
         for end in (ours, theirs):
             end.setblocking(False)
-        await asyncio.get_running_loop().connect_accepted_socket(self._make_protocol, theirs)
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: ServedConnection(self._site), theirs)
         return ours
 
-    def _make_protocol(self) -> asyncio.Protocol:
-        made: asyncio.Protocol = self._config.http_protocol_class(  # type: ignore[call-arg]
-            config=self._config, server_state=self._state, app_state=self._lifespan.state
-        )
-        return made
-
     async def stop(self, patience_s: float) -> None:
-        for connection in list(self._state.connections):
-            connection.shutdown()
-        end = asyncio.get_running_loop().time() + patience_s
-        while (self._state.connections or self._state.tasks) and asyncio.get_running_loop().time() < end:
-            await asyncio.sleep(_GLANCE_S)
-        for task in list(self._state.tasks):
-            task.cancel()
-        await self._lifespan.shutdown()
+        await self._site.close(patience_s)
+        await self._pass("lifespan.shutdown")
+
+    async def _live(self) -> None:
+        scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self._site.state}
+        with contextlib.suppress(Exception):  # so says an application that it has none
+            await self._site.app(scope, self._heard.get, self._told.put)
+
+    async def _pass(self, word: str) -> str:
+        """Tell the application how far its life is; give what it says to that, nothing if it is over already."""
+        self._heard.put_nowait({"type": word})
+        answer = asyncio.ensure_future(self._told.get())
+        await asyncio.wait({answer, self._life}, return_when=asyncio.FIRST_COMPLETED)
+        return str(answer.result()["type"]) if answer.done() else ""
