@@ -69,8 +69,8 @@ class SessionQuestions:
         self._gone = max(self._gone, epoch)
 
     def drops(self, frame: Frame) -> bool:
-        """Whether a frame answers what was asked in a session that is gone: then the request that waits fails."""
-        asked = None if frame.method is not None else self._asked.get(frame.key or b"")
+        """Whether a response answers what was asked in a session that is gone: then the request that waits fails."""
+        asked = self._asked.get(frame.key or b"")
         if asked is None or asked.epoch > self._gone:
             return False
         logger.warning("a response of the client not delivered: the session in which it was asked is gone")

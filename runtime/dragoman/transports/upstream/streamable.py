@@ -141,7 +141,7 @@ class Streamable:
         Raises:
             TransportError: It was not sent, or not answered.
         """
-        if self.drops(job.frame):
+        if job.frame.method is None and self._questions.drops(job.frame):
             return
         epoch, in_session = job.sent_in or (self._questions.epoch, self._session_id is not None)
         try:
@@ -166,7 +166,7 @@ class Streamable:
             raise await read_refusal(answer)
 
     def drops(self, frame: Frame) -> bool:
-        """Whether a frame is not for the server: it answers a question of ours, or of a session that is gone."""
+        """Whether a response is not for the server: it answers a question of ours, or of a session that is gone."""
         if self.visits.drops(frame):
             self._questions.settle(frame.key)
             return True

@@ -99,7 +99,7 @@ class HttpTransport:
         if not self._is_started:
             return
         for frame in frames:
-            if isinstance(self._client, Streamable) and self._client.drops(frame):
+            if frame.method is None and isinstance(self._client, Streamable) and self._client.drops(frame):
                 continue
             if frame.kind == "batch":
                 for member in split_batch(frame):

@@ -79,8 +79,8 @@ class Visits:
         return action
 
     def drops(self, frame: Frame) -> bool:
-        """Whether a frame answers one of these questions: then it is not for the server."""
-        if frame.method is not None or frame.key is None or not frame.key.startswith(_MARK):
+        """Whether a response answers one of these questions: then it is not for the server."""
+        if frame.key is None or not frame.key.startswith(_MARK):
             return False
         asked = self._asked.get(frame.key)
         if asked is not None and not asked.done():
