@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
 
+from dragoman.core.label import LABEL
 from dragoman.core.switch.to_handshake import switch
 from dragoman.pool import Scope
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -248,3 +250,34 @@ def test_a_session_that_begins_with_a_request_of_its_own_opens_its_own_server() 
         await house.close()
 
     run(main())
+
+
+def test_what_becomes_of_the_server_is_said_of_the_session_that_has_it() -> None:
+    """Its transport was opened for another, whose label its tasks and callbacks have."""
+    lines: list[tuple[str, str]] = []
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append((LABEL.get(), record.getMessage()))
+
+    async def main() -> None:
+        house = House(Scope.CLIENT)
+        LABEL.set("session 1")
+        await asked(house)
+        LABEL.set("session 2")
+        await begins(house)
+        LABEL.set("session 1")
+        house.servers[0].transport.end()
+        await until(lambda: any(message.startswith("server: ") for _, message in lines))
+        await house.close()
+
+    logger, notes = logging.getLogger("dragoman.proxy"), Notes()
+    logger.addHandler(notes)
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    try:
+        run(main())
+    finally:
+        logger.removeHandler(notes)
+        logger.setLevel(level)
+    assert [label for label, message in lines if message.startswith("server: ")] == ["session 2"]

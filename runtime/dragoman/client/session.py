@@ -182,8 +182,9 @@ class Session:
         elif isinstance(body["result"], dict):
             asked.answer.set_result(body)
         else:
-            reason = f"expected the result of {asked.method} to be an object"
-            asked.answer.set_exception(RemoteProtocolError(INVALID_REQUEST, reason))
+            asked.answer.set_exception(
+                RemoteProtocolError(INVALID_REQUEST, f"expected the result of {asked.method} to be an object")
+            )
 
     def _read_error(self, error: dict[str, Any]) -> Exception:
         code, message, data = error.get("code"), error.get("message"), error.get("data")

@@ -109,8 +109,7 @@ def read_rejection(error: dict[str, Any], offered: str) -> Rejection | None:
     if named is None and not _says_unsupported(error.get("code")) and not _ABOUT_REVISIONS.search(text):
         return None
     if named is None:
-        named = tuple(dict.fromkeys(revision for revision in _REVISION.findall(text) if revision != offered))
-        named = tuple(revision for revision in named if revision in REVISIONS)
+        named = tuple(one for one in dict.fromkeys(_REVISION.findall(text)) if one in REVISIONS and one != offered)
     return Rejection(named, offered)
 
 

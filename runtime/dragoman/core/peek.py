@@ -75,7 +75,8 @@ def peek(line: bytes) -> Frame | None:
 def read_line(line: bytes | Overlong) -> Frame | Malformed | None:
     """Tell what a line holds, by a peek if possible, by decoding if not; None for an empty line."""
     if isinstance(line, Overlong):
-        return _read_overlong(line)
+        # Its first bytes say whom to tell: who sent it, or who waits for it.
+        return read_beginning(line.head, INVALID_REQUEST, FrameTooLarge("the sender", line.limit_bytes).reason)
     frame = peek(line)
     if frame is not None or line.isspace():
         return frame
@@ -90,11 +91,6 @@ def read_line(line: bytes | Overlong) -> Frame | Malformed | None:
     if told.kind == "batch":
         return told._replace(raw=encode_line(body))  # from here on, everybody reads the same in it
     return Malformed(INVALID_REQUEST, TWO_FRAMES, told.key, told.kind in ("result", "error"))
-
-
-def _read_overlong(line: Overlong) -> Malformed:
-    """Find out from the first bytes of a line that was not kept whom to tell: who sent it, or who waits for it."""
-    return read_beginning(line.head, INVALID_REQUEST, FrameTooLarge("the sender", line.limit_bytes).reason)
 
 
 def read_beginning(line: bytes, code: int, reason: str) -> Malformed:

@@ -102,7 +102,7 @@ class Port:
 
     def _mention_silence(self) -> None:
         if (
-            self.alive
+            self._is_heard()
             and self.edge.state is UpstreamState.OPENING
             and not getattr(self.transport, "is_signing_in", False)
         ):
@@ -112,42 +112,46 @@ class Port:
                 PATIENCE_S,
             )
 
+    def _is_heard(self) -> bool:
+        """Whether somebody is told; a server may have been opened for another session than it is for now."""
+        if self.alive and self.label and isinstance(self.edge, UpstreamEdge):
+            LABEL.set(self.label)
+        return self.alive
+
     # What the transport tells
 
     def received(self, frames: Sequence[Frame | Malformed]) -> None:
         """Frames came."""
-        if self.label and isinstance(self.edge, UpstreamEdge):  # it may have been opened for another session
-            LABEL.set(self.label)
-        elif self.principal:
+        if self.principal:
             PRINCIPAL.set(self.principal)
-        if self.alive:
+        if self._is_heard():
             self.host.receive(self, frames)
 
     def failed(self, frame: Frame) -> None:
         """The transport gives up a request."""
-        if self.alive:
+        if self._is_heard():
             self.host.doubt()
             self.host.take_failed(self, frame)
 
     def session_lost(self, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
         """The server has forgotten the session."""
-        if self.alive:
+        if self._is_heard():
             self.host.take_lost_session(self, frame, error, renewed)
 
     def unsent(self, frames: Sequence[Frame]) -> None:
         """The server has another session, and these frames were still to be sent in the old one."""
-        if self.alive:
+        if self._is_heard():
             self.host.take_unsent(self, frames)
 
     def ended(self, reason: str) -> None:
         """The peer says no more."""
-        if self.alive:
+        if self._is_heard():
             logger.info("%s: %s", self.name, reason)
             self.host.take_end(self, reason)
 
     def broken(self, reason: str) -> None:
         """The peer does not read any more."""
-        if not self.alive:
+        if not self._is_heard():
             return
         logger.info("%s: %s", self.name, reason)
         if isinstance(self.edge, FrontEdge):

@@ -7,6 +7,7 @@ which era (`opening`), or what a handler may do (`context`).
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -144,8 +145,7 @@ class ServerSession:
             assert frame.key is not None
             task = asyncio.get_running_loop().create_task(self._serve(frame.key, body))
             self._running[frame.key] = task
-            key = frame.key
-            task.add_done_callback(lambda done: self._forget(key, done))
+            task.add_done_callback(functools.partial(self._forget, frame.key))
         elif frame.kind == "notification":
             self._take_notice(body)
         else:

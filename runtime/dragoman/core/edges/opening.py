@@ -94,6 +94,7 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
     reopened = 0  # how many offers had been made when the server was started last
     rejected: Verdict | None = None
     was_refused = False  # whether it does not know `server/discover`, or says nothing to it
+    shown: Verdict | None = None  # what its answer to that has shown
     found: Verdict | None = None  # that it needs no handshake, while it may still accept the offer
     while True:
         event = yield
@@ -125,7 +126,7 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
                 continue
             if offer is None:
                 return verdict
-            was_refused = verdict.is_older
+            was_refused, shown = verdict.is_older, verdict
         elif event is None:
             was_refused = was_refused or question is not None
         elif offer is None or not has_offer or not offer.is_answer(event):
@@ -150,6 +151,11 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
         said, kept = offer.read_answer(kept), None
         if found is not None and not isinstance(said, Accepted):
             return found
+        if isinstance(said, InitializeRefused) and shown is not None and not (shown.is_older or shown.supported):
+            return said._replace(
+                message=f"{said.message} (when it was asked what it is, it gave {shown.why})",
+                answer=said.answer._replace(key=None),  # which says less: it is not passed on as it is
+            )
         if was_refused and found is None and isinstance(said, Accepted):
             edge.remember(has_handshake=True)
         if not isinstance(said, Retried):
