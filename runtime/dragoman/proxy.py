@@ -230,6 +230,15 @@ class Proxy:
         """What the server speaks; None as long as that is not agreed on."""
         return self._switch.upstream.revision
 
+    @property
+    def is_signing_in(self) -> bool:
+        """Whether a person is signing in to the server: that takes as long as it takes."""
+        return self._host.is_signing_in
+
+    def stop_signing_in(self) -> None:
+        """Fail what waits for that: nobody waits for it."""
+        self._host.stop_signing_in()
+
     async def run(self) -> Finish:
         """Serve one session to its end.
 

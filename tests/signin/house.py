@@ -161,6 +161,10 @@ class House:
             error = {"code": -32601, "message": "there is no such method"}
             await reply.json({"jsonrpc": "2.0", "id": None, "error": error}, status="404 Not Found")
             return
+        if request.rpc == "tools/list" and self.wants(request) is None:
+            tools = [{"name": "t", "inputSchema": {"type": "object"}}]
+            await reply.result(request, {"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"})
+            return
         self.rounds.append(params)
         sent = request.headers.get("authorization", "")
         if self.good.get(sent.removeprefix("Bearer ")) is None and (wanted := self.wants(request)) is not None:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -17,7 +18,8 @@ from tests.signin.far import ABLE, PATH, Browser, Client, find_link, form_of
 from tests.signin.house import get, house
 from tests.signin.test_hostile_links import stuck_at
 from tests.support.ports import free_port
-from tests.transports.http.wire import hang_up
+from tests.support.waiting import pass_time, until
+from tests.transports.http.wire import hang_up, request
 from tests.transports.upstream.stage import on_loop
 
 
@@ -73,7 +75,7 @@ async def test_who_signs_in_at_a_terminal_is_told_that_somebody_else_is_at_it(fo
 
 
 @contextlib.asynccontextmanager
-async def proxy(folder: Path, port: int, *options: str) -> AsyncIterator[None]:
+async def proxy(folder: Path, port: int, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """A proxy that listens, and lets ann in."""
     (folder / "secrets").write_text("ann secret-of-ann\n")
     words = ["proxy", "--listen", f"http://127.0.0.1:{port}", "--auth-token-file", str(folder / "secrets"), *options]
@@ -84,7 +86,7 @@ async def proxy(folder: Path, port: int, *options: str) -> AsyncIterator[None]:
         async with asyncio.timeout(60):
             while b"listening on" not in await child.stderr.readline():
                 pass
-        yield
+        yield child
     finally:
         await hang_up()
         child.terminate()
@@ -105,6 +107,29 @@ async def test_a_server_of_a_configuration_file_is_signed_in_to(folder: Path) ->
             why = (await ann.answer())["error"]["message"]
             assert "tracker cannot be used (it could not be opened: tracker: it wants a sign-in: open http" in why
             assert "tracker can be used now" in (await Browser().sign_in(find_link(why), "secret-of-ann")).text
+
+
+@on_loop
+async def test_a_deleted_session_of_a_router_does_not_wait_for_a_person(folder: Path) -> None:
+    async with house(folder) as home:
+        home.pages["/mcp"] = home.serve_rounds
+        home.wants = lambda request: "" if request.rpc == "tools/call" else None
+        port, file = free_port(), folder / "servers.json"
+        sign_in = {"oauth": {"redirectUrl": f"http://127.0.0.1:{port}{PATH}"}}
+        servers = {"tracker": {"url": home.url}}
+        file.write_text(json.dumps({"mcpServers": servers, "dragoman": {"servers": {"tracker": sign_in}}}))
+        async with proxy(folder, port, "--config", str(file), "--log-level", "info") as child:
+            ann = Client(port, "secret-of-ann")
+            assert "result" in await ann.open(ABLE)
+            (await ann.post({"id": 9, "method": "tools/list"})).leave()
+            await ann.call_and_get_link()
+            await until(lambda: sum("name" in params for params in home.rounds) == 2)  # called again, once it was asked
+            await pass_time(0.3)
+            headers = {"mcp-session-id": ann.session, "x-api-key": "secret-of-ann"}
+            assert (await request(port, "DELETE", "/mcp", headers)).status == 204
+            began_s = time.monotonic()
+            await read_until(child, "is over; 0 are open")
+            assert time.monotonic() - began_s < 20, "it drains for 30 s otherwise"
 
 
 @on_loop

@@ -231,12 +231,11 @@ class Host:
     def take_end(self, port: Port, reason: str) -> None:
         """A peer says no more; nobody is asked to sign in for a client that has left."""
         self.perform((edge := port.edge).close, reason)  # which may cut the port from its edge
-        if isinstance(edge, FrontEdge) and self._is_signing_in:
+        if isinstance(edge, FrontEdge) and self.is_signing_in:
             if edge.client_ended or len(self._endings) > 1:  # what waits may be the others'
                 self.stop(edge, "the client has left")
             else:
-                for one in list(self._ports.values()):
-                    _stop_signing_in(one)
+                self.stop_signing_in()
 
     def take_deaf_client(self, port: Port, front: FrontEdge, reason: str) -> None:
         """A client does not read any more."""
@@ -354,19 +353,24 @@ class Host:
 
     def tick(self, front: FrontEdge) -> None:
         """Tell an edge that time has passed."""
-        if self._is_signing_in:
+        if self.is_signing_in:
             self._timers.remind(front, _SIGN_IN_TICK_S, self.tick)
         else:
             self.perform(front.tick)
 
     @property
-    def _is_signing_in(self) -> bool:
+    def is_signing_in(self) -> bool:
         """Whether a person is signing in to a server: that takes as long as it takes."""
         return any(getattr(port.transport, "is_signing_in", False) for port in self._ports.values())
 
+    def stop_signing_in(self) -> None:
+        """Fail what waits for that: nobody waits for it."""
+        for port in list(self._ports.values()):
+            _stop_signing_in(port)
+
     def _expire(self, sleeper: Sleeper, after_s: float | None) -> None:
         is_leaving = isinstance(sleeper, FrontEdge) and (sleeper.client_ended or sleeper.state not in _OPENING)
-        if self._is_signing_in and not is_leaving:
+        if self.is_signing_in and not is_leaving:
             self._timers.wake(sleeper, after_s, lambda one: self._expire(one, after_s))
         else:
             self.perform(sleeper.expire)

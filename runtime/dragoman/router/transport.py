@@ -91,6 +91,16 @@ class RouterTransport:
 
     # What the client's proxy calls
 
+    @property
+    def is_signing_in(self) -> bool:
+        """Whether a person is signing in to one of the servers."""
+        return any(proxy.is_signing_in for proxy in self.proxies.values())
+
+    def stop_signing_in(self) -> None:
+        """Fail what waits for that: nobody waits for it."""
+        for proxy in list(self.proxies.values()):
+            proxy.stop_signing_in()
+
     def start(self, receiver: Receiver) -> None:
         """Begin."""
         self._receiver = receiver
