@@ -275,10 +275,13 @@ class WebSocketConnection(asyncio.Protocol):
         self.whole += 1
         if self._end is not None or self._closing:
             return
-        if is_text and not _is_utf8(message):
-            self._frames.fail(CloseCode.INVALID_DATA)
-            self._end_by(ValueError("a message is not UTF-8"))
-            return
+        if is_text and not message.isascii():
+            try:
+                message.decode()  # RFC 6455, 8.1
+            except UnicodeDecodeError:
+                self._frames.fail(CloseCode.INVALID_DATA)
+                self._end_by(ValueError("a message is not UTF-8"))
+                return
         self._messages.append(message if is_text else None)
         self.waiting_bytes += _WEIGHT + (len(message) if is_text else 0)
         if self.waiting_bytes > _WAITING_BYTES:
@@ -338,17 +341,6 @@ def _describe(close: Close | None) -> str:
         return ""
     words = close.reason[:_WORDS]
     return f" with {int(close.code)}{f': {words}' if words and words.isprintable() else ''}"
-
-
-def _is_utf8(message: bytes) -> bool:
-    """Whether text is text, as RFC 6455, 8.1 demands."""
-    if message.isascii():
-        return True
-    try:
-        message.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _nothing() -> None:

@@ -15,6 +15,7 @@ from websockets.typing import Subprotocol
 from dragoman.errors import TransportClosed
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import Admission, FrontConfig, Limits, Patience
+from dragoman.transports.http.websocket import WebSocketFront
 from tests.support.waiting import pass_time
 from tests.transports.http.stage import (
     Stage,
@@ -290,6 +291,24 @@ class Run:
         await self.transport.close()
 
     def stop(self, reason: str) -> None: ...
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@on_loop
+async def test_a_defect_of_ours_is_answered(is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def break_down(_: Any, scope: Any, receive: Any, send: Any, principal: str) -> None:
+        if is_open:
+            await send({"type": "websocket.accept", "subprotocol": "mcp"})
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(WebSocketFront, "serve", break_down)
+    async with serving() as stage:
+        if is_open:
+            async with dial(stage) as socket:
+                assert await closed_with(socket) == 1011
+                assert "secret" not in (socket.close_reason or "")
+        else:
+            assert await within(refused_with(stage)) == 500
 
 
 @pytest.mark.parametrize(("error", "code"), [(None, 1000), (RuntimeError("secret"), 1011)])

@@ -68,13 +68,13 @@ class ServedWebSocket:
 
     def __init__(self, opening: WebSocketRequest, config: FrontConfig, refusals: Refusals) -> None:
         self.transport = opening.transport
-        self._opening, self._refusals, self._patience = opening, refusals, config.patience
+        self._opening, self._refusals = opening, refusals
         headers = Headers(
             [(name.decode("latin-1"), value.decode("latin-1")) for name, value in opening.scope["headers"]]
         )
         self._offered = ",".join(headers.get_all("Sec-WebSocket-Protocol"))
         self._answer = ServerProtocol().accept(Request(opening.target.decode("latin-1"), headers))
-        patience = config.patience
+        self._patience = patience = config.patience
         self._wire = WebSocketConnection(
             "the client", config.limits.body_bytes, SERVER, patience.keepalive_s, patience.stall_s
         )
@@ -100,12 +100,19 @@ class ServedWebSocket:
             logger.debug("a client left before it was answered")
         except Exception as error:  # a defect of ours
             logger.error("internal error: %s", describe(error))
+            if self._is_open:
+                self._wire.fail(CloseCode.INTERNAL_ERROR, "internal error")
+            else:
+                self._deny(
+                    Response(500, "Internal Server Error", Headers({"Connection": "close", "Content-Length": "0"}))
+                )
         finally:
             await self._end()
 
     def shutdown(self) -> None:
         """Close, and wait no longer for the client than it takes to answer."""
-        self._wire.say_goodbye(CloseCode.SERVICE_RESTART)
+        if self._is_open:
+            self._wire.say_goodbye(CloseCode.SERVICE_RESTART)
         asyncio.get_running_loop().call_later(_LAST_S, self.transport.abort)
 
     async def _receive(self) -> Message:
