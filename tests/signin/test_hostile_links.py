@@ -92,6 +92,24 @@ async def test_a_link_is_good_for_one_browser(folder: Path) -> None:
 
 
 @on_loop
+async def test_many_who_ask_take_no_link_from_who_is_signing_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.signin.invitations._MOST", 10)
+    async with far(folder) as place:
+        client = await place.enter()
+        browser = await stuck_at(await client.call_and_get_link())
+        links = set()
+        for _ in range(25):
+            other = await place.enter(capabilities={})
+            await other.call()
+            links.add(find_link((await other.answer())["error"]["message"]))
+            (await request(place.port, "DELETE", "/mcp", {"mcp-session-id": other.session})).leave()
+        assert len(links) == 25
+        (page,) = place.invitations.pages
+        assert max(len(page.invitations), len(page.said), len(page.asking)) <= 10
+        await finish(place, client, browser, back_from(browser))
+
+
+@on_loop
 async def test_a_sign_in_counts_once(folder: Path) -> None:
     async with far(folder, TWO) as place:
         ann, ben = [await place.enter(f"secret-of-{name}") for name in TWO]

@@ -41,7 +41,10 @@ _FAULTS: Final = 5
 """How often a wrong secret may be typed on one page."""
 
 _OF_ONE: Final = 8
-"""How many invitations of one principal count, the latest."""
+"""How many invitations of one session count, the latest."""
+
+_MOST: Final = 1000
+"""How many count in all, and of how many sessions is known what they said."""
 
 _ACCEPTED_S: Final = 120.0
 """How long a client that shows the page is not asked again."""
@@ -131,14 +134,24 @@ class InvitedPage:
 
     def invite(self, owner: str, asker: str) -> Invitation:
         """Give a link for somebody: the same until it is opened."""
-        own = [one for one in self.invitations if one.owner == owner]
+        own = [one for one in self.invitations if (one.owner, one.asker) == (owner, asker)]
+        unopened = [one for one in self.invitations if not one.cookie]
         for one in own:
-            if not one.cookie and one.asker == asker:
+            if not one.cookie:
                 return one
         if len(own) >= _OF_ONE:
             self.invitations.remove(own[0])
+        elif len(self.invitations) >= _MOST:
+            self.invitations.remove((unopened or self.invitations)[0])
         self.invitations.append(Invitation(self, owner, asker))
         return self.invitations[-1]
+
+    def forget(self) -> None:
+        """Keep nothing of sessions that are not being asked, once there are many."""
+        if len(self.asking) >= _MOST:
+            for key in [key for key, lock in self.asking.items() if not lock.locked()]:
+                del self.asking[key]
+                self.said.pop(key, None)
 
 
 class Invitations:
@@ -279,6 +292,7 @@ class ByInvitation:
         assert self._page is not None
         page, clock, asker = self._page, asyncio.get_running_loop().time, LABEL.get() or "a client"
         key, came_at, visitor = f"{asker}\n{PRINCIPAL.get()}", clock(), VISITOR.get()
+        page.forget()
         async with page.asking[key]:
             invitation = page.invite(PRINCIPAL.get(), asker)
             action, at = page.said.get(key, ("", -_ACCEPTED_S))
