@@ -55,6 +55,20 @@ async def test_a_client_that_takes_the_rest_gets_all_of_it() -> None:
 
 
 @on_loop
+async def test_a_client_that_has_cut_its_connection_is_waited_for_no_longer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        ours, _ = listener.accept()
+    transport, far = await asyncio.get_running_loop().create_connection(Far, sock=ours)
+    closer = ClosingTransport(transport, lambda: True, 0.1)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    closer.close()
+    await within(far.lost)
+    closer.forget()
+
+
+@on_loop
 async def test_a_client_that_is_still_sending_hears_the_end_before_the_connection_closes() -> None:
     closer, far, client = await pair(is_unheard=True)
     closer.write(b"no")

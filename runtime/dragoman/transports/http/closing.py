@@ -7,6 +7,7 @@ that a client has gone while it is not read. Must not: know HTTP. A part of `con
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import select
 from collections import deque
 from collections.abc import Callable
@@ -89,7 +90,7 @@ class ClosingTransport:
             return
         self.is_lingering = True
         self.is_closing = lambda: True
-        if self._transport.can_write_eof():
+        with contextlib.suppress(NotImplementedError, OSError):  # over TLS; cut by the client, which we are told later
             self._transport.write_eof()
         self._transport.resume_reading()
         self.abort_after(LINGER_S)
