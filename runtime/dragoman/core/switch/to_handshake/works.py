@@ -274,16 +274,11 @@ class Works:
 
     def take_answered(self, key: bytes) -> tuple[Work | None, Hook | None]:
         """Take off the table what a response of the server answers: a client's request, or one of our own."""
-        work = self._works.get(key)
-        if work is not None and work.frame is None and key not in self._hooks:
-            del self._works[key]
-            return work, None
-        self._suspects.clear(key)
         if not self._is_answered_by(key):
-            twin = twin_of(key) if self._restore_ids else None
-            if twin is None or not self._is_answered_by(twin):
+            self._suspects.clear(key)
+            key = (twin_of(key) if self._restore_ids else None) or key
+            if not self._is_answered_by(key):
                 return None, None
-            key = twin
         return self._works.pop(key, None), self._hooks.pop(key, None)
 
     def _is_answered_by(self, key: bytes) -> bool:
