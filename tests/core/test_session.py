@@ -233,3 +233,10 @@ def test_an_initialize_that_the_translation_refuses_is_answered_and_may_be_repea
     answer = decode(sent(session.receive(CLIENT, encode_line(bad)), CLIENT))
     assert answer["error"]["code"] == -32602
     assert session.state is State.CONNECTING
+
+
+def test_a_server_that_was_let_go_of_is_not_heard_any_more() -> None:
+    """Several frames may come together, and the first of them be the end."""
+    session = open_session(C, C)
+    session.switch.upstream.release()
+    assert session.receive(SERVER, encode_line(request(1, "ping"))) == []

@@ -207,7 +207,10 @@ class UpstreamEdge:
             return
         recovery = self.recovery
         recovery.heard = True
-        if (self.state is _READY and recovery.ping is None) or not recovery.take(frame):
+        # What came together with its end is nobody's.
+        if (self.state is _READY and recovery.ping is None) or not (
+            self.state is UpstreamState.LOST or recovery.take(frame)
+        ):
             self._follower.take_server(self, frame)
 
     def expire(self) -> None:
