@@ -257,7 +257,7 @@ class ByIds:
             failure = frame or Refusal(INTERNAL_ERROR, "the answer has no counterpart in the client's revision", {})
             self._requests.refuse(request, failure.code, failure.message, failure.data)
             return
-        body = frame.body
+        request.at_server, body = None, frame.body  # the two know each other, and would stay until somebody looks
         if frame.kind == "error":
             path, declared = Path(request.metadata.revision, NEWER), request.metadata.capabilities
             said = answer_error(body["error"], request.method, path, declared=declared, has_refreshed=has_refreshed)
