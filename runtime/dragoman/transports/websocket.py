@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Final, cast
 
 from websockets.exceptions import PayloadTooBig
@@ -84,7 +85,8 @@ class WebSocketConnection(asyncio.Protocol):
         self._messages: deque[bytes | None] = deque()
         self.waiting_bytes = 0
         self._reader: asyncio.Future[None] | None = None
-        self._end: TransportError | None = None
+        # Made where it is raised: with its traceback it would be a circle, which stays until somebody looks for such.
+        self._end: Callable[[], TransportError] | None = None
         self._failed = False
         # Writing.
         self._room = asyncio.Event()
@@ -117,7 +119,7 @@ class WebSocketConnection(asyncio.Protocol):
                 await asyncio.sleep(0)
                 self._parse()
             elif self._end is not None:
-                raise self._end
+                raise self._end()
             else:
                 self._read_on()
                 self._reader = self._loop.create_future()
@@ -153,7 +155,7 @@ class WebSocketConnection(asyncio.Protocol):
         """End because of what the peer did, and tell it."""
         if self._end is None:
             self._frames.fail(code, reason)
-            self._failed, self._end = True, TransportError(self._peer, reason)
+            self._failed, self._end = True, partial(TransportError, self._peer, reason)
             self._flush()
             self._wake()
 
@@ -295,11 +297,15 @@ class WebSocketConnection(asyncio.Protocol):
             self._failed = True
             too_long = isinstance(error, PayloadTooBig)
             reason = f"what it sent is not WebSocket: {str(error)[:_WORDS]}"
-            self._end = FrameTooLarge(self._peer, self._limit_bytes) if too_long else TransportError(self._peer, reason)
+            self._end = (
+                partial(FrameTooLarge, self._peer, self._limit_bytes)
+                if too_long
+                else partial(TransportError, self._peer, reason)
+            )
 
     def _finish(self, reason: str) -> None:
         if self._end is None:
-            self._end = TransportError(self._peer, reason)
+            self._end = partial(TransportError, self._peer, reason)
 
     def _flush(self) -> None:
         """Write what the frames say; pongs only where there is room, or a peer that reads none would pile them up."""

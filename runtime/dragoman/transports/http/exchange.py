@@ -1,7 +1,7 @@
-"""One HTTP request and what is answered to it, over ASGI.
+"""One HTTP request, the routine that serves it, and what is answered to it.
 
-Lives here: headers as a mapping, the body within its limits, and the few shapes of answers. Must not: know MCP beyond
-the JSON-RPC error that explains a refusal. Called by the fronts beside it.
+Lives here: how a routine is stepped, headers as a mapping, the body within its limits, and the few shapes of answers.
+Must not: know MCP beyond the JSON-RPC error that explains a refusal. Called by the fronts beside it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Running a front by itself, on a port of its own.
 
-Lives here: the listening socket, and the order in which all of it ends. Must not: read flags
-(`cli.listen`). `httptools` and uvloop are imported here, so only those who serve pay for them.
+Lives here: the listening socket, and the order in which all of it ends. Must not: read flags (`cli.listen`). What reads
+HTTP is imported from here, so only those who serve pay for it.
 """
 
 from __future__ import annotations
