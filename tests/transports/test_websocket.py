@@ -138,6 +138,7 @@ async def test_a_single_text_that_is_no_utf_8_is_told_so() -> None:
         await end_of(connection)
         await connection.leave()
     assert told[0][:2] == (1007).to_bytes(2, "big")
+    assert told[0].endswith(b"a text message is not UTF-8")
 
 
 def test_what_came_before_a_reset_is_read_first() -> None:

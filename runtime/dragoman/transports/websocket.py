@@ -281,8 +281,7 @@ class WebSocketConnection(asyncio.Protocol):
             try:
                 message.decode()  # RFC 6455, 8.1
             except UnicodeDecodeError:
-                self._frames.fail(CloseCode.INVALID_DATA)
-                self._end_by(ValueError("a message is not UTF-8"))
+                self.fail(CloseCode.INVALID_DATA, "what it sent is not WebSocket: a text message is not UTF-8")
                 return
         self._messages.append(message if is_text else None)
         self.waiting_bytes += _WEIGHT + (len(message) if is_text else 0)
