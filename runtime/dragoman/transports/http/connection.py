@@ -38,9 +38,6 @@ from dragoman.transports.known_heads import KnownHead, know_head
 _PIPELINED: Final = 100
 """How many requests may wait on one connection for the answer to the one before."""
 
-_IDLE_S: Final = 75.0
-"""How long a connection may be open of which nothing is asked."""
-
 _LAST_S: Final = 0.5
 """How long a connection that waits for nothing may take to close when the server stops; TLS says goodbye first."""
 
@@ -85,7 +82,7 @@ class ServedConnection(asyncio.Protocol):
         self._header_bytes = self._barren_bytes = self._body_bytes = 0
         self.in_headers = self.in_body = self._handed_over = False
         self._deadline: asyncio.TimerHandle | None = None
-        self.idle_s = _IDLE_S
+        self.idle_s = 75.0  # how long it may be open while nothing is asked of it
         self._idle: asyncio.TimerHandle | None = None
         self._idle_since = 0.0
 

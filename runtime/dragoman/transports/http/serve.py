@@ -121,9 +121,8 @@ class HttpServer:
 
     def stop(self, reason: str) -> None:
         """End in order: every session is told and gone, then every connection, then the server."""
-        self._reason = reason
         self._stop.set()
-        self._drain.set()
+        self.drain(reason)
 
     async def run(self, on_ready: Callable[[], None], on_stop: Callable[[], Awaitable[None]] | None = None) -> None:
         """Serve until told to stop.

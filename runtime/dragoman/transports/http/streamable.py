@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
+from dragoman.core.label import LABEL
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import (
     JSON,
@@ -81,11 +82,15 @@ class StreamableFront:
             raise RequestRefused(406, "expected to Accept application/json and text/event-stream")
         check_content(headers)
         if b"mcp-session-id" in headers and not request.speaks_for_itself:
-            return partial(self._serve_posted, takes_json, takes_stream)
+            return partial(self._serve_posted, self._find(request), takes_json, takes_stream)
         return partial(self._per_request.serve, RequestHead(request, takes_json, takes_stream))
 
-    def _serve_posted(self, takes_json: bool, takes_stream: bool, request: HttpRequest) -> Routine:
-        session = self._find(request)  # with a head that is known, too: it may be over by now
+    def _serve_posted(
+        self, session: HttpSession[StreamableSession], takes_json: bool, takes_stream: bool, request: HttpRequest
+    ) -> Routine:
+        LABEL.set(session.label)
+        if session.transport.over:  # by now, where the head is known
+            raise RequestRefused(404, "there is no such session, or it is over")
         config, transport = self._config, session.transport
         if session.visits >= VISITS_A_STREAM * config.limits.streams:
             raise _too_many_streams(None)
