@@ -95,7 +95,7 @@ class Message:
         return find_object(self._frame.body, "params")
 
     def with_params(self, params: dict[str, Any]) -> Message:
-        """Give the same message with other params.
+        """Return the same message with other params.
 
         Args:
             params: In the revision of the peer that it goes to.
@@ -151,7 +151,7 @@ class Answer:
         return self._member("error")
 
     def to_frame(self, key: bytes) -> Frame:
-        """Give it as the answer to a request; the bytes that came stay where the id is theirs.
+        """Return it as the answer to a request; the bytes that came stay where the id is theirs.
 
         Args:
             key: The id of the request, as canonical JSON.

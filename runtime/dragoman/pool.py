@@ -106,7 +106,7 @@ class UpstreamPool:
         return SharedProxy(self, config, front, _EVERYBODY if self.scope is Scope.SHARED else principal, opening)
 
     def find(self, key: Hashable, config: ProxyConfig, opening: Opening | None = None) -> SharedHost:
-        """Give the shared server for these clients; open it if it is not there, or have it taken over.
+        """Return the shared server for these clients; open it if it is not there, or have it taken over.
 
         Raises:
             TransportClosed: The server cannot be reached, or there are too many.

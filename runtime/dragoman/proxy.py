@@ -130,7 +130,7 @@ class ProxyConfig:
     server_name: str = ""
 
     def to_settings(self) -> Settings:
-        """Give the part that the core needs."""
+        """Return the part that the core needs."""
         rules = dragoman_spec.DEFAULT_RULES if self.rules is None else self.rules
         return Settings(
             client_revision=self.client_revision,
@@ -277,7 +277,7 @@ def _chance() -> float:
 
 
 def wiring_of(config: ProxyConfig, translate: Callable[[str, str], Translator] | None = None) -> Wiring:
-    """Give what the edges of a switch need."""
+    """Return what the edges of a switch need."""
     if translate is None:
         return _wiring_of(config)
     return Wiring(config.to_settings(), translate, _methods_of, time.monotonic, make_bridging(config))
@@ -292,7 +292,7 @@ def _wiring_of(config: ProxyConfig) -> Wiring:
 
 
 def make_bridging(config: ProxyConfig) -> Bridging:
-    """Give what the bridge between the eras needs; all bridges of one process can read each other's states."""
+    """Return what the bridge between the eras needs; all bridges of one process can read each other's states."""
     return Bridging(
         time.time,
         time.monotonic,
@@ -336,7 +336,7 @@ def _random_key() -> tuple[bytes, bytes]:
 
 @functools.lru_cache(maxsize=8)
 def host_settings_of(config: ProxyConfig) -> HostSettings:
-    """Give what a host needs."""
+    """Return what a host needs."""
     return HostSettings(
         config.limit_bytes,
         config.names_server,
@@ -350,12 +350,12 @@ def host_settings_of(config: ProxyConfig) -> HostSettings:
 
 
 def watched(config: ProxyConfig, transport: Transport, side: Side) -> Transport:
-    """Give a transport to this peer, each frame of which is written down where somebody wants that."""
+    """Return a transport to this peer, each frame of which is written down where somebody wants that."""
     return transport if config.trace is None else config.trace.watch(transport, side)
 
 
 def watched_connect(config: ProxyConfig, connect: Callable[[], Transport]) -> Callable[[], Transport]:
-    """Give what opens such a transport to a server, with the headers of middleware."""
+    """Return what opens such a transport to a server, with the headers of middleware."""
     if config.header_middleware:
         from dragoman.host.headers import with_headers
 

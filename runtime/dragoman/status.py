@@ -116,32 +116,32 @@ class StatusBoard:
         self._hosts.pop(host, None)
 
     def note_problem(self, name: str, reason: str) -> None:
-        """Take note that a server could not be started or reached; it counts until it is seen ready."""
+        """Record that a server could not be started or reached; it counts until it is seen ready."""
         self._problems[name] = reason
         self._unreached.add(name)
         self.is_doubted = True
 
     def doubt(self) -> None:
-        """Take note that something has failed at a server, which may or may not be there for the next client."""
+        """Record that something has failed at a server, which may or may not be there for the next client."""
         self.is_doubted = True
 
     def trust(self) -> None:
-        """Take note that a session has just been opened."""
+        """Record that a session has just been opened."""
         self.is_doubted = False
         self._problems.pop("", None)
         self._unreached.discard("")
 
     def note_ready(self, name: str) -> None:
-        """Take note that a new session has a server of several: so the next one may well have it."""
+        """Record that a new session has a server of several: so the next one may well have it."""
         self._problems.pop(name, None)
         self._unreached.discard(name)
 
     def note_loss(self, name: str, reason: str) -> None:
-        """Take note that a server is gone that was there: the next session may well have it."""
+        """Record that a server is gone that was there: the next session may well have it."""
         self._problems[name] = reason
 
     def stop(self) -> None:
-        """Take note that the proxy serves nobody new."""
+        """Record that the proxy serves nobody new."""
         self._stopping = True
 
     def read(self) -> ProxyStatus:

@@ -607,7 +607,7 @@ def test_roots_of_one_are_not_told_for_another_that_shares_the_server(monkeypatc
         return str(request.params.get("name"))
 
     for module in ("reading", "asking"):
-        monkeypatch.setattr(f"dragoman.core.switch.to_handshake.{module}.find_principal", find_principal)
+        monkeypatch.setattr(f"dragoman.core.bridge.to_session.{module}.find_principal", find_principal)
     has, home, states = {"roots": {}}, {"roots": [{"uri": "file:///home"}]}, []
 
     def is_asked(frame: Any) -> bool:

@@ -127,7 +127,7 @@ async def _visit_each(
 
 
 def _find_lost(newest: Visited, report: CheckReport) -> tuple[LostFor, ...]:
-    """Give what clients of older revisions lose; those that the server speaks itself need no translation."""
+    """Return what clients of older revisions lose; those that the server speaks itself need no translation."""
     revision = newest.report.revision
     older = REVISIONS[: REVISIONS.index(revision)]
     return find_lost(newest.heard, revision, [one for one in reversed(older) if one not in report.served])

@@ -29,7 +29,7 @@ class HeardResult(NamedTuple):
     packed: bytes
 
     def read(self) -> Any:
-        """Give the response."""
+        """Return the response."""
         return decode(zlib.decompress(self.packed))
 
 

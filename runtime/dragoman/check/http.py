@@ -236,6 +236,6 @@ def _notice(method: str, params: Mapping[str, Any] | None = None) -> bytes:
 
 
 def _stamped(method: str, metadata: Metadata) -> tuple[bytes, dict[str, str]]:
-    """Give a request of a revision without a handshake, and the headers that go with it."""
+    """Return a request of a revision without a handshake, and the headers that go with it."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": stamp(None, metadata)}
     return encode(body), dict(make_headers(body))

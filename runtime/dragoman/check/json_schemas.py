@@ -46,7 +46,7 @@ _TEXTS: Final = frozenset(
 
 
 def find_defects(schema: Any) -> list[SchemaDefect]:
-    """Give the first things that are wrong with a schema."""
+    """Return the first things that are wrong with a schema."""
     return [*islice(_look(schema, "", schema, 0), _MOST)]
 
 
@@ -153,7 +153,7 @@ def _find(ref: str, root: Any) -> Any:
 
 
 def find_misfits(value: Any, schema: Any) -> list[SchemaDefect]:
-    """Give the first places where a value does not fit a schema, as far as that can be told here."""
+    """Return the first places where a value does not fit a schema, as far as that can be told here."""
     return [*islice(_hold(value, schema, "", _Root(schema), 0), _MOST)]
 
 
@@ -217,7 +217,7 @@ def _anything(value: Any) -> bool:
 
 
 def named(value: Any) -> str:
-    """Give a value in a few words."""
+    """Return a value in a few words."""
     match value:
         case None:
             return "null"

@@ -71,7 +71,7 @@ class FrameJudge:
 
 @cache
 def member_names(revision: str) -> frozenset[str]:
-    """Give the names of all members of all models of a revision, as they stand in JSON."""
+    """Return the names of all members of all models of a revision, as they stand in JSON."""
     package = dragoman_spec.load(revision)
     found = [getattr(package, name) for name in dir(package)]
     models = [one for one in found if isinstance(one, type) and hasattr(one, "model_fields")]
@@ -79,7 +79,7 @@ def member_names(revision: str) -> frozenset[str]:
 
 
 def find_repeated(line: bytes, body: Any) -> str | None:
-    """Give the name of a member that an object in a message has twice: what counts, each reader decides for itself.
+    """Return the name of a member that an object in a message has twice: what counts, each reader decides for itself.
 
     Args:
         line: The message.

@@ -182,7 +182,7 @@ async def _try_again(talk: Talk, method: str, listed: Listed, names: bytes) -> N
 
 
 def _digest(result: Mapping[str, Any], listed: Listed) -> bytes:
-    """Give what is the same for two pages that name the same in the same order."""
+    """Return what is the same for two pages that name the same in the same order."""
     items = result.get(listed.member)
     names = [one.get(listed.name) for one in items if isinstance(one, dict)] if isinstance(items, list) else []
     return blake2b(encode(names)).digest()

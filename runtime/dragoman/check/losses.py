@@ -21,7 +21,7 @@ _INDEX: Final = re.compile(r"/\d+(?=/|$)")
 
 
 def find_lost(heard: Iterable[HeardResult], revision: str, targets: Iterable[str]) -> tuple[LostFor, ...]:
-    """Give what other revisions cannot carry of these results.
+    """Return what other revisions cannot carry of these results.
 
     Args:
         heard: The results.
@@ -54,7 +54,7 @@ def _count(frame: Any, method: str, revision: str, target: str, counted: Counter
 
 
 def _take_apart(frame: Any) -> Iterator[tuple[Any, str]]:
-    """Give a long list in parts, each with the pointer to what counts in it: all of it, then only its list."""
+    """Return a long list in parts, each with the pointer to what counts in it: all of it, then only its list."""
     result = frame["result"]
     member = max(result, key=lambda one: len(result[one]) if isinstance(result[one], list) else 0, default="")
     items = result.get(member)

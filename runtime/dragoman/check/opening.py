@@ -114,5 +114,5 @@ def _why(talk: Talk, reply: CheckedAnswer) -> OpeningOutcome:
 
 
 def offer(revision: str) -> dict[str, Any]:
-    """Give the params of `initialize`."""
+    """Return the params of `initialize`."""
     return {"protocolVersion": revision, "capabilities": {}, "clientInfo": client_info()}

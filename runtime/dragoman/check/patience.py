@@ -63,14 +63,14 @@ class CheckPatience:
         return bool(self._silent)
 
     def for_opening(self, era: Era) -> float:
-        """Give how long the first answer of a session may take."""
+        """Return how long the first answer of a session may take."""
         whole_s = self.timeout_s if self.has_answered else self._start_timeout_s
         if era in self._silent:
             return min(whole_s, SAME_ERA_S)
         return min(whole_s, OTHER_ERA_S) if self._silent else whole_s
 
     def for_answer(self, is_doubtful: bool) -> float:
-        """Give how long another answer may take.
+        """Return how long another answer may take.
 
         Args:
             is_doubtful: Whether the server has left a request unanswered in this session.
@@ -78,7 +78,7 @@ class CheckPatience:
         return min(self.timeout_s, DOUBTFUL_S) if is_doubtful or self._is_doubtful else self.timeout_s
 
     def note_opening(self, era: Era, answered: bool) -> None:
-        """Take note of whether the first request of a session was answered."""
+        """Record whether the first request of a session was answered."""
         if answered:
             self.has_answered = True
         else:
@@ -89,5 +89,5 @@ class CheckPatience:
         self._silent.clear()
 
     def note_deafness(self) -> None:
-        """Take note that the server has stopped to answer in the middle of a session."""
+        """Record that the server has stopped to answer in the middle of a session."""
         self._is_doubtful = True

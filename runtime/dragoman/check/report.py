@@ -45,7 +45,7 @@ def _lines(report: CheckReport) -> Iterator[str]:
 
 
 def _what_came(report: RevisionReport) -> tuple[str, ...]:
-    """Give what is the same for neighbours that are told together: revisions that came to nothing in the same way."""
+    """Return what is the same for neighbours that are told together: revisions that came to nothing in the same way."""
     return (report.revision,) if report.served else (report.outcome, report.why)
 
 
@@ -153,7 +153,7 @@ def _count(findings: Sequence[Finding]) -> str:
 
 
 def write_json(report: CheckReport) -> dict[str, Any]:
-    """Give a report as a JSON object."""
+    """Return a report as a JSON object."""
     return {
         "target": report.target,
         "served": list(report.served),

@@ -64,7 +64,7 @@ class CheckRule:
     when: Callable[[str], bool] = lambda revision: True
 
     def page(self, era: Era) -> str | None:
-        """Give the path of its page."""
+        """Return the path of its page."""
         return self.handshake if era == "handshake" else self.per_request
 
 
@@ -228,7 +228,7 @@ _OWN_PAGES: Final[Mapping[str, tuple[str | None, str | None]]] = MappingProxyTyp
 
 
 def page_of(rule: CheckRule, revision: str, era: Era, method: str | None) -> str:
-    """Give the address of the page that says the rule: of a model it is the page of its method.
+    """Return the address of the page that says the rule: of a model it is the page of its method.
 
     Args:
         rule: Which holds in this era.

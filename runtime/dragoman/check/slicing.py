@@ -50,7 +50,7 @@ class FrameSlicer:
     def find(
         self, frame: Any, judge: Callable[[Any], Sequence[Misfit]], goes_on: Callable[[], bool]
     ) -> Iterator[Misfit]:
-        """Give each place where a frame is not valid, in no particular order.
+        """Return each place where a frame is not valid, in no particular order.
 
         Args:
             frame: As it was decoded.
@@ -90,7 +90,7 @@ class FrameSlicer:
                     yield one._replace(pointer=f"{place}/{below}")
 
     def _cut(self, value: Any, path: Path, start: int = 0) -> Any:
-        """Give a value with no more than the first members of each array and object; the same one if it has no more.
+        """Return a value with no more than the first members of each array and object; the same one if it has no more.
 
         Args:
             value: To cut.
@@ -116,7 +116,7 @@ class FrameSlicer:
         return value | changed
 
     def _begin(self, value: Any) -> Any:
-        """Give the first members of an array or object, and those that models name."""
+        """Return the first members of an array or object, and those that models name."""
         if isinstance(value, list):
             return value[: self.piece]
         return dict(islice(value.items(), self.piece)) | self._named(value)
@@ -126,7 +126,7 @@ class FrameSlicer:
         return {key: member for key, member in value.items() if key in names}
 
     def _surround(self, frame: Any, path: Path, inner: Any) -> Any:
-        """Give a frame with something in the place of what a path leads to, and of arrays nothing else."""
+        """Return a frame with something in the place of what a path leads to, and of arrays nothing else."""
         if not path:
             return inner
         key, *rest = path
@@ -140,7 +140,7 @@ class FrameSlicer:
 
 
 def _path_in_part(frame: Any, path: Path) -> Path:
-    """Give the path that leads to the same place where each array has only the member on the way."""
+    """Return the path that leads to the same place where each array has only the member on the way."""
     found: list[str | int] = []
     for key in path:
         found.append(0 if isinstance(frame, list) else key)

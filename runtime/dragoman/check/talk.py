@@ -274,10 +274,10 @@ class Talk:
 
 
 def stamped_body(body: Mapping[str, Any], metadata: Metadata) -> dict[str, Any]:
-    """Give the body that headers are made from: they say the revision also of a request that does not."""
+    """Return the body that headers are made from: they say the revision also of a request that does not."""
     return {**body, "params": stamp(body.get("params"), metadata)}
 
 
 def client_info() -> dict[str, Any]:
-    """Give how a check names itself."""
+    """Return how a check names itself."""
     return {"name": "dragoman-check", "version": version("dragoman")}

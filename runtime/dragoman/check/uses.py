@@ -43,7 +43,7 @@ class Usables:
             found.append(item)
 
     def of(self, member: str) -> list[ListedItem]:
-        """Give those of one kind."""
+        """Return those of one kind."""
         return self._items.get(member, [])
 
     def _is_usable(self, member: str, value: Mapping[str, Any]) -> bool:

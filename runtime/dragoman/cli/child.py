@@ -74,7 +74,7 @@ class Launcher:
         return spawn(self._command, self._environment, self._directory, self.warden, self._stderr)
 
     def connect(self, limit_bytes: int, process: subprocess.Popen[bytes] | None = None) -> ChildTransport:
-        """Give the transport to a server that runs already, or to a fresh one.
+        """Return the transport to a server that runs already, or to a fresh one.
 
         Args:
             limit_bytes: The longest line accepted from it.

@@ -314,7 +314,7 @@ def _check_losses(job: Job, frame: dict[str, Any], translation: dragoman_spec.Tr
 
 
 def _code(pointer: str) -> int:
-    """Give the JSON-RPC error code for something wrong at a pointer into a frame."""
+    """Return the JSON-RPC error code for something wrong at a pointer into a frame."""
     if pointer == "/method":
         return METHOD_NOT_FOUND
     return INVALID_PARAMS if pointer.startswith(("/params", "/result")) else INVALID_REQUEST

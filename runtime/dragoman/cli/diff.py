@@ -84,7 +84,7 @@ def walk(source: str, target: str) -> Iterator[tuple[str, str]]:
 
 
 def step_changes(source: str, target: str) -> list[dict[str, str]]:
-    """Give the changes between two neighbours; towards the older one as they look from there."""
+    """Return the changes between two neighbours; towards the older one as they look from there."""
     newer = max(source, target)
     module = import_module(f"{dragoman_spec.load(newer).__name__}.changes")
     changes = module.CHANGES if newer == target else [_inverted(change) for change in module.CHANGES]

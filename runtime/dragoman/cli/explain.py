@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(found: Explanation, client_transport: str, server_transport: str) -> dict[str, Any]:
-    """Give an explanation as a JSON object."""
+    """Return an explanation as a JSON object."""
     return {
         "client": found.path.client,
         "clientTransport": client_transport,
@@ -80,7 +80,7 @@ def describe(found: Explanation, client_transport: str, server_transport: str) -
 
 
 def lay_out(found: Explanation, client_transport: str, server_transport: str, width: int | None = None) -> str:
-    """Give an explanation as text: a table, and how many features there are of each kind."""
+    """Return an explanation as text: a table, and how many features there are of each kind."""
     path = found.path
     head = f"A client of {path.client} over {client_transport}, a server of {path.server} over {server_transport}."
     column = max(len(row.feature) for row in found.rows)

@@ -40,7 +40,7 @@ class LoadedMiddleware:
 
 
 def load_middleware(named: Iterable[str], notices_named: Iterable[str]) -> LoadedMiddleware:
-    """Give what is named.
+    """Return what is named.
 
     Args:
         named: `MODULE:NAME` each; what it names may have `around_request`, `around_notice` and `headers_to_server`.

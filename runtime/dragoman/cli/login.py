@@ -93,7 +93,7 @@ class AtTerminal:
         return True
 
     def make_page(self, settings: SignInSettings) -> CallbackPage | None:
-        """Give a page that shows itself elsewhere, if that is where people come back to: its address is pasted."""
+        """Return a page that shows itself elsewhere, if that is where people come back to: its address is pasted."""
         if settings.redirect_url is None or settings.redirect_port:
             return None
         from dragoman.signin.page import CallbackPage

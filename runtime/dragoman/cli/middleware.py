@@ -11,7 +11,7 @@ from typing import Any
 
 
 def find_middleware(args: argparse.Namespace) -> dict[str, Any]:
-    """Give what the options name, as `ProxyConfig` calls it."""
+    """Return what the options name, as `ProxyConfig` calls it."""
     if not args.middleware and not args.notice_middleware:
         return {}
     from dragoman.cli.loading import load_middleware

@@ -39,7 +39,7 @@ def find_in_clients(args: argparse.Namespace) -> None:
 
 
 def _servers_of_clients() -> Iterator[tuple[KnownClient, Path, ServerConfig]]:
-    """Give the servers in the files of the user's clients that can be read."""
+    """Return the servers in the files of the user's clients that can be read."""
     for client in CLIENTS:
         path = find_file(client, os.environ)
         try:

@@ -34,7 +34,7 @@ def is_wildcard(host: str) -> bool:
 
 
 def own_names(host: str) -> tuple[str, ...]:
-    """Give what a `Host` header may name without being asked for: where we listen, and what the machine is called.
+    """Return what a `Host` header may name without being asked for: where we listen, and what the machine is called.
 
     Addresses of the machine are not listed: a connection says itself which one it came to.
 

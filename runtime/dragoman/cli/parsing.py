@@ -103,7 +103,7 @@ def _is_program(word: str) -> bool:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Give `; did you mean …?` for a name that is not known, or nothing if none is near."""
+    """Return `; did you mean …?` for a name that is not known, or nothing if none is near."""
     names = list(known)
     begun = [one for one in names if len(name) > 3 and one.startswith(name)]
     near = begun or difflib.get_close_matches(name, names, n=2, cutoff=0.7 if len(name) > 4 else 0.6)

@@ -271,7 +271,7 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
 
 
 def chosen_bridging(args: argparse.Namespace) -> dict[str, Any]:
-    """Give the part of `ProxyConfig` that the flags decide."""
+    """Return the part of `ProxyConfig` that the flags decide."""
     return {
         "questions": args.questions,
         "repeatable": frozenset(args.repeatable),

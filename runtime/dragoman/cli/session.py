@@ -143,7 +143,7 @@ def run_session(args: argparse.Namespace, work: Callable[[Client, OwnerOf], Awai
 
 
 def exit_code_of(error: Error) -> int:
-    """Give what an error is to the shell."""
+    """Return what an error is to the shell."""
     match error:
         case McpError():
             return EXIT_ERROR
@@ -180,7 +180,7 @@ async def _serve(
 
 
 def opener_of_server(args: argparse.Namespace) -> Callable[[], Transport]:
-    """Give what opens a transport to the server that the options name."""
+    """Return what opens a transport to the server that the options name."""
     if args.url is not None:
         from dragoman.transports.upstream.connect import open_upstream
 

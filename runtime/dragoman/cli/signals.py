@@ -88,7 +88,7 @@ def _describe(number: int) -> str:
 
 
 def _wanted() -> list[signal.Signals]:
-    """Give the signals that ask for an end; under nohup SIGHUP asks for none."""
+    """Return the signals that ask for an end; under nohup SIGHUP asks for none."""
     ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [number for number in _ENDING if not (number is signal.SIGHUP and ignored)]
 

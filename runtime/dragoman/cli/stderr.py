@@ -67,7 +67,7 @@ class PatientWriter(io.RawIOBase):
         return True
 
     def fileno(self) -> int:
-        """Give the descriptor."""
+        """Return the descriptor."""
         return self._fd
 
     def isatty(self) -> bool:

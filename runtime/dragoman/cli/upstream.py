@@ -61,7 +61,7 @@ def configure_way(args: argparse.Namespace) -> UpstreamConfig:
 
 
 def choose_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Give what makes the event loop: uvloop's where there is one, which saves HTTP a fifth and pipes nothing."""
+    """Return what makes the event loop: uvloop's where there is one, which saves HTTP a fifth and pipes nothing."""
     try:
         import uvloop
     except ImportError:

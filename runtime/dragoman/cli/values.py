@@ -84,7 +84,7 @@ def read_value(text: str, schema: object) -> Any:
 
 
 def _types_of(schema: object) -> set[str]:
-    """Give the types that a schema takes; all of them where it does not say, and none but text without a schema."""
+    """Return the types that a schema takes; all of them where it does not say, and none but text without a schema."""
     if not isinstance(schema, Mapping):
         return {"string"}
     for keyword in ("anyOf", "oneOf"):

@@ -303,7 +303,7 @@ class Client:
             raise ValidationFailed(self.revision, "/result/nextCursor", "a list that ends", paging.cut)
 
     def read_result(self, method: str, frame: dict[str, Any]) -> Any:
-        """Give the result of a request as a model.
+        """Return the result of a request as a model.
 
         Raises:
             ValidationFailed: It is not valid; the error says where.
@@ -315,7 +315,7 @@ class Client:
             raise next(iter(found), error) from None
 
     def validate(self, definition: str, frame: dict[str, Any]) -> Any:
-        """Give a result as the model of a definition.
+        """Return a result as the model of a definition.
 
         Raises:
             ValidationFailed: It is not valid.

@@ -240,7 +240,7 @@ def _configure(spoken: str, pinned: str | None, init_timeout_s: float, reconnect
 def open_target(
     target: OneTarget, headers: Mapping[str, str] | HeaderMiddleware, **network: str | None
 ) -> Callable[[], Transport]:
-    """Give what opens a transport to a target.
+    """Return what opens a transport to a target.
 
     Args:
         target: As for `connect`.

@@ -26,7 +26,7 @@ Tell = Callable[[dict[str, Any]], None]
 
 
 def read_questions(result: Mapping[str, Any], method: str) -> dict[str, dict[str, Any]]:
-    """Give what a server asks in a result: requests by name, without ids.
+    """Return what a server asks in a result: requests by name, without ids.
 
     Raises:
         RemoteProtocolError: It is something else.
@@ -66,7 +66,7 @@ class SpokenEra(Protocol):
         """Say from which level on log messages are wanted."""
 
     def read_identity(self, result: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Give name and version of the server, as far as it says them."""
+        """Return name and version of the server, as far as it says them."""
 
 
 class ByHandshake:
@@ -102,7 +102,7 @@ class ByHandshake:
         await self._session.ask("logging/setLevel", {"level": level}, timeout_s=timeout_s)
 
     def read_identity(self, result: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Give name and version of the server."""
+        """Return name and version of the server."""
         found: Mapping[str, Any] | None = result.get("serverInfo")
         return found
 
@@ -144,7 +144,7 @@ class ByRequests:
         """Nothing to say."""
 
     def stamp(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Give params with what each request says of its client."""
+        """Return params with what each request says of its client."""
         from dragoman.core.bridge.metadata import stamp
 
         return stamp(params, self._metadata)
@@ -206,6 +206,6 @@ class ByRequests:
         self._metadata = self._metadata._replace(log_level=level)
 
     def read_identity(self, result: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Give name and version of the server, if it says them."""
+        """Return name and version of the server, if it says them."""
         found: Mapping[str, Any] | None = find(result, "_meta", self._facts.result_meta["serverInfo"])
         return found

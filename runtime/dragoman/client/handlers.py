@@ -44,7 +44,7 @@ class Handlers:
             self._capabilities[capability] = {"listChanged": True} if has_part else {}
 
     def declare(self, more: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Give the capabilities of the client.
+        """Return the capabilities of the client.
 
         Args:
             more: What the program says of its handlers beyond that they are there, `{"elicitation": {"url": {}}}`.

@@ -75,7 +75,7 @@ class Announcements:
         self._running: set[Task[Any]] = set()
 
     def read(self, is_over: bool) -> Notices:
-        """Give what goes through the notifications from here on."""
+        """Return what goes through the notifications from here on."""
         reader = Notices(self.discard)
         if is_over:
             reader.end()
@@ -102,7 +102,7 @@ class Announcements:
             task.cancel()
 
     def _find_subscription(self, body: dict[str, Any]) -> object:
-        """Give the stream that a notification names."""
+        """Return the stream that a notification names."""
         meta = (body.get("params") or {}).get("_meta")
         name = dragoman_spec.facts(self._revision).notification_meta.get("subscriptionId")
         return meta.get(name) if name is not None and isinstance(meta, dict) else None

@@ -64,7 +64,7 @@ class Session:
         self._last_id = 0
 
     def new_id(self) -> int:
-        """Give an id that no request has had."""
+        """Return an id that no request has had."""
         self._last_id += 1
         return self._last_id
 

@@ -62,7 +62,7 @@ class SyncFacade:
         self._thread = thread
 
     def __getattr__(self, name: str) -> Any:
-        """Give an attribute as it is, or a method that waits."""
+        """Return an attribute as it is, or a method that waits."""
         found = getattr(self._inner, name)
         if not callable(found):
             return found

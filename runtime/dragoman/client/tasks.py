@@ -29,7 +29,7 @@ _LONGEST_POLL_S: Final = 60.0
 
 
 def declare_extension(capabilities: Mapping[str, Any]) -> dict[str, Any]:
-    """Give capabilities with the tasks extension."""
+    """Return capabilities with the tasks extension."""
     # The bridge has its name; whoever does without tasks does not load it.
     from dragoman.core.bridge.names import TASKS_EXTENSION
 

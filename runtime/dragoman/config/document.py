@@ -100,7 +100,7 @@ def measure(text: str, offset: int) -> int:
 
 
 def place_of(text: str, offset: int) -> tuple[int, int]:
-    """Give line and column of a character, both counted from 1."""
+    """Return line and column of a character, both counted from 1."""
     start = text.rfind("\n", 0, offset) + 1
     return text.count("\n", 0, offset) + 1, offset - start + 1
 

@@ -139,7 +139,7 @@ def named(node: Node) -> str:
 
 
 def plain(node: Node) -> str:
-    """Give a number or boolean as it would stand in a string; empty for anything else."""
+    """Return a number or boolean as it would stand in a string; empty for anything else."""
     value: Any = node.value
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -149,7 +149,7 @@ def plain(node: Node) -> str:
 
 
 def near(name: str, known: Iterable[str]) -> str | None:
-    """Give the name that was probably meant."""
+    """Return the name that was probably meant."""
     names: Sequence[str] = list(known)
     folded = {one.lower().replace("_", "").replace("-", ""): one for one in reversed(names)}
     same = folded.get(name.lower().replace("_", "").replace("-", ""))

@@ -175,7 +175,7 @@ class Configuration:
         return [text for _, text in sorted(said, key=lambda pair: (pair[0].line, pair[0].column))]
 
     def choose(self, name: str | None = None) -> ServerConfig:
-        """Give one server.
+        """Return one server.
 
         Args:
             name: Which; None for the only one.

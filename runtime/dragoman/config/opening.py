@@ -32,7 +32,7 @@ def opener_of(
     hides_url: bool = False,
     invitations: Invitations | None = None,
 ) -> Callable[[], Transport]:
-    """Give what opens a transport to a server, each time it is called; nothing is started before.
+    """Return what opens a transport to a server, each time it is called; nothing is started before.
 
     Args:
         server: Of a configuration file.

@@ -244,7 +244,7 @@ class _Own:
         self._directory = directory
 
     def read(self, node: Node, where: str, keys: tuple[Option, ...], also: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Give what an object says, by the names of fields."""
+        """Return what an object says, by the names of fields."""
         by_name = {key.key: key for key in keys}
         found: dict[str, Any] = {}
         for name, value in node.value.items():

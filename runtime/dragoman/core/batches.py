@@ -47,7 +47,7 @@ class Batch:
         return self.complete()
 
     def complete(self) -> Frame | None:
-        """Give the array of answers, if none is missing and there is any."""
+        """Return the array of answers, if none is missing and there is any."""
         if self.open_requests > 0 or not self.answers:
             return None
         return Frame(b"[" + b",".join(line.strip() for line in self.answers) + b"]\n", "batch", None, None)

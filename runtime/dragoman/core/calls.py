@@ -81,7 +81,7 @@ class Call:
         self.translate: Callable[[Frame], Frame | Refusal | None] | None = None
 
     def refuse(self, failure: Refusal) -> Frame:
-        """Give the error that answers it."""
+        """Return the error that answers it."""
         return failure.answer(self.key)
 
 
@@ -170,20 +170,20 @@ class Calls:
         self.tokens.clear()
 
     def note_token(self, call: Call, frame: Frame) -> None:
-        """Take note of the progress token of a request that was added."""
+        """Record the progress token of a request that was added."""
         call.token = read_token(frame)
         if call.token is not None:
             self.tokens[call.token] = call
 
     def find_progressing(self, frame: Frame) -> Call | None:
-        """Give the request that waits and that a `notifications/progress` is about, if its token is known."""
+        """Return the request that waits and that a `notifications/progress` is about, if its token is known."""
         if not self.tokens:
             return None
         token = key_of(read_params(frame).get("progressToken"))
         return None if token is None else self.tokens.get(token)
 
     def find_only(self) -> Call | None:
-        """Give the request that waits if it is the only one, or one of an array if that is all that waits."""
+        """Return the request that waits if it is the only one, or one of an array if that is all that waits."""
         calls = iter(self.waiting.values())
         first = next(calls, None)
         if first is not None and all(call.batch is first.batch is not None for call in calls):
@@ -240,7 +240,7 @@ class Suspects(Generic[OwnerT]):
         return self._by_key.get(key) or self._by_key.get(self._twin(key))
 
     def clear(self, key: bytes) -> bool:
-        """Take note that the server has answered; whether it was a suspect."""
+        """Record that the server has answered; whether it was a suspect."""
         return (self._by_key.pop(key, None) or self._by_key.pop(self._twin(key), None)) is not None
 
     def expire(self, now_s: float) -> None:
@@ -251,12 +251,12 @@ class Suspects(Generic[OwnerT]):
         return (twin_of(key) if self._restore_ids else None) or b""
 
     def forget_all(self) -> None:
-        """Take note that the server is gone: it says nothing about any of them any more."""
+        """Record that the server is gone: it says nothing about any of them any more."""
         self._by_key.clear()
         self._for_good.clear()
 
     def forget(self, owner: OwnerT) -> None:
-        """Take note that somebody has left: their requests are nobody's, and suspect all the same."""
+        """Record that somebody has left: their requests are nobody's, and suspect all the same."""
 
         def disown(one: Suspect[OwnerT]) -> Suspect[OwnerT]:
             return one._replace(owner=None) if one.owner is owner else one
@@ -265,7 +265,7 @@ class Suspects(Generic[OwnerT]):
         self._for_good = {disown(one) for one in self._for_good}
 
     def owners(self, only_asking: bool) -> set[OwnerT | None]:
-        """Give whose requests there are.
+        """Return whose requests there are.
 
         Args:
             only_asking: Whether only those count during which servers ask back.
@@ -279,7 +279,7 @@ class Suspects(Generic[OwnerT]):
 
 
 def cancelled_key(frame: Frame) -> bytes | None:
-    """Give the id that a `notifications/cancelled` names, if it names one."""
+    """Return the id that a `notifications/cancelled` names, if it names one."""
     return key_of(read_params(frame).get("requestId"))
 
 
@@ -289,13 +289,13 @@ def cancellation(key: bytes, reason: str | None) -> Frame:
 
 
 def read_reason(frame: Frame) -> str | None:
-    """Give the reason that a `notifications/cancelled` names, if it names one."""
+    """Return the reason that a `notifications/cancelled` names, if it names one."""
     reason = read_params(frame).get("reason")
     return reason if isinstance(reason, str) else None
 
 
 def read_token(frame: Frame) -> bytes | None:
-    """Give the progress token of a request; None without one."""
+    """Return the progress token of a request; None without one."""
     if frame.raw and b"progressToken" not in outline(frame.raw):  # a frame that is not written has its body
         return None
     return key_of(find(read_params(frame), "_meta", "progressToken"))

@@ -20,7 +20,7 @@ too."""
 
 
 def read_declared(capabilities: Any) -> frozenset[str]:
-    """Give what a client can be asked: names of capabilities, and of parts such as `sampling.tools`.
+    """Return what a client can be asked: names of capabilities, and of parts such as `sampling.tools`.
 
     Args:
         capabilities: As they came in the params of `initialize`.
@@ -40,7 +40,7 @@ def read_declared(capabilities: Any) -> frozenset[str]:
 
 
 def find_missing(method: str, params: dict[str, Any], declared: frozenset[str]) -> str | None:
-    """Give what a client lacks to be asked this; None when it can be asked."""
+    """Return what a client lacks to be asked this; None when it can be asked."""
     needed = _KNOWN.asked.get(method)
     if needed is None or needed not in declared:
         return needed

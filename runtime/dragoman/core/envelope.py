@@ -121,7 +121,7 @@ def _named(value: Any) -> str:
 
 
 def key_of(request_id: Any) -> bytes | None:
-    """Give an id as canonical JSON: type and value both count; None for what cannot be an id."""
+    """Return an id as canonical JSON: type and value both count; None for what cannot be an id."""
     if type(request_id) is int:  # nearly all are; a bool is an int too, but not by its type
         return b"%d" % request_id
     if isinstance(request_id, bool) or not isinstance(request_id, str | int | float):
@@ -134,17 +134,17 @@ def key_of(request_id: Any) -> bytes | None:
 
 
 def to_keep(line: bytes) -> bytes:
-    """Give bytes that may be kept for long: however short, what orjson returns holds on to 4 KB."""
+    """Return bytes that may be kept for long: however short, what orjson returns holds on to 4 KB."""
     return line if len(line) > 4096 else bytes(memoryview(line))
 
 
 def id_of(key: bytes) -> Any:
-    """Give the id that this is the canonical JSON of."""
+    """Return the id that this is the canonical JSON of."""
     return int(key) if key.isdigit() else decode(key)
 
 
 def twin_of(key: bytes) -> bytes | None:
-    """Give the id that looks the same and has the other type: `3` for `"3"` and back; None where there is none."""
+    """Return the id that looks the same and has the other type: `3` for `"3"` and back; None where there is none."""
     if key.isdigit():
         return b'"' + key + b'"'
     inner = key[1:-1]
@@ -152,7 +152,7 @@ def twin_of(key: bytes) -> bytes | None:
 
 
 def decoded(frame: Frame) -> Frame:
-    """Give a frame with its body.
+    """Return a frame with its body.
 
     Raises:
         ValueError: It was only peeked at, and cannot be decoded.
@@ -164,7 +164,7 @@ def decoded(frame: Frame) -> Frame:
 
 
 def read_params(frame: Frame) -> dict[str, Any]:
-    """Give the params of a frame; nothing where it has none, or cannot be decoded."""
+    """Return the params of a frame; nothing where it has none, or cannot be decoded."""
     try:
         params = decoded(frame).body.get("params")
     except ValueError:  # whoever it is passed on to will say so
@@ -173,7 +173,7 @@ def read_params(frame: Frame) -> dict[str, Any]:
 
 
 def written(frame: Frame) -> Frame:
-    """Give a frame with its line, also where nobody has written that yet."""
+    """Return a frame with its line, also where nobody has written that yet."""
     if frame.raw:
         return frame
     _, kind, key, method, body, stream, headers, sender, source = frame
@@ -186,7 +186,7 @@ def rewrite(frame: Frame, body: Any) -> Frame:
 
 
 def show_key(key: bytes | None) -> str:
-    """Give an id for people."""
+    """Return an id for people."""
     return (key or b"none")[:60].decode(errors="replace")
 
 
@@ -231,5 +231,5 @@ class Refusal(NamedTuple):
     data: dict[str, Any]
 
     def answer(self, key: bytes | None) -> Frame:
-        """Give it as the response to the request with this id."""
+        """Return it as the response to the request with this id."""
         return error_frame(key, self.code, self.message, self.data or None)

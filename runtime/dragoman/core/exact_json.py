@@ -115,5 +115,5 @@ def encode_line(value: Any) -> bytes:
 
 
 def escape(name: str) -> str:
-    """Give a name as a part of a JSON pointer (RFC 6901)."""
+    """Return a name as a part of a JSON pointer (RFC 6901)."""
     return name.replace("~", "~0").replace("/", "~1")

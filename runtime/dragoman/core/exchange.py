@@ -305,7 +305,7 @@ class Exchange:
             self.front.send(frame)
 
     def note_cancellation(self, side: Side, frame: Frame) -> tuple[Frame, bool]:
-        """Take note of a cancellation; give it decoded, for whoever looks at it next, and whether the peer needs it."""
+        """Record a cancellation; give it decoded, for whoever looks at it next, and whether the peer needs it."""
         with contextlib.suppress(ValueError):
             frame = decoded(frame)
         key = cancelled_key(frame)

@@ -54,5 +54,5 @@ def explain_client_closing(state: State, reason: str) -> Refusal:
 
 
 def connection_closed(message: str) -> Refusal:
-    """Give the error for a connection that went away."""
+    """Return the error for a connection that went away."""
     return Refusal(CONNECTION_CLOSED, message, {})

@@ -80,7 +80,7 @@ class LineSplitter:
 
 
 def show(line: bytes | Overlong) -> str:
-    """Give the beginning of a line for a log: on one line of plain ASCII, whatever it holds."""
+    """Return the beginning of a line for a log: on one line of plain ASCII, whatever it holds."""
     text = line.head if isinstance(line, Overlong) else line.rstrip(b"\r\n")
     cut = len(text) > _SHOWN_BYTES or isinstance(line, Overlong)
     return ascii(text[:_SHOWN_BYTES].decode(errors="backslashreplace")) + "..." * cut

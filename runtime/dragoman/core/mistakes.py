@@ -44,7 +44,7 @@ class Mistakes:
         self._restore_ids = restore_ids
 
     def note_malformed(self, side: Side, malformed: Malformed) -> None:
-        """Take note of a line that is not a frame.
+        """Record a line that is not a frame.
 
         The line of a server is shown in the log, shortened: it often says what is wrong there.
         """
@@ -77,7 +77,7 @@ class Mistakes:
         return Refusal(INVALID_REQUEST, reason, {})
 
     def note_unmatched(self, side: Side, key: bytes) -> None:
-        """Take note of an answer of this peer that nobody waits for."""
+        """Record an answer of this peer that nobody waits for."""
         # Of several answers to one request only the first may reach whoever asked, whatever the revisions are.
         self._counters.unmatched += 1
         logger.debug("the %s answered %s, which was never asked or is already answered", side.value, show_key(key))

@@ -54,7 +54,7 @@ class Rejection(NamedTuple):
 
 
 def choose_client_revision(requested: object, setting: str = AUTO) -> str:
-    """Give the revision to speak with a client that asked for this one.
+    """Return the revision to speak with a client that asked for this one.
 
     Args:
         requested: `params.protocolVersion` of its `initialize`.
@@ -66,7 +66,7 @@ def choose_client_revision(requested: object, setting: str = AUTO) -> str:
 
 
 def choose_offer(client_revision: str, requested: object, setting: str, *, expect_echo: bool) -> str:
-    """Give the revision to offer the server first: the newest, the client's, or the one that the user named.
+    """Return the revision to offer the server first: the newest, the client's, or the one that the user named.
 
     Args:
         client_revision: What is spoken with the client.
@@ -132,7 +132,7 @@ def _read_supported(data: Any) -> tuple[str, ...] | None:
 
 
 def choose_retry(rejection: Rejection, client_revision: str, tried: Collection[str] = ()) -> str | None:
-    """Give the revision to offer after a rejection, or None if there is none to offer.
+    """Return the revision to offer after a rejection, or None if there is none to offer.
 
     From the server's list: the nearest to the client's, because every step between revisions can cost something, and
     the newer of two that are equally near. Without a list: the client's, where something newer was rejected; then the
@@ -159,7 +159,7 @@ def _distance(one: str, other: str) -> int:
 
 
 def explain_unsupported(requested: object, supported: tuple[str, ...]) -> tuple[int, str, dict[str, Any]]:
-    """Give code, message and data of the error that tells a client that no revision could be agreed on.
+    """Return code, message and data of the error that tells a client that no revision could be agreed on.
 
     The form is that of the lifecycle page's example: -32602 with `supported` and `requested`.
     """

@@ -24,7 +24,7 @@ _MOST_BACKSLASHES: Final = 64
 
 
 def outline(text: bytes) -> bytes:
-    """Give a JSON text with its long strings emptied.
+    """Return a JSON text with its long strings emptied.
 
     Of what is not JSON, this is exact up to the first mistake. A text that is short, has many strings, or ends within
     one is given as it is.
@@ -47,7 +47,7 @@ def outline(text: bytes) -> bytes:
 
 
 def _count_backslashes(text: bytes, place: int) -> int:
-    """Give how many stand right before a place, as far as it is looked."""
+    """Return how many stand right before a place, as far as it is looked."""
     if text[place - 1] != _BACKSLASH:
         return 0
     before = text[max(0, place - _MOST_BACKSLASHES) : place]

@@ -102,7 +102,7 @@ def read_beginning(line: bytes, code: int, reason: str) -> Malformed:
 
 
 def with_id(frame: Frame, key: bytes) -> bytes:
-    """Give the line of a request or response under another id; one that was only peeked at is not decoded.
+    """Return the line of a request or response under another id; one that was only peeked at is not decoded.
 
     Args:
         frame: As it came.
@@ -118,7 +118,7 @@ def with_id(frame: Frame, key: bytes) -> bytes:
 
 
 def splice_id(line: bytes, key: bytes) -> bytes | None:
-    """Give a line that was decoded, under another id; None where more than one name in it could be that of its id."""
+    """Return a line that was decoded, under another id; None where more than one name in it could be that of its id."""
     bare = outline(line)
     return _put_id(line, key) if bare.count(b'"id"') == 1 and b"\\" not in bare else None
 

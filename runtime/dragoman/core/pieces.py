@@ -45,7 +45,7 @@ class Pieces:
             self._run += part
 
     def head(self, most_bytes: int) -> bytes:
-        """Give a copy of the first bytes."""
+        """Return a copy of the first bytes."""
         found = bytearray()
         for part in self._parts:
             found += part[: most_bytes - len(found)]
@@ -54,7 +54,7 @@ class Pieces:
         return bytes(found)
 
     def take(self) -> bytes:
-        """Give everything, joined, and keep nothing."""
+        """Return everything, joined, and keep nothing."""
         parts, self._parts = self._parts, []
         self.size, self._run = 0, None
         first = parts[0] if parts else b""

@@ -31,7 +31,7 @@ class Rounds:
         self._pauses = 0
 
     def note(self, has_questions: bool) -> float | None:
-        """Take note of a result that wants input.
+        """Record a result that wants input.
 
         Returns:
             How long to wait before the next attempt, in seconds; None if the call has gone on too long.

@@ -32,7 +32,7 @@ class RestartPolicy:
     chance: Callable[[], float] = lambda: 1.0
 
     def pause_s(self, attempts: int) -> float:
-        """Give the pause after so many attempts."""
+        """Return the pause after so many attempts."""
         longest_s = min(self.longest_s, self.first_s * 2.0 ** min(attempts, 30))
         return longest_s / 2 * (1 + self.chance())
 

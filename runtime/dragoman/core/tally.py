@@ -24,7 +24,7 @@ class Lines:
         self._left_out: dict[str, int] = {}
 
     def admit(self, kind: str, now: float) -> int | None:
-        """Give how many lines of this kind were left out since the last one; None where this one is, too.
+        """Return how many lines of this kind were left out since the last one; None where this one is, too.
 
         Args:
             kind: One of few names of ours.

@@ -65,18 +65,18 @@ class Ages(Generic[T]):
         del self._front
 
     def start(self, request: T) -> None:
-        """Take note of a request that is under way from here on."""
+        """Record a request that is under way from here on."""
         self._ages[request] = [0, 0]
         if not self._ticking:
             self._remind()
 
     def renew(self, request: T | None) -> None:
-        """Take note of a sign of a request, if it is known: its time begins anew."""
+        """Record a sign of a request, if it is known: its time begins anew."""
         if request in self._ages:
             self._ages[request][0] = 0
 
     def tick(self, is_open: Callable[[T], bool], *, runs: bool = True) -> list[tuple[T, float]]:
-        """Take note that a tick has passed.
+        """Record that a tick has passed.
 
         Args:
             is_open: Whether a request is not answered; others are forgotten.
@@ -107,13 +107,13 @@ class Ages(Generic[T]):
 
 
 def limit_time(front: ClientEdge, outbox: Outbox, settings: Settings) -> Ages[Any] | None:
-    """Give what knows how old requests are; None without a limit."""
+    """Return what knows how old requests are; None without a limit."""
     timeout_s = settings.request_timeout_s or settings.request_ceiling_s
     return None if timeout_s is None else Ages(front, outbox, timeout_s, settings.request_ceiling_s)
 
 
 def explain_age(method: str, limit_s: float) -> Refusal:
-    """Give the answer to a request that has passed a limit."""
+    """Return the answer to a request that has passed a limit."""
     reason = f"the server did not answer within {limit_s:g} s"
     logger.warning("%s request given up: %s", method[:80], reason)
     return Refusal(TIMED_OUT, reason, {"method": method, "timeoutSeconds": limit_s})

@@ -94,7 +94,7 @@ class Counters:
     timed_out: int = 0
 
     def describe(self) -> str:
-        """Give the counters that are not zero, on one line."""
+        """Return the counters that are not zero, on one line."""
         return (
             ", ".join(f"{n} {name.replace('_', ' ')}" for name in self.__slots__ if (n := getattr(self, name)))
             or "no frames"
@@ -253,7 +253,7 @@ class Adaptor:
         logger.info("%s %s left out: revision %s has no such frame", method, kind, self._where(method)["target"])
 
     def _encode(self, frame: Frame, body: Any, translated: Any) -> Frame:
-        """Give the frame that is sent on; what it says now may have another method."""
+        """Return the frame that is sent on; what it says now may have another method."""
         if translated is body:
             return self._pass(frame)
         self.counters.translated += 1

@@ -10,20 +10,20 @@ MOST_LEVELS: Final = 500
 
 
 def find(value: Any, *names: str) -> Any:
-    """Give what stands at the end of a path of members; None where there is nothing, or no object on the way."""
+    """Return what stands at the end of a path of members; None where there is nothing, or no object on the way."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 def find_object(value: Any, *names: str) -> dict[str, Any]:
-    """Give the object at the end of a path; an empty one where there is none."""
+    """Return the object at the end of a path; an empty one where there is none."""
     found = find(value, *names)
     return found if isinstance(found, dict) else {}
 
 
 def find_list(value: Any, *names: str) -> list[Any]:
-    """Give the array at the end of a path; an empty one where there is none."""
+    """Return the array at the end of a path; an empty one where there is none."""
     found = find(value, *names)
     return found if isinstance(found, list) else []
 
@@ -44,7 +44,7 @@ def is_deeper(value: Any, levels: int = MOST_LEVELS) -> bool:
 
 
 def with_meta(holder: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """Give params or a result with this in its `_meta`, beside what is there."""
+    """Return params or a result with this in its `_meta`, beside what is there."""
     return {**holder, "_meta": {**find_object(holder.get("_meta")), key: value}}
 
 

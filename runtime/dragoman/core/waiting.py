@@ -53,7 +53,7 @@ class WaitingRoom:
 
 
 def request_keys(frame: Frame) -> list[bytes]:
-    """Give the ids of the requests in a frame: its own, or those inside an array."""
+    """Return the ids of the requests in a frame: its own, or those inside an array."""
     if frame.kind != "batch":
         return [frame.key] if frame.kind == "request" and frame.key is not None else []
     members = [classify(b"", member) for member in frame.body]

@@ -47,12 +47,12 @@ def count_members(text: bytes) -> int:
 
 
 def _without_escapes(text: bytes) -> bytes:
-    """Give a text without escaped quotation marks, which do not end a string."""
+    """Return a text without escaped quotation marks, which do not end a string."""
     return text.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in text else text
 
 
 def _without_strings(text: bytes) -> bytearray:
-    """Give a text without its strings; piece by piece, for each part of a split text takes forty bytes more."""
+    """Return a text without its strings; piece by piece, for each part of a split text takes forty bytes more."""
     found = bytearray()
     is_inside = False
     for start in range(0, len(text), _PIECE_BYTES):

@@ -81,7 +81,7 @@ class Brackets:
         return self._last == b"}" and not (self._open or self._in_string or self.is_broken)
 
     def _outside(self, piece: bytes) -> bytes:
-        """Give what is not in a string."""
+        """Return what is not in a string."""
         if self._escape or b"\\" in piece:
             piece = (self._escape + piece).replace(b"\\\\", b"")
             self._escape = b"\\" if piece.endswith(b"\\") else b""
@@ -104,7 +104,7 @@ class Brackets:
 
 
 def pieces_of(message: bytes) -> Iterator[memoryview]:
-    """Give a message in pieces that can be searched one after the other."""
+    """Return a message in pieces that can be searched one after the other."""
     view = memoryview(message)
     return (view[start : start + PIECE_BYTES] for start in range(0, len(message), PIECE_BYTES))
 

@@ -70,6 +70,6 @@ class Wiring:
     bridging: Bridging | None = None
 
     def make_adaptor(self, side: Side, source: str, target: str, counters: Counters) -> Adaptor:
-        """Give what carries the frames of this peer from one revision to another."""
+        """Return what carries the frames of this peer from one revision to another."""
         way, settings = self.translate(source, target), self.settings
         return Adaptor(None if way.identity else way, settings.on_loss, counters, side, settings.watch)

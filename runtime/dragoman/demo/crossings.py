@@ -98,7 +98,7 @@ class DemoCrossing:
 
 
 def pair_lines(record: Record) -> list[DemoCrossing]:
-    """Give every frame that a peer sent, in order, with what became of it."""
+    """Return every frame that a peer sent, in order, with what became of it."""
     arrived = {(line.side, key_of(frame)): line for line, frame in _read(record.lines) if not line.sent}
     losses = {(done.side, key_of(json.loads(done.before.raw))): tuple(done.losses) for done in record.translations}
     crossings = []

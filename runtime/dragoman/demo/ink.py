@@ -50,7 +50,7 @@ class Ink:
     width: int = WIDEST
 
     def paint(self, text: str, style: str | Tone) -> str:
-        """Give text in a style; as it is where there is no colour."""
+        """Return text in a style; as it is where there is no colour."""
         code = _STYLES[style]
         return f"{code}{text}{_RESET}" if self.colour and code and text else text
 
@@ -66,7 +66,7 @@ class Ink:
 
 
 def _cut(text: str, room: int) -> Iterator[tuple[int, int]]:
-    """Give where lines begin and end, so that each fits and ends where it may, if it can."""
+    """Return where lines begin and end, so that each fits and ends where it may, if it can."""
     start = 0
     while len(text) - start > room:
         ends = [match.start() for match in _BREAK.finditer(text, start + 1, start + room + 1)]

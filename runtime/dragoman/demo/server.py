@@ -67,7 +67,7 @@ class Studio:
         return about
 
     def tools(self) -> list[dict[str, Any]]:
-        """Give the tools, each with what the revision can say about one."""
+        """Return the tools, each with what the revision can say about one."""
         record: dict[str, Any] = {"name": "record", "description": "Record a meeting.", "inputSchema": SECONDS}
         publish: dict[str, Any] = {"name": "publish", "inputSchema": {"type": "object"}}
         if self.has(SINCE_AUDIO):
@@ -137,7 +137,7 @@ class Studio:
         return {"content": [{"type": "text", "text": f"Published: {place}."}]}
 
     def question(self) -> dict[str, Any]:
-        """Give the form that asks where to publish."""
+        """Return the form that asks where to publish."""
         place: dict[str, Any] = {"type": "string", "enum": list(PLACES), "enumNames": list(PLACES.values())}
         if self.has(SINCE_ICONS):
             place = {"type": "string", "oneOf": [{"const": key, "title": title} for key, title in PLACES.items()]}

@@ -77,7 +77,7 @@ def _last_words(client: subprocess.Popen[bytes]) -> str:
 
 
 def _client(revision: str, server_revision: str) -> list[str]:
-    """Give the client's command: across the eras it calls one tool."""
+    """Return the client's command: across the eras it calls one tool."""
     module = "client" if revision in dragoman_spec.HANDSHAKE_REVISIONS else "stateless_client"
     brief = [] if server_revision in dragoman_spec.HANDSHAKE_REVISIONS else [BRIEF]
     return [sys.executable, "-m", f"dragoman.demo.{module}", revision, *brief]

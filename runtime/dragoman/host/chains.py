@@ -244,7 +244,7 @@ class Chains:
     # Both
 
     def _context(self, front: ClientEdge) -> contextvars.Context:
-        """Give a context in which what is logged is about this session."""
+        """Return a context in which what is logged is about this session."""
         context = contextvars.copy_context()
         label, principal = self._host.caller_of(front)
         context.run(LABEL.set, label)

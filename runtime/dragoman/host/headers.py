@@ -19,7 +19,7 @@ REASON: Final = "a middleware gives headers, and this server is not reached over
 
 
 def with_headers(connect: Callable[[], Transport], middleware: Sequence[HeaderMiddleware]) -> Callable[[], Transport]:
-    """Give what opens a transport that sends these headers, too.
+    """Return what opens a transport that sends these headers, too.
 
     Args:
         connect: Opens a transport to the server.

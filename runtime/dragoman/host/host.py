@@ -386,7 +386,7 @@ class Host:
                 self._chains.abandon(deferral)
 
     def caller_of(self, front: Reached) -> tuple[str, str]:
-        """Give what the log calls a client's session, and the name of who the client is; empty where it has none."""
+        """Return what the log calls a client's session, and the name of who the client is; empty where it has none."""
         port = self._ports.get(front)
         return ("", "") if port is None else (port.label, port.principal)
 

@@ -73,7 +73,7 @@ class KnownServer:
 
 
 def know(command: Sequence[str], directory: str | None = None) -> KnownServer:
-    """Give what is remembered of the server that a command starts.
+    """Return what is remembered of the server that a command starts.
 
     Args:
         command: With its arguments.
@@ -86,7 +86,7 @@ def know(command: Sequence[str], directory: str | None = None) -> KnownServer:
 
 
 def know_url(url: str) -> KnownServer:
-    """Give what is remembered of a server at a URL."""
+    """Return what is remembered of a server at a URL."""
     return _know([url], is_up=url.startswith("http"))
 
 

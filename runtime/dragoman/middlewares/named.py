@@ -42,7 +42,7 @@ _HEARD: Final = ("notifications", "resourceSubscriptions")
 
 
 def names_in(method: str, params: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Give what a request names: tool, prompt or resource, and its name.
+    """Return what a request names: tool, prompt or resource, and its name.
 
     Args:
         method: Of the request.
@@ -64,7 +64,7 @@ def names_in(method: str, params: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def rename_in(method: str, params: dict[str, Any], rename: Callable[[str, str], str]) -> dict[str, Any]:
-    """Give the params of a request with other names.
+    """Return the params of a request with other names.
 
     Args:
         method: Of the request.

@@ -65,7 +65,7 @@ class Rename:
         return self._to_server.get(kind, {}).get(name, name)
 
     def _show(self, kind: str, listed: Any) -> list[Any]:
-        """Give what a client sees of a tool or prompt; nothing, if another one has taken its name."""
+        """Return what a client sees of a tool or prompt; nothing, if another one has taken its name."""
         name = listed.get("name") if isinstance(listed, dict) else None
         if not isinstance(name, str):
             return [listed]

@@ -41,7 +41,7 @@ class Outages:
         self._outages: dict[str, _Outage] = {}
 
     def note_failure(self, member: Member, was_open: bool, detail: str = "") -> None:
-        """Take note that a session cannot use a server; say so, unless it was said already.
+        """Record that a session cannot use a server; say so, unless it was said already.
 
         Args:
             member: The server, as the session knows it.
@@ -60,7 +60,7 @@ class Outages:
         logger.warning("%s%s cannot be used: %s; the other servers go on", member.name, still, reason)
 
     def note_open(self, member: Member) -> None:
-        """Take note that a session can use a server; say so, if it could not be used."""
+        """Record that a session can use a server; say so, if it could not be used."""
         outage = self._outages.pop(member.name, None)
         if outage is None or not (outage.is_unreached or member in outage.members):
             return  # the process of another session was lost, which says nothing of this one
@@ -68,11 +68,11 @@ class Outages:
         logger.warning("%s can be used again%s", member.name, times)
 
     def forget(self, member: Member) -> None:
-        """Take note that a session is over, or does not have a server any more."""
+        """Record that a session is over, or does not have a server any more."""
         outage = self._outages.get(member.name)
         if outage is not None:
             outage.members.discard(member)
 
     def forget_server(self, name: str) -> None:
-        """Take note that a server is not in the file any more, or is another one now."""
+        """Record that a server is not in the file any more, or is another one now."""
         self._outages.pop(name, None)

@@ -181,7 +181,7 @@ def _usable(configuration: Configuration, before: Mapping[str, ServerConfig]) ->
 
 
 def before_router(config: ProxyConfig) -> ProxyConfig:
-    """Give the configuration of the proxy before a client whose server is a router."""
+    """Return the configuration of the proxy before a client whose server is a router."""
     return dataclasses.replace(config, server_revision=SAME, restarts=0, health_s=None, board=None)
 
 

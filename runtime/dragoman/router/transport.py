@@ -188,7 +188,7 @@ class RouterTransport:
         self._timers.add(timer)
 
     def note_state(self, member: Member) -> None:
-        """Take note of since when a server is open."""
+        """Record since when a server is open."""
         if member.state is MemberState.OPEN:
             self._outages.note_open(member)
             if member not in self._opened_s:

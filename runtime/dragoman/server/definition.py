@@ -116,7 +116,7 @@ class ServerDefinition:
             dragoman_spec.validate({"jsonrpc": "2.0", "id": 0, "result": result}, self.revision, method)
 
     def read_params(self, method: str, body: Mapping[str, Any]) -> Any:
-        """Give params as a handler takes them: as a model, None where there are none; in plain JSON as an object."""
+        """Return params as a handler takes them: as a model, None where there are none; in plain JSON as an object."""
         if self.is_plain:
             return body.get("params") or {}
         params = self.methods[method].params
@@ -125,7 +125,7 @@ class ServerDefinition:
         return dragoman_spec.adapter(self.revision, params).validate_python(body["params"])
 
     def read_asked(self, method: str, result: dict[str, Any]) -> Any:
-        """Give what answers a question of the server as a handler takes it."""
+        """Return what answers a question of the server as a handler takes it."""
         if self.is_plain:
             return result
         entry = self.methods.get(method) or dragoman_spec.load(HANDSHAKE_REVISIONS[-1]).METHODS[method]

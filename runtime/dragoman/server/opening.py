@@ -46,7 +46,7 @@ class Opening(Protocol):
         """End a request that lasts."""
 
     def refuse(self, error: CapabilityNotSupported) -> ProtocolError:
-        """Give the error for a request that needs what its client has not declared."""
+        """Return the error for a request that needs what its client has not declared."""
 
     def make_context(self, method: str, request_id: str | int, params: Mapping[str, Any], ask: Ask) -> Context:
         """Make what a handler is given."""
@@ -58,11 +58,11 @@ class Opening(Protocol):
         """Put into a result what every result has."""
 
     def select(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Give the params of a notification, once for each time that this client wants it."""
+        """Return the params of a notification, once for each time that this client wants it."""
 
 
 def make_opening(definition: ServerDefinition, say: Say) -> Opening:
-    """Give what the revision of a server needs."""
+    """Return what the revision of a server needs."""
     made = PerRequestOpening if definition.facts.era == "per_request" else HandshakeOpening
     return made(definition, say)
 
@@ -146,11 +146,11 @@ class HandshakeOpening:
         """Nothing goes on in another request here."""
 
     def complete(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
-        """Give a result as it is."""
+        """Return a result as it is."""
         return result
 
     def select(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Give the params, once the session is open; of a resource, if the client has subscribed to it."""
+        """Return the params, once the session is open; of a resource, if the client has subscribed to it."""
         if self._is_open and (method != UPDATED or covers(self._subscribed, params["uri"])):
             yield params
 
@@ -230,7 +230,7 @@ class PerRequestOpening:
         return put_identity(whole, self._definition.info)
 
     def select(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Give the params for each request that listens for them."""
+        """Return the params for each request that listens for them."""
         for request_id, wanted in self._listening.items():
             if wants(wanted, method, params.get("uri")):
                 yield self._stamp(request_id, params)

@@ -107,7 +107,7 @@ class ParkedRun:
 
 
 def resume(waiting: dict[str, ParkedRun], method: str, named: object, params: Mapping[str, Any]) -> ParkedRun:
-    """Give the handler that waits for this request.
+    """Return the handler that waits for this request.
 
     Raises:
         McpError: None does.

@@ -185,7 +185,7 @@ class Server:
         return await Proxy(self.configure(config), front, self.connect).run()
 
     def configure(self, config: ProxyConfig | None = None) -> ProxyConfig:
-        """Give the configuration of a proxy that knows which revision the server speaks.
+        """Return the configuration of a proxy that knows which revision the server speaks.
 
         Args:
             config: What else the proxy does. None: what other revisions cannot carry is counted and not logged, since
@@ -218,7 +218,7 @@ class Server:
             raise SystemExit(_INTERRUPTED) from None
 
     def app(self, front: FrontConfig | None = None, config: ProxyConfig | None = None) -> HttpFront:
-        """Give an ASGI application that serves clients of any revision, over every transport there is over HTTP.
+        """Return an ASGI application that serves clients of any revision, over every transport there is over HTTP.
 
         Args:
             front: What is decided about HTTP.

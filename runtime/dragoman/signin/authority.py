@@ -54,7 +54,7 @@ class SignIn:
             await self.keeper.load()
 
     def authorization(self) -> str:
-        """Give what requests are to say in `Authorization`; empty where there is no token."""
+        """Return what requests are to say in `Authorization`; empty where there is no token."""
         if self._keeper is None and not os.path.exists(self.path):
             return ""
         return self.keeper.authorization
@@ -72,11 +72,11 @@ class SignIn:
         await self.keeper.renew(challenge, config)
 
     def join(self) -> None:
-        """Take note of a connection that may need tokens."""
+        """Record a connection that may need tokens."""
         self._users += 1
 
     async def leave(self) -> None:
-        """Take note that one does not any more: with the last one, nobody is asked for tokens."""
+        """Record that one does not any more: with the last one, nobody is asked for tokens."""
         self._users -= 1
         if self._users == 0 and self._keeper is not None and not self._keeper.goes_on:
             await self._keeper.stop()
@@ -89,7 +89,7 @@ def sign_in_for(
     people: People | None = None,
     invitations: Invitations | None = None,
 ) -> SignIn | None:
-    """Give what gets tokens for a server; None where nobody is to sign in.
+    """Return what gets tokens for a server; None where nobody is to sign in.
 
     Args:
         url: Of the server.
@@ -112,7 +112,7 @@ def sign_in_for(
 
 
 def find_folder() -> Path:
-    """Give where tokens are kept."""
+    """Return where tokens are kept."""
     home = os.environ.get("XDG_DATA_HOME", "")
     folder = Path(home) if os.path.isabs(home) else Path(os.path.expanduser("~")) / ".local" / "share"
     return folder / _FOLDER

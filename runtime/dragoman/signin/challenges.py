@@ -14,7 +14,7 @@ _PART: Final = re.compile(
 
 
 def read_bearer(header: str) -> dict[str, str] | None:
-    """Give the parameters of the challenge that asks for a bearer token; None where there is no such challenge.
+    """Return the parameters of the challenge that asks for a bearer token; None where there is no such challenge.
 
     A header that is not there asks for a token, too: it "MAY" say where one is got.
     """

@@ -94,13 +94,13 @@ def discover(occasion: Occasion) -> Routine[AuthorizationServer]:
 
 
 def origin(url: str) -> str:
-    """Give scheme, host and port of a URL."""
+    """Return scheme, host and port of a URL."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def _find_resource(occasion: Occasion) -> Routine[Mapping[str, Any]]:
-    """Give what the server publishes of itself; nothing where it does not."""
+    """Return what the server publishes of itself; nothing where it does not."""
     path = urlsplit(occasion.url).path.rstrip("/")
     base = f"{origin(occasion.url)}{_RESOURCE}"
     for url in dict.fromkeys([occasion.challenge.get("resource_metadata", ""), base + path, base]):
@@ -141,7 +141,7 @@ def _find_server(occasion: Occasion, issuer: str) -> Routine[AuthorizationServer
 
 
 def _places(issuer: str) -> list[str]:
-    """Give where the metadata of an authorization server may be, in the order to look."""
+    """Return where the metadata of an authorization server may be, in the order to look."""
     parts = urlsplit(issuer)
     path = parts.path.rstrip("/")
     start = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
@@ -192,5 +192,5 @@ def check_endpoint(occasion: Occasion, url: str) -> None:
 
 
 def shorten(url: str) -> str:
-    """Give a URL that somebody else wrote, for a person: without query, in what can be printed, not long."""
+    """Return a URL that somebody else wrote, for a person: without query, in what can be printed, not long."""
     return "".join(char for char in url.partition("?")[0] if char.isprintable() and char != " ")[:120] or "(nothing)"

@@ -133,7 +133,7 @@ class InvitedPage:
         self.host.take_down(self)
 
     def invite(self, owner: str, asker: str) -> Invitation:
-        """Give a link for somebody: the same until it is opened."""
+        """Return a link for somebody: the same until it is opened."""
         own = [one for one in self.invitations if (one.owner, one.asker) == (owner, asker)]
         unopened = [one for one in self.invitations if not one.cookie]
         for one in own:
@@ -256,7 +256,7 @@ class ByInvitation:
         return True
 
     def make_page(self, settings: SignInSettings) -> InvitedPage:
-        """Give the page that people come back to."""
+        """Return the page that people come back to."""
         address, port = settings.redirect_url or "", settings.redirect_port
         back = f"http://{settings.redirect_host}:{port}{PATH}" if port else address
         self._page = InvitedPage(self, address, back)

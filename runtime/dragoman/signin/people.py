@@ -45,7 +45,7 @@ class People(Protocol):
         """Whether anybody can be asked."""
 
     def make_page(self, settings: SignInSettings) -> ReturnPage | None:
-        """Give the page that people come back to; None for one that listens on this machine."""
+        """Return the page that people come back to; None for one that listens on this machine."""
 
     async def show(self, peer: str, url: str) -> None:
         """Have somebody open a page."""
@@ -111,7 +111,7 @@ def ask_for(peer: str, asker: str) -> str:
 
 
 def find_browsers(environment: Mapping[str, str]) -> list[list[str]]:
-    """Give the commands that open pages; none where no person would see them.
+    """Return the commands that open pages; none where no person would see them.
 
     Args:
         environment: With `BROWSER`: commands with colons between, to be tried in turn, in which `%s` is the URL, as

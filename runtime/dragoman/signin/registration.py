@@ -42,7 +42,7 @@ class OAuthClient:
 def find_client(
     occasion: Occasion, server: AuthorizationServer, kept: OAuthClient | None, redirect_uri: str, scope: str
 ) -> Routine[OAuthClient]:
-    """Give who we are to an authorization server; register where nobody has done that.
+    """Return who we are to an authorization server; register where nobody has done that.
 
     Args:
         occasion: Why.

@@ -41,7 +41,7 @@ def is_safe(url: str) -> bool:
 
 
 def as_resource(url: str) -> str:
-    """Give the URL by which metadata and tokens name a server: RFC 9728, 1.2 knows none but those of HTTP."""
+    """Return the URL by which metadata and tokens name a server: RFC 9728, 1.2 knows none but those of HTTP."""
     return url.replace("ws", "http", 1) if url.startswith("ws") else url
 
 

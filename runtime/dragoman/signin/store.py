@@ -85,7 +85,7 @@ class TokenFile:
             os.close(lock)
 
     def read(self) -> Written:
-        """Give what is written; nothing where there is no file, or something else in it.
+        """Return what is written; nothing where there is no file, or something else in it.
 
         What could not be written counts until somebody else writes: what is in the file is older.
         """
@@ -157,7 +157,7 @@ class TokenFile:
 
 
 def find_current(written: Mapping[str, Any]) -> SignedIn | None:
-    """Give the tokens that are to be used, with who gave them to whom."""
+    """Return the tokens that are to be used, with who gave them to whom."""
     entry = _entries(written).get(str(written.get("issuer")), {})
     server, client = _build(AuthorizationServer, entry.get("server")), _build(OAuthClient, entry.get("client"))
     tokens = _build(Tokens, entry.get("tokens"))
@@ -165,13 +165,13 @@ def find_current(written: Mapping[str, Any]) -> SignedIn | None:
 
 
 def find_clients(written: Mapping[str, Any]) -> dict[str, OAuthClient]:
-    """Give who we are to each authorization server."""
+    """Return who we are to each authorization server."""
     found = {issuer: _build(OAuthClient, entry.get("client")) for issuer, entry in _entries(written).items()}
     return {issuer: client for issuer, client in found.items() if client is not None}
 
 
 def add(written: Mapping[str, Any], url: str, signed_in: SignedIn) -> Written:
-    """Give what is to be written after a sign-in."""
+    """Return what is to be written after a sign-in."""
     issuer, entries = signed_in.server.issuer, _entries(written)
     entry = {**entries.get(issuer, {}), **asdict(signed_in)}
     kept = {key: value for key, value in written.items() if key not in ("failed", "visit")}
@@ -179,21 +179,21 @@ def add(written: Mapping[str, Any], url: str, signed_in: SignedIn) -> Written:
 
 
 def drop(written: Mapping[str, Any], *names: str) -> Written:
-    """Give what is to be written once parts of the current entry are of no use any more."""
+    """Return what is to be written once parts of the current entry are of no use any more."""
     issuer, entries = str(written.get("issuer")), _entries(written)
     entry = {name: value for name, value in entries.get(issuer, {}).items() if name not in names}
     return {**written, "issuers": {**entries, issuer: entry}}
 
 
 def add_failure(written: Mapping[str, Any], url: str, error: TransportError) -> Written:
-    """Give what is to be written after a sign-in that has failed."""
+    """Return what is to be written after a sign-in that has failed."""
     kept = {key: value for key, value in written.items() if key != "visit"}
     failed = {"at": time.time(), "reason": error.reason, "asked": error.was_asked}
     return {**kept, "format": 1, "url": url, "failed": failed}
 
 
 def find_failure(written: Mapping[str, Any], since_s: float, peer: str) -> SignInFailed | None:
-    """Give why a sign-in failed that others have tried since; None if none did, or the clock was wrong then."""
+    """Return why a sign-in failed that others have tried since; None if none did, or the clock was wrong then."""
     failed = written.get("failed")
     if isinstance(failed, dict) and isinstance(failed.get("at"), float) and since_s <= failed["at"] <= time.time():
         error = SignInFailed(peer, str(failed.get("reason")))
@@ -203,12 +203,12 @@ def find_failure(written: Mapping[str, Any], since_s: float, peer: str) -> SignI
 
 
 def add_visit(written: Mapping[str, Any], url: str, visit: PendingVisit) -> Written:
-    """Give what is to be written while a person is asked to sign in."""
+    """Return what is to be written while a person is asked to sign in."""
     return {**written, "format": 1, "url": url, "visit": asdict(visit)}
 
 
 def find_visit(written: Mapping[str, Any], since_s: float) -> PendingVisit | None:
-    """Give whom somebody else has sent to sign in since, and does not wait for any more."""
+    """Return whom somebody else has sent to sign in since, and does not wait for any more."""
     found = written.get("visit")
     if not isinstance(found, dict) or not isinstance(at := found.get("at"), float) or not since_s <= at <= time.time():
         return None
@@ -221,7 +221,7 @@ def find_visit(written: Mapping[str, Any], since_s: float) -> PendingVisit | Non
 
 
 def list_files(folder: Path) -> Iterator[tuple[TokenFile, Written]]:
-    """Give every file in a directory, with what is written in it."""
+    """Return every file in a directory, with what is written in it."""
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         file = TokenFile(path)
         if isinstance((written := file.read()).get("url"), str):

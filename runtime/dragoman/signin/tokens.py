@@ -125,7 +125,7 @@ def read_tokens(
 def show_client(
     occasion: Occasion, server: AuthorizationServer, client: OAuthClient
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Give the headers and the parameters that show who we are.
+    """Return the headers and the parameters that show who we are.
 
     Raises:
         SignInFailed: That takes a key, and it is of no use, or nobody has named it.

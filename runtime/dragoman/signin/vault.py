@@ -15,7 +15,7 @@ _SERVICE: Final = "dragoman"
 
 
 def load(name: str) -> str:
-    """Give what is kept by a name; empty if nothing is.
+    """Return what is kept by a name; empty if nothing is.
 
     Raises:
         OSError: The keyring cannot be used.

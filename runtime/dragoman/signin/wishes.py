@@ -137,12 +137,12 @@ def post_form(url: str, parameters: Mapping[str, str], headers: Mapping[str, str
 
 
 def words(value: object) -> tuple[str, ...]:
-    """Give the strings of a JSON array; nothing if it is anything else."""
+    """Return the strings of a JSON array; nothing if it is anything else."""
     return tuple(filter(None, map(text, value))) if isinstance(value, list) else ()
 
 
 def text(value: object) -> str:
-    """Give a JSON string; empty if it is anything else, such as half of a character, which cannot be sent back."""
+    """Return a JSON string; empty if it is anything else, such as half of a character, which cannot be sent back."""
     return value if isinstance(value, str) and not _HALF.search(value) else ""
 
 
@@ -154,5 +154,5 @@ def seconds(value: object) -> float | None:
 
 
 def quoted(value: object) -> str:
-    """Give what a server says, short and on one line, for a person."""
+    """Return what a server says, short and on one line, for a person."""
     return "".join(char for char in " ".join(text(value).split()) if char.isprintable())[:200]

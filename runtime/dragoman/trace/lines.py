@@ -56,7 +56,7 @@ Entry = Noted | Translated
 
 
 def size_of(entry: Entry) -> int:
-    """Give how many bytes an entry holds on to, nearly."""
+    """Return how many bytes an entry holds on to, nearly."""
     if isinstance(entry, Translated):
         after = entry.crossing.after
         return len(entry.crossing.before.raw) + (len(after.raw) if isinstance(after, Frame) else 0)
@@ -72,12 +72,12 @@ class Scribe:
         self._process = os.getpid()
 
     def write(self, entry: Entry) -> bytes:
-        """Give the line for what happened."""
+        """Return the line for what happened."""
         said = self._describe_crossing(entry) if isinstance(entry, Translated) else self._describe(entry)
         return _line(entry.time_s, self._process, entry.session, said)
 
     def write_dropped(self, time_s: float, count: int) -> bytes:
-        """Give the line that says how many lines are missing before it."""
+        """Return the line that says how many lines are missing before it."""
         return _line(time_s, self._process, "", {"direction": "dropped", "lines": count})
 
     def _describe(self, noted: Noted) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Scribe:
                 return said | {"reason": redact_text(reason)}
 
     def _learn(self, noted: Noted, frame: Frame, shown: dict[str, Any]) -> None:
-        """Take note of the revision, where a frame agrees on one."""
+        """Record the revision, where a frame agrees on one."""
         number = noted.connection
         if frame.method == "initialize" and frame.kind == "request":
             self._asked[number] = frame.key
@@ -140,7 +140,7 @@ def _losses(crossing: Crossing) -> Sequence[dict[str, Any]]:
 
 
 def _read(frame: Frame) -> dict[str, Any]:
-    """Give a frame, or what came in its place: whoever peeks at frames takes some that are not JSON."""
+    """Return a frame, or what came in its place: whoever peeks at frames takes some that are not JSON."""
     try:
         return {"frame": redact(decode(frame.raw))}
     except ValueError as error:

@@ -51,7 +51,7 @@ _IN_URL: Final = re.compile(r"(://[^/\s:@]{0,200}:)[^/\s@]{1,500}(?=@)")
 
 
 def redact(value: Any) -> Any:
-    """Give JSON without what looks like a secret; the value given is not changed."""
+    """Return JSON without what looks like a secret; the value given is not changed."""
     match value:
         case dict():
             return {name: _redact_member(name, member) for name, member in value.items()}
@@ -64,7 +64,7 @@ def redact(value: Any) -> Any:
 
 
 def redact_text(text: str) -> str:
-    """Give a text without what looks like a secret in it."""
+    """Return a text without what looks like a secret in it."""
     if len(text) <= _PIECE:
         return _redact_piece(text)
     return "".join(_redact_piece(piece) for piece in _split(text))
@@ -105,7 +105,7 @@ def _redact_member(name: str, member: Any) -> Any:
 
 
 def _hide(value: Any) -> Any:
-    """Give a value with nothing left of it but its shape."""
+    """Return a value with nothing left of it but its shape."""
     match value:
         case dict():
             return {name: _hide(member) for name, member in value.items()}

@@ -47,7 +47,7 @@ class Trace:
         self._numbers = itertools.count(1)
 
     def watch(self, transport: Transport, side: Side) -> Transport:
-        """Give a transport that does what this one does, each frame of which is written down.
+        """Return a transport that does what this one does, each frame of which is written down.
 
         Args:
             transport: To a peer.

@@ -31,5 +31,5 @@ def _log_one_line(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None
 
 
 def describe(error: BaseException | None) -> str:
-    """Give an exception on one line."""
+    """Return an exception on one line."""
     return "no exception" if error is None else f"{type(error).__name__}: {error}"

@@ -38,7 +38,7 @@ class KnownHead(Generic[MeaningT]):
         self.meaning = meaning
 
     def find_body(self, data: bytes) -> bytes | None:
-        """Give the body, if this is a message with this head, whole, and nothing else."""
+        """Return the body, if this is a message with this head, whole, and nothing else."""
         start = self._start
         if not data.startswith(self._before):
             return None

@@ -83,10 +83,10 @@ class FramedReceiver:
 
 
 def _show(frame: Frame | Malformed, line: bytes | Overlong) -> Frame | Malformed:
-    """Give what is not a frame the line that it was, for the log."""
+    """Return what is not a frame the line that it was, for the log."""
     return frame if isinstance(frame, Frame) else frame._replace(line=line)
 
 
 def join_lines(frames: Sequence[Frame]) -> bytes:
-    """Give frames as the lines that go on the wire."""
+    """Return frames as the lines that go on the wire."""
     return frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])

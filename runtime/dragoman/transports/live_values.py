@@ -28,7 +28,7 @@ def has_other_dollars(template: str) -> bool:
 
 
 def fill_in(template: str, environment: Mapping[str, str] | None, directory: str = "") -> str:
-    """Give a template with what its variables and files hold now; `$$` is a dollar.
+    """Return a template with what its variables and files hold now; `$$` is a dollar.
 
     Args:
         template: With `$NAME`, `${NAME}`, `${env:NAME}` for variables, `${file:PATH}` for what is in a file, without

@@ -81,7 +81,7 @@ def _start(
 
 
 def _find(program: str, environment: Mapping[str, str]) -> str | None:
-    """Give where a program is that the child's own PATH, for it has none, does not say."""
+    """Return where a program is that the child's own PATH, for it has none, does not say."""
     if "PATH" in environment or os.path.dirname(program):
         return None
     import shutil

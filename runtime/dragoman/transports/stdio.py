@@ -193,7 +193,7 @@ class ChildTransport:
         return False
 
     def _reap_orphans(self) -> None:
-        """Take note of the ends of what the child left behind, where that is up to us.
+        """Record the ends of what the child left behind, where that is up to us.
 
         It is where we are the first process of a container: what has lost its parent is our child then, and stays in
         its group after its end until we ask.

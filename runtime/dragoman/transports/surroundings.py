@@ -93,7 +93,7 @@ def expand(text: str, environment: Mapping[str, str]) -> str:
 
 
 def secretive_names(names: Iterable[str]) -> list[str]:
-    """Give those names of variables that may be secrets of which a server is in need, sorted."""
+    """Return those names of variables that may be secrets of which a server is in need, sorted."""
     return sorted(name for name in names if not name.startswith(OURS) and _may_be_needed(name))
 
 

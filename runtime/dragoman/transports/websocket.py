@@ -109,7 +109,7 @@ class WebSocketConnection(asyncio.Protocol):
         return CloseCode.NO_STATUS_RCVD if close is None else close.code
 
     async def receive(self) -> bytes | None:
-        """Give the next text message; None for a binary one, which is not kept.
+        """Return the next text message; None for a binary one, which is not kept.
 
         Raises:
             TransportError: There is none: the connection has ended. It says how.

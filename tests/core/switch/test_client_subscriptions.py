@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.bridge.notifications import write_filter
+from dragoman.core.bridge.to_stateless import subscriptions
+from dragoman.core.bridge.to_stateless.subscriptions import ClientSubscriptions
 from dragoman.core.envelope import Frame, Refusal, decoded
-from dragoman.core.switch.per_request import subscriptions
-from dragoman.core.switch.per_request.subscriptions import ClientSubscriptions
 from tests.core.bridge.test_hostile import OBJECTS, VALUES
 
 CAPABILITIES = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"subscribe": True}}

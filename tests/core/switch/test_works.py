@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from dragoman.core.bridge.to_session.undecided import Undecided, UndecidedQuestions
+from dragoman.core.bridge.to_session.works import Work, Works
 
 from dragoman.core.commands import Schedule
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame
-from dragoman.core.switch.to_handshake.undecided import Undecided, UndecidedQuestions
-from dragoman.core.switch.to_handshake.works import Work, Works
 
 
 def make_works() -> Works:

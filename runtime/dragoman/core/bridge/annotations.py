@@ -60,7 +60,7 @@ class _Found(NamedTuple):
 
 
 def find_mirrored(input_schema: object) -> tuple[Mirrored, ...]:
-    """Give the arguments that are mirrored, in the order of the schema.
+    """Return the arguments that are mirrored, in the order of the schema.
 
     Raises:
         ValueError: An annotation is invalid; the text says where and why.
@@ -104,7 +104,7 @@ def _at(path: tuple[str, ...]) -> str:
 
 
 def _walk(root: object) -> Iterator[_Found]:
-    """Give every schema in a schema, each once, in order; without recursion, for a peer chooses how deep it goes."""
+    """Return every schema in a schema, each once, in order; without recursion, for a peer chooses how deep it goes."""
     waiting: list[tuple[object, tuple[str, ...] | None]] = [(root, ())]
     while waiting:
         value, path = waiting.pop()
@@ -166,7 +166,7 @@ def strip_invalid(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[I
 
 
 def _strip(tool: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Give a tool without annotations; None if its schema cannot be written, for nobody could be sent it either."""
+    """Return a tool without annotations; None if its schema cannot be written, for nobody could be sent it either."""
     try:
         schema = decode(encode(tool["inputSchema"]))
     except ValueError:

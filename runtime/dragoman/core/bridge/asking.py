@@ -106,7 +106,7 @@ class OpenQuestions:
         return question
 
     def spell(self) -> dict[str, Any]:
-        """Give what is open as `inputRequests`."""
+        """Return what is open as `inputRequests`."""
         return {
             key: {"method": asked.question.method}
             | ({} if asked.question.params is None else {"params": asked.question.params})
@@ -141,7 +141,7 @@ class OpenQuestions:
             raise refuse(Reason.MALFORMED, where) from None
 
     def withdraw(self, question_id: bytes) -> None:
-        """Take note that the server does not want an answer to this any more."""
+        """Record that the server does not want an answer to this any more."""
         self._open = {key: asked for key, asked in self._open.items() if asked.id != question_id}
 
     def clear(self) -> list[bytes]:

@@ -67,7 +67,7 @@ class Told(NamedTuple):
 
 
 def declare_up(capabilities: Mapping[str, Any], path: Path, *, wants_task: bool = False) -> Told:
-    """Give the capabilities of the client that the server is told.
+    """Return the capabilities of the client that the server is told.
 
     Args:
         capabilities: Of the client, as it declared them: in `initialize`, in its own revision, or in this request.
@@ -97,7 +97,7 @@ def declare_up(capabilities: Mapping[str, Any], path: Path, *, wants_task: bool 
 
 
 def declare_down(capabilities: Mapping[str, Any], path: Path) -> Told:
-    """Give the capabilities of the server that the client is told.
+    """Return the capabilities of the server that the client is told.
 
     Args:
         capabilities: Of the server: in the form of 2026-07-28, or of the newest revision with a handshake.
@@ -136,7 +136,7 @@ def bridges_tasks(path: Path, capabilities: Mapping[str, Any]) -> bool:
 
 
 def spell_required(path: str) -> dict[str, Any]:
-    """Give a capability, such as `elicitation.url`, as the object in which a client declares it."""
+    """Return a capability, such as `elicitation.url`, as the object in which a client declares it."""
     spelled: dict[str, Any] = {}
     for name in reversed(path.split(".")):
         spelled = {name: spelled}
@@ -166,7 +166,7 @@ def _fill_in(capabilities: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keep_extensions(value: Any, lost: list[Loss]) -> dict[str, Any]:
-    """Give the extensions that the other side is told: all but that of tasks, which is bridged or not there."""
+    """Return the extensions that the other side is told: all but that of tasks, which is bridged or not there."""
     if not isinstance(value, dict):
         return {}
     if TASKS_EXTENSION in value:

@@ -117,7 +117,7 @@ def offer_served(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _common(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what both forms have: instructions, and what stands in `_meta` for whoever understands it."""
+    """Return what both forms have: instructions, and what stands in `_meta` for whoever understands it."""
     return {name: result[name] for name in ("instructions", "_meta") if name in result}
 
 

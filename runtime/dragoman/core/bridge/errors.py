@@ -119,7 +119,7 @@ def _say_about_us(error: Mapping[str, Any], message: str) -> Say:
 
 
 def _read_required(error: Mapping[str, Any]) -> list[str]:
-    """Give the capabilities that an error asks for, `elicitation.url` and so on, as far as they go."""
+    """Return the capabilities that an error asks for, `elicitation.url` and so on, as far as they go."""
     found: list[str] = []
     for name, value in find_object(error, "data", "requiredCapabilities").items():
         parts = [part for part in value if part] if isinstance(value, dict) else []
@@ -138,7 +138,7 @@ def _spell(error: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Any]:
 
 
 def find_http_status(revision: str, code: int, *, is_about_metadata: bool = False) -> int:
-    """Give the HTTP status that an error is sent with.
+    """Return the HTTP status that an error is sent with.
 
     Args:
         revision: Of the client.
@@ -152,7 +152,7 @@ def find_http_status(revision: str, code: int, *, is_about_metadata: bool = Fals
 
 
 def unsupported_version(requested: object, supported: Sequence[str]) -> Say:
-    """Give the error for a revision that is not served here: with our own list, never that of a server behind us."""
+    """Return the error for a revision that is not served here: with our own list, never that of a server behind us."""
     data = {"supported": list(supported), "requested": requested}
     is_newer = any(era(revision) == "per_request" for revision in supported)
     return Say(UNSUPPORTED_VERSION if is_newer else INVALID_PARAMS, "Unsupported protocol version", data)

@@ -61,7 +61,7 @@ class Explanation:
     rows: tuple[Row, ...]
 
     def select(self, status: Status) -> tuple[Row, ...]:
-        """Give the features of which this becomes."""
+        """Return the features of which this becomes."""
         return tuple(row for row in self.rows if row.status is status)
 
 

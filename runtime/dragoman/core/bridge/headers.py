@@ -43,7 +43,7 @@ _INTEGER: Final = re.compile(r"[+-]?\d{1,400}(\.0*)?")
 
 
 def make_headers(body: Mapping[str, Any], mirrored: Sequence[Mirrored] = ()) -> list[tuple[str, str]]:
-    """Give the headers for a request or notification that is about to be sent, as names and values in ASCII.
+    """Return the headers for a request or notification that is about to be sent, as names and values in ASCII.
 
     Args:
         body: It, metadata included.
@@ -79,7 +79,7 @@ def check_headers(headers: Iterable[tuple[str, str]], body: Mapping[str, Any]) -
 
 
 def list_repeated(body: Mapping[str, Any]) -> tuple[object, ...]:
-    """Give what of a request the headers repeat: two with the same of it are judged alike by `check_collected`."""
+    """Return what of a request the headers repeat: two with the same of it are judged alike by `check_collected`."""
     method, params = body["method"], find_object(body, "params")
     return method, find(params, "_meta", META_VERSION), params.get(NAMED_BY.get(method, ""))
 
@@ -99,7 +99,7 @@ def check_collected(found: CollectedHeaders, body: Mapping[str, Any]) -> None:
 
 
 def select_arguments(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Give the headers that repeat arguments."""
+    """Return the headers that repeat arguments."""
     return tuple((name, value) for name, value in headers if name.lower().startswith(PARAM_PREFIX.lower()))
 
 
@@ -122,7 +122,7 @@ def check_arguments(
 
 
 def encode_value(value: str) -> str:
-    """Give a text as a header value: itself, or in base64 between marks if no header can hold it."""
+    """Return a text as a header value: itself, or in base64 between marks if no header can hold it."""
     looks_encoded = value.startswith("=?base64?") and value.endswith("?=")
     if _PLAIN.fullmatch(value) and value == value.strip(" \t") and not looks_encoded:
         return value
@@ -130,7 +130,7 @@ def encode_value(value: str) -> str:
 
 
 def decode_value(value: str) -> str:
-    """Give the text that a header value stands for; the inverse of `encode_value`.
+    """Return the text that a header value stands for; the inverse of `encode_value`.
 
     Raises:
         ValueError: It has characters that no header may have, or is not base64 of UTF-8 although it says so.
@@ -181,7 +181,7 @@ def _is_same_number(said: str, expected: object) -> bool:
 
 
 def _as_text(value: object) -> str | None:
-    """Give what is mirrored of an argument: nothing of null, nor of what has no text form of its own."""
+    """Return what is mirrored of an argument: nothing of null, nor of what has no text form of its own."""
     match value:
         case str():
             return value

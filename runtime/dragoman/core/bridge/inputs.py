@@ -177,7 +177,7 @@ def ask_client(
 
 
 def failed_tool(reason: str) -> dict[str, Any]:
-    """Give the result of a tool that failed for this reason."""
+    """Return the result of a tool that failed for this reason."""
     return {"resultType": "complete", "content": [{"type": "text", "text": reason}], "isError": True}
 
 

@@ -1,7 +1,7 @@
 """Log levels of requests, at a server that has one level for its whole session.
 
 Lives here: which level the server is to be told, and which message a request wants. Must not: know whose message it is
-(`core.switch`), or send. Called by `core.switch.to_handshake`, for a server that declares `logging`.
+(`core.switch`), or send. Called by `core.bridge.to_session`, for a server that declares `logging`.
 
 The server gets the most verbose level that any request under way wants: at once where that is more, and after a while
 where it is less, or every second request would set a level. Where none wants any, it is told to say the least: "the
@@ -35,7 +35,7 @@ class RequestLevels:
     _lower_at_s: float | None = None
 
     def start(self, request: Hashable, level: str | None) -> str | None:
-        """Take note of a request.
+        """Record a request.
 
         Args:
             request: A name for it.
@@ -55,7 +55,7 @@ class RequestLevels:
         return level
 
     def end(self, request: Hashable, now_s: float) -> None:
-        """Take note that a request has been answered."""
+        """Record that a request has been answered."""
         self._wanted.pop(request, None)
         is_less = self._told is not None and _RANKS[self._find_most_verbose()] > _RANKS[self._told]
         if is_less and self._lower_at_s is None:
@@ -67,7 +67,7 @@ class RequestLevels:
         return self._lower_at_s
 
     def settle(self, now_s: float) -> str | None:
-        """Give the less verbose level to tell the server now, if there is one."""
+        """Return the less verbose level to tell the server now, if there is one."""
         if self._lower_at_s is None or now_s < self._lower_at_s:
             return None
         self._told, self._lower_at_s = self._find_most_verbose(), None

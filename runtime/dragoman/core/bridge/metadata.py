@@ -48,7 +48,7 @@ class Metadata(NamedTuple):
 
 
 def stamp(params: Mapping[str, Any] | None, metadata: Metadata) -> dict[str, Any]:
-    """Give params with the metadata in `_meta`; what else is in `_meta` stays, metadata of somebody else does not.
+    """Return params with the metadata in `_meta`; what else is in `_meta` stays, metadata of somebody else does not.
 
     Args:
         params: Of a request, or None where it has none; not changed.
@@ -58,7 +58,7 @@ def stamp(params: Mapping[str, Any] | None, metadata: Metadata) -> dict[str, Any
 
 
 def spell(metadata: Metadata) -> dict[str, Any]:
-    """Give metadata as `_meta` has it: what `stamp_spelled` takes, where many requests say the same."""
+    """Return metadata as `_meta` has it: what `stamp_spelled` takes, where many requests say the same."""
     meta = {META_VERSION: metadata.revision, META_CLIENT_CAPABILITIES: dict(metadata.capabilities)}
     if metadata.client_info is not None:
         meta[META_CLIENT_INFO] = dict(metadata.client_info)
@@ -146,7 +146,7 @@ def claims_per_request(params: object) -> bool:
 
 
 def take_off(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give params without the metadata that has been used up; the same object where there is none in it.
+    """Return params without the metadata that has been used up; the same object where there is none in it.
 
     Of version and capabilities the form stays: a request without it is not one of 2026-07-28; the steps take it off.
     """
@@ -174,7 +174,7 @@ def take_identity(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping
 
 
 def put_identity(result: Mapping[str, Any], server_info: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a result that names the server; what else is in its `_meta` stays."""
+    """Return a result that names the server; what else is in its `_meta` stays."""
     meta = result.get("_meta")
     left = _without(meta, _OF_RESULTS) if meta else {}
     left[META_SERVER_INFO] = dict(server_info)

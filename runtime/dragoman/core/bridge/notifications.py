@@ -43,7 +43,7 @@ def read_filter(said: object) -> Filter:
 
 
 def write_filter(wanted: Filter) -> dict[str, Any]:
-    """Give a filter as it is sent."""
+    """Return a filter as it is sent."""
     uris = sorted(uri for name, uri in wanted if name == RESOURCE_FILTER)
     lists = {name: True for name, _ in sorted(wanted) if name != RESOURCE_FILTER}
     return {**lists, RESOURCE_FILTER: uris} if uris else lists
@@ -76,7 +76,7 @@ def covers(subscribed: Collection[str], uri: str) -> bool:
 
 
 def list_above(uri: str) -> Iterator[str]:
-    """Give a resource and everything that it may be a part of."""
+    """Return a resource and everything that it may be a part of."""
     yield uri
     end = uri.find("/")
     while end >= 0:
@@ -86,7 +86,7 @@ def list_above(uri: str) -> Iterator[str]:
 
 
 def subject_of(method: str, params: Mapping[str, Any] | None) -> tuple[str, Any]:
-    """Give what a notification says to have changed: of two about the same thing, the later one is enough."""
+    """Return what a notification says to have changed: of two about the same thing, the later one is enough."""
     return method, (params or {}).get("uri") if method == UPDATED else None
 
 

@@ -53,7 +53,7 @@ class Task:
         self._poll_ms = _read_ms(self.told.get("pollInterval"), _POLL_MS)
 
     def note(self, told: Mapping[str, Any], now_s: float) -> None:
-        """Take note of what the server says; what it asks, and how it ended, comes otherwise."""
+        """Record what the server says; what it asks, and how it ended, comes otherwise."""
         if told.get("status") == "cancelled":
             self.end("cancelled", {}, now_s)
         elif not self.ended:
@@ -68,7 +68,7 @@ class Task:
         return True
 
     def describe(self) -> dict[str, Any]:
-        """Give what answers the client's call."""
+        """Return what answers the client's call."""
         message = self.told.get("statusMessage")
         return {
             "taskId": self.task_id,
@@ -81,7 +81,7 @@ class Task:
         }
 
     def detail(self) -> dict[str, Any]:
-        """Give what answers `tasks/get`, and what a notification says."""
+        """Return what answers `tasks/get`, and what a notification says."""
         asked = {"inputRequests": self.questions.spell()} if self.questions else {}
         return {**self.describe(), **self.payload, **asked}
 

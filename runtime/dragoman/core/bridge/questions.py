@@ -1,7 +1,7 @@
 """A server's questions and their answers, across the eras: requests of their own there, parts of a result here.
 
 Lives here: one question or answer at a time, each way. Must not: decide whether a question may be asked, or keep one
-that waits (`inputs`, `core.switch.to_handshake`). Called by both.
+that waits (`inputs`, `core.bridge.to_session`). Called by both.
 
 The steps do the translating. A question is converted as the definition that it is across the eras, where one side has
 it as a frame and the other does not; within the era with a handshake it is a frame like any other.
@@ -145,7 +145,7 @@ def _validate(frame: dict[str, Any], method: str) -> None:
 
 
 def describe(embedded: Mapping[str, Any]) -> str:
-    """Give a question as text, for somebody who cannot be asked it: with the URL, if there is one to go to."""
+    """Return a question as text, for somebody who cannot be asked it: with the URL, if there is one to go to."""
     params = find_object(embedded, "params")
     said = params.get("message") or params.get("systemPrompt")
     words = {

@@ -33,7 +33,7 @@ def wrap(result: Mapping[str, Any], keeper: Keeper, binding: Binding, now_s: flo
 
 
 def unwrap(params: Mapping[str, Any], keeper: Keeper, binding: Binding, now_s: float) -> Mapping[str, Any]:
-    """Give the params of a retry with the server's own state; the same object where they bring none.
+    """Return the params of a retry with the server's own state; the same object where they bring none.
 
     Args:
         params: Of the client's request.

@@ -81,7 +81,7 @@ class Replay:
     def compose(
         self, question: Question, keeper: Keeper, binding: Binding, now_s: float, nonce: bytes
     ) -> dict[str, Any] | None:
-        """Give the result that asks the client a new question.
+        """Return the result that asks the client a new question.
 
         Args:
             question: That `ask` returned.

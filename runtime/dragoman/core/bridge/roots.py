@@ -35,6 +35,6 @@ class RootsCache:
             del self._kept[next(iter(self._kept))]
 
     def get(self, principal: str, now_s: float) -> Sequence[Any] | None:
-        """Give the roots of a principal; None if they are not known, or not any more."""
+        """Return the roots of a principal; None if they are not known, or not any more."""
         until_s, roots = self._kept.get(principal, (now_s, []))
         return roots if now_s < until_s else None

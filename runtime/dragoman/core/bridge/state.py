@@ -1,7 +1,7 @@
 """What stands in the `requestState` that we give to a client, and whether what comes back is that.
 
 Lives here: writing a state and checking it against the request that brings it. Must not: keep what it stands for
-(`core.switch.to_handshake.asking`), or follow it (`urls`, `replay`).
+(`core.bridge.to_session.asking`), or follow it (`urls`, `replay`).
 
 "Servers MUST treat `requestState` as an attacker-controlled input" (2026-07-28/basic/patterns/mrtr). So it is sealed,
 and it says for which server, caller and request it is, and until when. That it is used once is for whoever keeps what
@@ -113,7 +113,7 @@ class Keeper(NamedTuple):
     ttl_s: float = 600.0
 
     def write(self, state: State, binding: Binding, now_s: float, nonce: bytes) -> str:
-        """Give the text for `requestState`.
+        """Return the text for `requestState`.
 
         Args:
             state: What it says.
@@ -125,7 +125,7 @@ class Keeper(NamedTuple):
         return self.seal.seal(encode([*state, bound, now_s + self.ttl_s]), nonce)
 
     def name_call(self, text: object) -> str:
-        """Give the call that a state names, whoever brings it; empty where it names none."""
+        """Return the call that a state names, whoever brings it; empty where it names none."""
         opened = self.seal.open(text) if isinstance(text, str) else None
         return "" if opened is None else str(decode(opened.payload)[1])
 
@@ -158,13 +158,13 @@ class Keeper(NamedTuple):
 
 
 def refuse(reason: Reason, more: Mapping[str, Any] | None = None) -> RemoteProtocolError:
-    """Give the error for a request that may not go on from its state."""
+    """Return the error for a request that may not go on from its state."""
     message = f"Cannot go on with this request: {_WORDS[reason]}"
     return RemoteProtocolError(INVALID_PARAMS, message, {"reason": reason.value, **(more or {})})
 
 
 def digest_params(params: Mapping[str, Any] | None) -> str:
-    """Give a digest of the params that must not change between a request and its retry.
+    """Return a digest of the params that must not change between a request and its retry.
 
     Raises:
         ValueError: They are nested deeper than can be written.

@@ -24,13 +24,13 @@ _PAYLOAD: Final = frozenset({"result", "error", "inputRequests", "resultType", "
 
 
 def to_older_task(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a task of the extension as one of 2025-11-25, without its result, which is fetched apart there."""
+    """Return a task of the extension as one of 2025-11-25, without its result, which is fetched apart there."""
     older = {_OLDER_NAMES.get(name, name): value for name, value in task.items() if name not in _PAYLOAD}
     return {"ttl": None, **older}  # required there, if only as null
 
 
 def to_older_creation(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the answer to a call that has become a task, as 2025-11-25 has it."""
+    """Return the answer to a call that has become a task, as 2025-11-25 has it."""
     meta = {"_meta": result["_meta"]} if result.get("_meta") else {}
     return {"task": to_older_task(result), **meta}
 
@@ -41,18 +41,18 @@ def relate(params: Mapping[str, Any] | None, task_id: str) -> dict[str, Any]:
 
 
 def spell_time(time_s: float) -> str:
-    """Give a time, in seconds since 1970, as tasks have it."""
+    """Return a time, in seconds since 1970, as tasks have it."""
     return datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def leave_off_relation(result: dict[str, Any]) -> dict[str, Any]:
-    """Give a result of 2025-11-25 without the task that it says it is of; the same object where it says none."""
+    """Return a result of 2025-11-25 without the task that it says it is of; the same object where it says none."""
     left: dict[str, Any] = without_meta(result, (RELATED_TASK,))
     return left
 
 
 def read_relation(params: object) -> str | None:
-    """Give the task that a request or notification of a server of 2025-11-25 says it is about; None for none."""
+    """Return the task that a request or notification of a server of 2025-11-25 says it is about; None for none."""
     task_id = find(params, "_meta", RELATED_TASK, "taskId")
     return task_id if isinstance(task_id, str) else None
 

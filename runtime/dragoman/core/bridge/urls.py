@@ -55,7 +55,7 @@ def ask_to_visit(
 
 
 def refuse_visit(error: Mapping[str, Any]) -> RemoteProtocolError:
-    """Give the error for a client that was not told about URLs: the code itself may not reach it."""
+    """Return the error for a client that was not told about URLs: the code itself may not reach it."""
     urls = [elicitation["url"] for elicitation in _read(error.get("data"))]
     message = str(error.get("message", "A URL has to be visited first"))
     return RemoteProtocolError(INTERNAL_ERROR, " ".join([message, *urls]), {"original": dict(error)})

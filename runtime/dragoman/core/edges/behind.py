@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from dragoman.core.calls import Call
 from dragoman.core.envelope import Frame, Refusal
-
-if TYPE_CHECKING:
-    from dragoman.core.edges.per_request_front import PerRequestFront
-
 
 Reads = Mapping[str, Callable[[Call, Frame], "Frame | Refusal | None"]]
 """By method, what gives a request as its server gets it: as `Adaptor.adapt` does."""
@@ -49,22 +45,3 @@ class Backend(Protocol[F_contra]):
 
     def reply(self, front: F_contra, frame: Frame) -> None:
         """Take an answer of the client, or one in its place, to the server that asked."""
-
-
-class Behind(Backend[F_contra], Protocol[F_contra]):
-    """Who opens a session for the client of a front edge, too."""
-
-    def ask(self, front: F_contra) -> Refusal | None:
-        """The client has sent `initialize`; a refusal if there is nothing that it could be offered as."""
-
-    def asked(self, front: F_contra) -> None:
-        """The front edge waits for the server: it may be told of one that is open already."""
-
-    def describe_offer(self, front: F_contra) -> dict[str, Any]:
-        """Say, for the data of an error, what was asked and offered."""
-
-    def serve_requests(self, front: F_contra) -> PerRequestFront | None:
-        """Begin to serve a client whose requests speak for themselves; None where such are not served."""
-
-    def serve_handshake(self, front: F_contra) -> None:
-        """Begin anew: the client has sent such requests, and now `initialize` after all."""

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dragoman.core.calls import Call
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.commands import CLIENT, SERVER, Finish, Outbox, Outcome, Side, Wake
-from dragoman.core.edges.behind import Behind
+from dragoman.core.edges.behind import Backend
 from dragoman.core.edges.early import EarlyFrames
 from dragoman.core.edges.greeting import (
     DISCOVER,
@@ -53,6 +53,25 @@ _ACCEPTED: Final = frozenset({FrontState.SENDING_INITIALIZED, FrontState.READY})
 _WATCHED: Final = frozenset({"initialize", DISCOVER, INITIALIZED, LEGACY_INITIALIZED})
 
 
+class Behind(Backend["FrontEdge"], Protocol):
+    """Who opens a session for the client of a front edge, too."""
+
+    def ask(self, front: FrontEdge) -> Refusal | None:
+        """The client has sent `initialize`; a refusal if there is nothing that it could be offered as."""
+
+    def asked(self, front: FrontEdge) -> None:
+        """The front edge waits for the server: it may be told of one that is open already."""
+
+    def describe_offer(self, front: FrontEdge) -> dict[str, Any]:
+        """Say, for the data of an error, what was asked and offered."""
+
+    def serve_requests(self, front: FrontEdge) -> PerRequestFront | None:
+        """Begin to serve a client whose requests speak for themselves; None where such are not served."""
+
+    def serve_handshake(self, front: FrontEdge) -> None:
+        """Begin anew: the client has sent such requests, and now `initialize` after all."""
+
+
 class FrontEdge:
     """The machine for one client.
 
@@ -77,7 +96,7 @@ class FrontEdge:
         "per_request", "state",
     )  # fmt: skip
 
-    def __init__(self, wiring: Wiring, outbox: Outbox, behind: Behind[FrontEdge]) -> None:
+    def __init__(self, wiring: Wiring, outbox: Outbox, behind: Behind) -> None:
         self.state = FrontState.CONNECTING
         self.outgoing: list[Frame] = []
         self.has_streams = False
@@ -116,7 +135,7 @@ class FrontEdge:
         del self.behind, self._early
 
     def use_streams(self) -> None:
-        """Take note that the client's transport has a stream for each call."""
+        """Record that the client's transport has a stream for each call."""
         self.has_streams = self.exchange.notes_tokens = True
 
     # What the client does
@@ -142,7 +161,7 @@ class FrontEdge:
             self._take_per_request(self.per_request, frame)
 
     def close(self, reason: str) -> None:
-        """Take note that the client says no more."""
+        """Record that the client says no more."""
         if self.state is FrontState.INITIALIZING:
             self.client_ended = True  # waits behind the frames that wait
             return
@@ -155,14 +174,14 @@ class FrontEdge:
         self.answered()
 
     def expire(self) -> None:
-        """Take note that the timer ran out."""
+        """Record that the timer ran out."""
         if self.state is not FrontState.FAILED:
             about = {} if self.greeting is None else self.behind.describe_offer(self)
             self._end(*explain_timeout(self.state, self._wiring.settings, about))
         self._advance(FrontEvent.TIMED_OUT)
 
     def tick(self) -> None:
-        """Take note that time has passed for requests that are with the server."""
+        """Record that time has passed for requests that are with the server."""
         self.exchange.tick()
         self.answered()
 
@@ -187,7 +206,7 @@ class FrontEdge:
     # What is behind does
 
     def expect_greeting(self) -> Greeting:
-        """Give the client's `initialize`, which it has sent, and whose session is not open."""
+        """Return the client's `initialize`, which it has sent, and whose session is not open."""
         assert self.greeting is not None, "the client has not sent initialize"
         return self.greeting
 
@@ -205,7 +224,7 @@ class FrontEdge:
         self.answered()
 
     def speak(self, server_revision: str) -> None:
-        """Take note of what the server speaks, or is offered: what crosses from here on is translated so."""
+        """Record what the server speaks, or is offered: what crosses from here on is translated so."""
         greeting = self.expect_greeting()
         self.exchange.speak(
             self._wiring.translate(greeting.revision, server_revision),
@@ -213,7 +232,7 @@ class FrontEdge:
         )
 
     def accepted(self, answer: Frame, revision: str, speaks: str | None = None) -> None:
-        """Take note that the server has agreed to a revision: that of its result, unless it speaks another one."""
+        """Record that the server has agreed to a revision: that of its result, unless it speaks another one."""
         greeting = self.expect_greeting()
         adaptor = self._wiring.make_adaptor(Side.SERVER, revision, greeting.revision, self.exchange.counters)
         adapted = adaptor.adapt(answer, "initialize")
@@ -226,7 +245,7 @@ class FrontEdge:
         self._advance(FrontEvent.SERVER_ACCEPTED)
 
     def refused(self, answer: Frame, words: str) -> None:
-        """Take note that the server has refused `initialize` for a reason of its own.
+        """Record that the server has refused `initialize` for a reason of its own.
 
         Args:
             answer: What it answered, with the client's own id.
@@ -237,17 +256,17 @@ class FrontEdge:
         self._advance(FrontEvent.SERVER_REFUSED)
 
     def failed(self, failure: Refusal) -> None:
-        """Take note that there is no session to be had with the server."""
+        """Record that there is no session to be had with the server."""
         self._end(failure, Outcome.INITIALIZATION_FAILED)
         self._advance(FrontEvent.SERVER_FAILED)
 
     def interrupted(self, failure: Refusal) -> None:
-        """Take note that the server is gone and another one comes in its place: the session goes on."""
+        """Record that the server is gone and another one comes in its place: the session goes on."""
         self.exchange.interrupt(failure)
         self.answered()
 
     def lost(self, reason: str, outcome: Outcome) -> None:
-        """Take note that the server is gone, and with it this session."""
+        """Record that the server is gone, and with it this session."""
         if self.state not in (FrontState.FAILED, FrontState.CLOSED):
             self._end(connection_closed(reason), outcome)
         self._advance(FrontEvent.SERVER_CLOSED)
@@ -344,7 +363,7 @@ class FrontEdge:
             self._advance(FrontEvent.INITIALIZED, frame)
 
     def answered(self) -> None:
-        """Take note that a request may have its answer; a session that ends with the last of them is over."""
+        """Record that a request may have its answer; a session that ends with the last of them is over."""
         if self.state is not _CLOSING and self.state is not _DRAINING:
             return
         if not self.exchange.calls[Side.CLIENT].waiting:

@@ -91,7 +91,7 @@ def write_welcome(key: bytes, answer: Frame) -> Frame:
 
 
 def read_per_request_revision(frame: Frame) -> str | None:
-    """Give the revision that a request names for itself, as only those of the per-request era do."""
+    """Return the revision that a request names for itself, as only those of the per-request era do."""
     try:
         body = decode(frame.raw) if frame.body is None else frame.body
     except ValueError:
@@ -115,7 +115,7 @@ def refuse_per_request(frame: Frame, revision: str) -> Frame:
 
 
 def read_initialized(frame: Frame, accept_legacy: bool) -> Frame | None:
-    """Give the client's `notifications/initialized`, if that is what it is; by its own name, whatever it came as."""
+    """Return the client's `notifications/initialized`, if that is what it is; by its own name, whatever it came as."""
     if frame.kind != "notification":
         return None
     if frame.method == LEGACY_INITIALIZED and accept_legacy:

@@ -165,7 +165,7 @@ class Offer:
         )
 
     def fail(self, code: int, message: str) -> Refusal:
-        """Give the error for a client whose `initialize` cannot succeed."""
+        """Return the error for a client whose `initialize` cannot succeed."""
         return Refusal(code, message, self.describe())
 
     def describe(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def _read_capabilities(frame: Frame) -> Any:
 
 
 def pass_on(greeting: Greeting, wiring: Wiring, counters: Counters) -> Introduce:
-    """Give what writes a client's own `initialize` for its server.
+    """Return what writes a client's own `initialize` for its server.
 
     Args:
         greeting: What the client asked.

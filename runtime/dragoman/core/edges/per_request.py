@@ -1,7 +1,7 @@
 """The edge towards a server of the per-request era.
 
 Lives here: the ids and progress tokens that are lent to requests, and whose each answer or notification is. Must not:
-know what a request means to a client (`core.switch.per_request`), touch sockets or a clock. Called by the switch.
+know what a request means to a client (`core.bridge.to_stateless`), touch sockets or a clock. Called by the switch.
 
 Theory of operation. The connection is that of an `UpstreamEdge`, which has found out the era of the server. Every
 request gets an id of ours, so that requests of several clients, later rounds of one call, and streams of notifications
@@ -203,7 +203,7 @@ class PerRequestEdge:
         return None if frame.stream is None else self._lent.get(frame.stream)
 
     def _guess(self, frame: Frame) -> Lent | None:
-        """Give a request that a log message without a stream can be about: it is for one client, or for nobody."""
+        """Return a request that a log message without a stream can be about: it is for one client, or for nobody."""
         if frame.stream is not None or frame.method != LOG:
             return None
         heard = [lent for lent in self._lent.values() if lent.hears_logs]

@@ -84,7 +84,7 @@ class Request(Call):
         self.ended: Callable[[Request], None] | None = None
 
     def refuse(self, failure: Refusal) -> Frame:
-        """Give the error that answers it."""
+        """Return the error that answers it."""
         return _write_error(self.key, self.id, failure.code, failure.message, failure.data)
 
     @property
@@ -176,11 +176,11 @@ class PerRequestFront:
             self._exchange.front.send(_write_error(key, request_id, malformed.code, malformed.reason, None))
 
     def abandon(self, key: bytes, reason: str) -> None:
-        """Take note that nobody waits for a request any more."""
+        """Record that nobody waits for a request any more."""
         self._exchange.relay(Side.CLIENT, cancellation(key, reason))
 
     def leave(self, reason: str) -> None:
-        """Take note that the client says no more."""
+        """Record that the client says no more."""
         self._behind.leave(reason)
 
     def drain(self, reason: str) -> None:

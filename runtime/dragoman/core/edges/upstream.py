@@ -221,7 +221,7 @@ class UpstreamEdge:
             self.recovery.expire()
 
     def close(self, reason: str, outcome: Outcome = Outcome.SERVER_CLOSED) -> None:
-        """Take note that the server says no more.
+        """Record that the server says no more.
 
         Args:
             reason: Why, in words, as clients are told.

@@ -23,10 +23,10 @@ from dragoman.core.methods import INITIALIZED
 from dragoman.core.wiring import Wiring
 
 if TYPE_CHECKING:
+    from dragoman.core.bridge.to_session.switch import ToSession
     from dragoman.core.bridge.verdict import Verdict
     from dragoman.core.edges.greeting import Greeting
     from dragoman.core.edges.per_request_front import PerRequestFront
-    from dragoman.core.switch.to_handshake.switch import ToHandshake
 
 Inherits: TypeAlias = "Callable[[Greeting], UpstreamEdge | None]"
 """Gives a server that is being opened already, and nobody else waits for, by the `initialize` of a client."""
@@ -52,7 +52,7 @@ class Direct:
     def __init__(self, wiring: Wiring) -> None:
         self.outbox = Outbox()
         self._wiring = wiring
-        self._each: ToHandshake | None = None
+        self._each: ToSession | None = None
         self.front = FrontEdge(wiring, self.outbox, self)
         self.upstream = UpstreamEdge(wiring.settings, self.outbox, self)
         self.inherits: Inherits | None = None
@@ -98,10 +98,10 @@ class Direct:
         if self._wiring.bridging is None:
             return None
         # Loaded where it is needed: most sessions have a handshake on both sides.
-        from dragoman.core.switch.to_handshake.switch import ToHandshake
+        from dragoman.core.bridge.to_session.switch import ToSession
 
         self._open_late(None)
-        self._each = ToHandshake(self._wiring, self._wiring.bridging, self.outbox, front, self.upstream)
+        self._each = ToSession(self._wiring, self._wiring.bridging, self.outbox, front, self.upstream)
         return self._each.requests
 
     def serve_handshake(self, front: FrontEdge) -> None:
@@ -111,7 +111,7 @@ class Direct:
         self._serve_with(spare)
 
     def give_opening(self, greeting: Greeting) -> UpstreamEdge | None:
-        """Give the server that is being opened to a client which asked what it is, and begins anew elsewhere."""
+        """Return the server that is being opened to a client which asked what it is, and begins anew elsewhere."""
         return None if self._each is None else self._each.give_opening(greeting)
 
     def _open_late(self, greeting: Greeting | None) -> None:
@@ -177,10 +177,10 @@ class Direct:
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Let the bridge between the eras serve the client: the server has no handshake."""
         # Loaded where it is needed: most sessions have a handshake on both sides.
+        from dragoman.core.bridge.to_stateless.switch import ToStateless
         from dragoman.core.edges.per_request import PerRequestEdge
-        from dragoman.core.switch.per_request.switch import PerRequest
 
-        PerRequest(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
+        ToStateless(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
 
     def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Answer what the client has asked, and take back what it was asked."""

@@ -52,7 +52,7 @@ class ListedTools:
         self._listing = Listing(remind)
 
     def find(self, name: object) -> Mapping[str, Any] | None:
-        """Give a tool as the server listed it; None where it did not, or where tools are not kept."""
+        """Return a tool as the server listed it; None where it did not, or where tools are not kept."""
         tool = self._tools.get(name) if isinstance(name, str) else None
         return None if tool is None else tool.listed
 
@@ -65,7 +65,7 @@ class ListedTools:
         return method == CALL_TOOL and self._has_headers and not self.is_known(str(params.get("name")))
 
     def note(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Take note of what a list of tools says; give it as a client may see it."""
+        """Record what a list of tools says; give it as a client may see it."""
         if not (self._has_headers or self._keeps):
             return result
         if self._has_headers:
@@ -78,7 +78,7 @@ class ListedTools:
         return result
 
     def mirrored(self, method: str, params: Mapping[str, Any]) -> tuple[Mirrored, ...]:
-        """Give the arguments of a call that are repeated in headers."""
+        """Return the arguments of a call that are repeated in headers."""
         tool = self._tools.get(str(params.get("name"))) if self._tools and method == CALL_TOOL else None
         return () if tool is None else tool.mirrored
 
@@ -92,7 +92,7 @@ class ListedTools:
             check_arguments(request.headers, request.params, self.mirrored(CALL_TOOL, request.params))
 
     def hear(self, method: str | None) -> None:
-        """Take note of a notification: what is known of tools that have changed is outdated."""
+        """Record a notification: what is known of tools that have changed is outdated."""
         if method == TOOLS_CHANGED:
             self._tools.clear()
             self._listing.is_done = False
@@ -103,7 +103,7 @@ class ListedTools:
 
 
 def _offer_valid(result: Mapping[str, Any], *, strips: bool) -> Mapping[str, Any]:
-    """Give a list of tools as a client may see it whose annotations would else be invalid.
+    """Return a list of tools as a client may see it whose annotations would else be invalid.
 
     "Clients MUST exclude the invalid tool from the result of `tools/list`" (2026-07-28/basic/transports/
     streamable-http, Schema Extension). Where the server is not reached over HTTP, the tool itself is good.
@@ -120,5 +120,5 @@ def _offer_valid(result: Mapping[str, Any], *, strips: bool) -> Mapping[str, Any
 
 
 def ask_for_page(take: TakePage) -> Lent:
-    """Give the request for a page of the list, at a per-request server; an error is an empty page."""
+    """Return the request for a page of the list, at a per-request server; an error is an empty page."""
     return Lent(LIST_TOOLS, answer=lambda frame: take(frame.body.get("result") or {}, len(frame.raw) or None))

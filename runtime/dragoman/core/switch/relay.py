@@ -1,7 +1,7 @@
 """Clients and a server that both belong to the per-request era: frames are passed on, and nothing is bridged.
 
 Lives here: the two ways of passing on. Must not: change what a request says about its client; the steps do that, where
-the server speaks another revision. Made by `switch.to_handshake` when its server turns out to have no handshake.
+the server speaks another revision. Made by `bridge.to_session` when its server turns out to have no handshake.
 
 Theory of operation. Between two pipes, frames pass unchanged: one client, one server, the same ids. If there are
 several callers, or the server speaks another revision, or over HTTP with its headers, requests get ids of ours
@@ -20,6 +20,7 @@ from dragoman.core.bridge.discovery import offer_served
 from dragoman.core.bridge.errors import Refresh, Say, answer_error
 from dragoman.core.bridge.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NEWER
 from dragoman.core.bridge.relay import unwrap, wrap
+from dragoman.core.bridge.to_session.reading import bind, find_principal
 from dragoman.core.calls import cancellation
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
@@ -33,7 +34,6 @@ from dragoman.core.negotiation import SAME
 from dragoman.core.paging import Remind, TakePage
 from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
-from dragoman.core.switch.to_handshake.reading import bind, find_principal
 from dragoman.core.translate import Adaptor, Counters
 from dragoman.core.unchecked import find_object, with_meta
 from dragoman.core.wiring import Bridging, Wiring
@@ -51,7 +51,7 @@ def make_relay(
     remind: Remind,
     waiting: Iterable[Request],
 ) -> ByBytes | ByIds:
-    """Give what hands on between these clients, of whom these requests wait, and this server."""
+    """Return what hands on between these clients, of whom these requests wait, and this server."""
     is_alike = all(request.metadata.revision == upstream.revision for request in waiting)
     if bridging.shares_channel and not upstream.takes_headers and is_alike:
         return ByBytes(front, requests, upstream)
@@ -180,7 +180,7 @@ class ByIds:
         self.tools.list(ask, then)
 
     def _reach(self, request: Request, method: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Give method and params as the server's revision has them; the same where that is the request's.
+        """Return method and params as the server's revision has them; the same where that is the request's.
 
         Raises:
             RemoteProtocolError: It has nothing of the kind.
@@ -232,7 +232,7 @@ class ByIds:
         request.at_server = self._edge.ask(lent, params, mirrored, written, frame.sender, frame.source)
 
     def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
-        """Give a result whose state is good for this client alone: the server may know all of them by one name."""
+        """Return a result whose state is good for this client alone: the server may know all of them by one name."""
         bridging = self._bridging
         if not find_principal(bridging, request) or result.get("resultType") != "input_required":
             return result
@@ -296,7 +296,7 @@ class ByIds:
 
 
 def _name_again(holder: dict[str, Any], request: Request) -> dict[str, Any]:
-    """Give what names a subscription with the client's own id for it."""
+    """Return what names a subscription with the client's own id for it."""
     if META_SUBSCRIPTION_ID not in find_object(holder, "_meta"):
         return holder
     return with_meta(holder, META_SUBSCRIPTION_ID, request.id)

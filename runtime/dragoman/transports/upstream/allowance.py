@@ -60,7 +60,7 @@ class Allowance:
         lease.moved_at = asyncio.get_running_loop().time()
 
     def give_back(self, lease: Lease) -> None:
-        """Take note that an answer holds nothing any more."""
+        """Record that an answer holds nothing any more."""
         if self._leases.pop(lease, self) is None:
             self._note(lease, 0)
 

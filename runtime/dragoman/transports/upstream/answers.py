@@ -118,7 +118,7 @@ class HttpResponse:
         return self.header("Content-Type").partition(";")[0].strip().lower()
 
     def header(self, name: str) -> str:
-        """Give a header, or nothing."""
+        """Return a header, or nothing."""
         value = self.headers.get(name.lower().encode())
         return value.decode("latin-1").strip() if value else ""
 
@@ -134,7 +134,7 @@ class HttpResponse:
             await self._wait()
 
     async def some(self) -> bytes:
-        """Give what has come of the body, undecoded; nothing means that this was all.
+        """Return what has come of the body, undecoded; nothing means that this was all.
 
         Raises:
             TransportError: It did not come whole.
@@ -148,7 +148,7 @@ class HttpResponse:
         return self._take_parts()
 
     async def whole(self) -> bytes:
-        """Give the body at once: for one whose length is known.
+        """Return the body at once: for one whose length is known.
 
         Raises:
             TransportError: It did not come whole.
@@ -162,7 +162,7 @@ class HttpResponse:
         return self._take_parts()
 
     def take(self) -> bytes:
-        """Give what has come of the body."""
+        """Return what has come of the body."""
         return self._parts.take()
 
     def put_back(self, body: bytes) -> None:

@@ -99,7 +99,7 @@ class Inflater:
 
 
 async def pieces_of(answer: HttpResponse) -> AsyncIterator[bytes]:
-    """Give the bytes of a body as they come.
+    """Return the bytes of a body as they come.
 
     Raises:
         TransportError: It did not come whole.

@@ -62,7 +62,7 @@ class Authority(Protocol):
         """Read what is kept, where that may take long; before the first request, and at once afterwards."""
 
     def authorization(self) -> str:
-        """Give what requests are to say in `Authorization`; empty where there is no token."""
+        """Return what requests are to say in `Authorization`; empty where there is no token."""
 
     def takes(self, challenge: Challenge) -> bool:
         """Whether a token may help against this."""
@@ -75,10 +75,10 @@ class Authority(Protocol):
         """
 
     def join(self) -> None:
-        """Take note of a connection that may need tokens."""
+        """Record a connection that may need tokens."""
 
     async def leave(self) -> None:
-        """Take note that one does not any more: with the last one, nobody is asked for tokens."""
+        """Record that one does not any more: with the last one, nobody is asked for tokens."""
 
 
 def _make_idle() -> IdleConnections:
@@ -163,13 +163,13 @@ def check_url(text: str) -> str:
 
 
 def describe_url(url: str) -> str:
-    """Give a URL without what may be secret in it."""
+    """Return a URL without what may be secret in it."""
     parts = _split(url)
     return urlunsplit((parts.scheme, _authority(parts), parts.path, "", ""))
 
 
 def origin_of(url: str) -> tuple[str, str, int | None]:
-    """Give scheme, host and port: what has to be equal for two URLs to belong to one server."""
+    """Return scheme, host and port: what has to be equal for two URLs to belong to one server."""
     parts = _split(url)
     port = parts.port or {"http": 80, "ws": 80, "https": 443, "wss": 443}.get(parts.scheme)
     return parts.scheme, (parts.hostname or "").rstrip("."), port
@@ -219,7 +219,7 @@ def check_header_value(name: str, value: str) -> None:
 
 
 def encode_header(text: str) -> bytes:
-    """Give header text as it is sent: in UTF-8, and bytes of the environment that are not UTF-8 as they came."""
+    """Return header text as it is sent: in UTF-8, and bytes of the environment that are not UTF-8 as they came."""
     return text.encode(errors="surrogateescape")
 
 

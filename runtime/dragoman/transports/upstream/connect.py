@@ -13,7 +13,7 @@ from dragoman.transports.upstream.config import UpstreamConfig
 
 
 def open_upstream(config: UpstreamConfig) -> Transport:
-    """Give the transport to a server; nothing is sent before it is started."""
+    """Return the transport to a server; nothing is sent before it is started."""
     if urlsplit(config.url).scheme in ("ws", "wss"):
         from dragoman.transports.upstream.websocket import WebSocketUpstream
 

@@ -304,7 +304,7 @@ class ConnectionPool:
             connection.drop()
 
     def _follow(self, answer: HttpResponse, url: str) -> str:
-        """Give where a redirect leads, if we may go there.
+        """Return where a redirect leads, if we may go there.
 
         307 and 308 keep the method. Where they lead is kept for the session: servers that redirect `/mcp` to `/mcp/`
         would cost every message a round trip.

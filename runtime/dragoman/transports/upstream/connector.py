@@ -105,7 +105,7 @@ async def _go_on(transport: asyncio.Transport, protocol: _Protocol, tls: ssl.SSL
 
 
 def _certified(host: str, tls: ssl.SSLContext | None) -> str | None:
-    """Give the name that a certificate must have."""
+    """Return the name that a certificate must have."""
     return host.partition("%")[0].rstrip(".") if tls else None
 
 
@@ -163,7 +163,7 @@ async def _dial_one(address: Address) -> socket.socket:
 
 
 async def resolve(host: str, port: int) -> list[Address]:
-    """Give the addresses of a host, families in turns."""
+    """Return the addresses of a host, families in turns."""
     for family in (socket.AF_INET, socket.AF_INET6):
         with contextlib.suppress(OSError):
             socket.inet_pton(family, host)
@@ -248,6 +248,6 @@ def _name(error: OSError) -> str:
 
 
 def last_line(error: object) -> str:
-    """Give the end of what an error says, which is the point of it."""
+    """Return the end of what an error says, which is the point of it."""
     text = str(error).strip()
     return text.splitlines()[-1][:200] if text else type(error).__name__

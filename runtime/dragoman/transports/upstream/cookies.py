@@ -54,7 +54,7 @@ class Cookies:
                 self._take_one(line, urlsplit(url).path)
 
     def give(self, url: str) -> str:
-        """Give the value of `Cookie` for a request; empty if there is none."""
+        """Return the value of `Cookie` for a request; empty if there is none."""
         path, now = urlsplit(url).path or "/", time()
         kept = [
             f"{name}={cookie.value}"
@@ -80,7 +80,7 @@ class Cookies:
 
 
 def _expiry(given: dict[str, str]) -> float | None:
-    """Give when a cookie ends, in seconds since the epoch; None: with the session."""
+    """Return when a cookie ends, in seconds since the epoch; None: with the session."""
     if re.fullmatch(r"-?[0-9]{1,12}", given.get("max-age", "")):
         return time() + int(given["max-age"])
     try:

@@ -100,7 +100,7 @@ class EventParser:
                 self._line_cut = True
 
     def _longest_line(self, line: bytes) -> int:
-        """Give how long the line may be that begins so: one of data, as long as the event may still become."""
+        """Return how long the line may be that begins so: one of data, as long as the event may still become."""
         if self._overlong or not line.removeprefix(_BOM if self._first_line else b"").startswith(b"data:"):
             return _FIELD_BYTES
         return max(_FIELD_BYTES, len(b"data: ") + self.limit_bytes - len(self._data))
@@ -176,7 +176,7 @@ class EventParser:
 
 
 def _read_retry(digits: bytes) -> int:
-    """Give how many milliseconds that is, or the longest that we wait."""
+    """Return how many milliseconds that is, or the longest that we wait."""
     digits = digits.lstrip(b"0")
     if len(digits) > len(str(_LONGEST_RETRY_MS)):
         return _LONGEST_RETRY_MS

@@ -236,7 +236,7 @@ def _is_stream(answer: HttpResponse) -> bool:
 
 
 def choose_wait(retry_s: float | None, failures: int, idle: int) -> float:
-    """Give how long to wait before coming back, in seconds.
+    """Return how long to wait before coming back, in seconds.
 
     Args:
         retry_s: What the server asks for, if it does. What is less than we would wait by ourselves it gets as long as

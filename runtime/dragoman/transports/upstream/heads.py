@@ -63,7 +63,7 @@ class Heads:
         self._blocks: dict[tuple[tuple[str, str], ...], bytes] = {}
 
     def write(self, method: str, url: str, headers: Mapping[str, str], length: int | None, cookies: str = "") -> bytes:
-        """Give the head of one request.
+        """Return the head of one request.
 
         Args:
             method: Of HTTP.
@@ -106,7 +106,7 @@ class Heads:
 
 
 def host_of(url: str) -> str:
-    """Give the host of a URL as the network knows it: international names in ASCII.
+    """Return the host of a URL as the network knows it: international names in ASCII.
 
     Raises:
         ValueError: There can be no such host.
@@ -123,7 +123,7 @@ def host_of(url: str) -> str:
 
 
 def _ask_middleware(config: UpstreamConfig, asked: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Give the headers that middleware wants to send now, by their names in small letters."""
+    """Return the headers that middleware wants to send now, by their names in small letters."""
     taken = {name.lower() for name in asked} | {"cookie"}
     found: dict[str, tuple[str, str]] = {}
     for middleware in config.header_middleware:

@@ -59,7 +59,7 @@ class IdleConnections:
         return self._trusted[key]
 
     def take(self, key: Hashable) -> HttpConnection | None:
-        """Give the connection that was used last; one that is closing is of no use."""
+        """Return the connection that was used last; one that is closing is of no use."""
         kept = self._kept.get(key, [])
         while kept:
             connection = kept[-1]

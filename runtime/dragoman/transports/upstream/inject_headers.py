@@ -49,7 +49,7 @@ class InjectHeaders:
         self.headers_to_server()
 
     def headers_to_server(self) -> dict[str, str]:
-        """Give the headers as they are to be sent now.
+        """Return the headers as they are to be sent now.
 
         Raises:
             ValueError: A variable or file is missing, or holds what no header can.

@@ -216,7 +216,7 @@ class Lanes:
                 self._ask(job)
 
     def _find_next(self) -> Delivery | None:
-        """Give the first request that may have a place: below 0 are free when parked ones have gone on meanwhile."""
+        """Return the first request that may have a place: below 0 are free when parked ones have gone on meanwhile."""
         free, taken = self._free, self._by_sender
         if free <= 0:
             return None
@@ -244,7 +244,7 @@ class Lanes:
             job.answer.close()
 
     def end(self, job: Delivery) -> None:
-        """Take note that a request has been dealt with."""
+        """Record that a request has been dealt with."""
         job.sent()
         key = job.frame.key
         if key is not None and self._asked.get(key) is job:

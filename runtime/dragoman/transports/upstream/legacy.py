@@ -149,7 +149,7 @@ class Legacy:
             self._opened()
 
     def _read_endpoint(self, data: bytes) -> str:
-        """Give where to POST: a URL of the same origin, or our messages and headers would go to somebody else."""
+        """Return where to POST: a URL of the same origin, or our messages and headers would go to somebody else."""
         try:
             endpoint = urljoin(self._config.url, data.decode().strip())
             same = len(data) <= _ENDPOINT_BYTES and origin_of(endpoint) == origin_of(self._config.url)

@@ -238,7 +238,7 @@ class Link:
 
 
 def read_plain(message: bytes) -> bytes | None:
-    """Give a message as a line, if it is plainly one JSON object without line ends; else `Link.take` is to see it."""
+    """Return a message as a line, if it is plainly one JSON object without line ends; else `Link.take` is to see it."""
     message = message.strip()
     if not message.startswith(b"{") or b"\n" in message or b"\r" in message or not parses(message):
         return None

@@ -64,7 +64,7 @@ class HttpProxy:
 
 
 def find_proxy(url: str, chosen: str | None, environment: Mapping[str, str]) -> HttpProxy | None:
-    """Give the proxy that leads to a server; None if there is none on the way.
+    """Return the proxy that leads to a server; None if there is none on the way.
 
     Args:
         url: Of the server.
@@ -81,7 +81,7 @@ def find_proxy(url: str, chosen: str | None, environment: Mapping[str, str]) -> 
 
 
 def proxy_of(config: UpstreamConfig) -> HttpProxy | None:
-    """Give the proxy that leads to a server; None if there is none on the way.
+    """Return the proxy that leads to a server; None if there is none on the way.
 
     Raises:
         ValueError: What names one is not its URL.
@@ -97,7 +97,7 @@ def warn_of_socks(config: UpstreamConfig) -> None:
 
 
 def forwarder_of(config: UpstreamConfig) -> HttpProxy | None:
-    """Give the proxy that is handed requests themselves, where it is not asked for a tunnel: without TLS."""
+    """Return the proxy that is handed requests themselves, where it is not asked for a tunnel: without TLS."""
     return proxy_of(config) if origin_of(config.url)[0] == "http" else None
 
 
@@ -117,7 +117,7 @@ def parse_proxy(text: str, named_by: str) -> HttpProxy:
 
 
 def _name_variable(url: str, environment: Mapping[str, str]) -> str | None:
-    """Give the variable that names the proxy for a URL."""
+    """Return the variable that names the proxy for a URL."""
     scheme, host, port = origin_of(url)
     exempt = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
     if _is_loopback(host) or any(_covers(one, host, port) for one in re.split(r"[,\s]+", exempt.lower())):
@@ -150,7 +150,7 @@ def _covers(entry: str, host: str, port: int | None) -> bool:
 
 
 def _to_ascii(name: str) -> str:
-    """Give a name as the network knows it: both spellings of a host are one."""
+    """Return a name as the network knows it: both spellings of a host are one."""
     with contextlib.suppress(UnicodeError):
         return name if name.isascii() else name.encode("idna").decode()
     return name

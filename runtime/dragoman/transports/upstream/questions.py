@@ -55,17 +55,17 @@ class SessionQuestions:
         link.on_question = self._note
 
     def begin(self, job: Delivery, epoch: int) -> None:
-        """Take note of a request, sent in this session, whose answer is being read."""
+        """Record a request, sent in this session, whose answer is being read."""
         if job.frame.key is not None:
             self._jobs[job.frame.key] = epoch, job
 
     def end(self, job: Delivery) -> None:
-        """Take note that nothing more is read of that."""
+        """Record that nothing more is read of that."""
         if job.frame.key is not None:
             self._jobs.pop(job.frame.key, None)
 
     def lose(self, epoch: int) -> None:
-        """Take note that the server has forgotten this session."""
+        """Record that the server has forgotten this session."""
         self._gone = max(self._gone, epoch)
 
     def drops(self, frame: Frame) -> bool:
@@ -78,7 +78,7 @@ class SessionQuestions:
         return True
 
     def settle(self, key: bytes | None) -> None:
-        """Take note that the server has taken an answer."""
+        """Record that the server has taken an answer."""
         for _, job in self._find_waiting(self._asked.pop(key or b"", None)):
             if all(other.stream not in (job.frame.key, None) for other in self._asked.values()):
                 job.park(job, False)
@@ -101,7 +101,7 @@ class SessionQuestions:
             del self._asked[next(iter(self._asked))]
 
     def _find_waiting(self, asked: _Asked | None) -> list[tuple[int, Delivery]]:
-        """Give the requests one of which waits for the answer to a question."""
+        """Return the requests one of which waits for the answer to a question."""
         if asked is None or asked.stream is not None:
             return [self._jobs[asked.stream]] if asked and asked.stream in self._jobs else []
         return [(epoch, job) for epoch, job in self._jobs.values() if epoch == asked.epoch]

@@ -197,7 +197,7 @@ class Streamable:
             logger.debug("DELETE of the session: %s", answer.named_status)
 
     def _headers(self, frame: Frame | None = None) -> dict[str, str]:
-        """Give those of a request that brings its own, or else those of the session."""
+        """Return those of a request that brings its own, or else those of the session."""
         headers = dict(frame.headers) if frame is not None else {}
         if headers:
             return headers
@@ -296,7 +296,7 @@ async def _read_shortly(answer: HttpResponse) -> StatusRefused:
 
 
 def _read_revision(frame: Frame) -> str | None:
-    """Give the revision that the server chose; the core decides what to make of it."""
+    """Return the revision that the server chose; the core decides what to make of it."""
     try:
         body: Any = decode(frame.raw) if frame.body is None else frame.body
     except ValueError:

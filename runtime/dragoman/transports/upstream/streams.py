@@ -21,7 +21,7 @@ EVENT_STREAM = "text/event-stream"
 async def events_of(
     answer: HttpResponse, parser: EventParser, link: Link, lease: Lease
 ) -> AsyncGenerator[SseEvent | Overlong, None]:
-    """Give the events of a stream, each only once the receiver takes more.
+    """Return the events of a stream, each only once the receiver takes more.
 
     Raises:
         TransportError: The stream broke.

@@ -47,7 +47,7 @@ class PlainAnswers:
         return True
 
     def take(self, answer: HttpResponse) -> bytes | None:
-        """Give an answer as a line, and close it; None if it is not one of these, and nothing has been taken."""
+        """Return an answer as a line, and close it; None if it is not one of these, and nothing has been taken."""
         if not answer.complete or not self.announces(answer):
             return None
         body = answer.take()

@@ -236,6 +236,6 @@ class HttpTransport:
 
 
 def split_batch(frame: Frame) -> list[Frame]:
-    """Give the members of an array as frames of their own: the core puts the answers together again."""
+    """Return the members of an array as frames of their own: the core puts the answers together again."""
     members = [classify(encode_line(member), member) for member in decoded(frame).body]
     return [member for member in members if isinstance(member, Frame)]

@@ -33,7 +33,7 @@ class Waiting:
         self._timer: asyncio.TimerHandle | None = None
 
     def note_sent(self, frame: Frame) -> None:
-        """Take note of what the server is sent: a request, or that the answer to one is not wanted any more."""
+        """Record what the server is sent: a request, or that the answer to one is not wanted any more."""
         if frame.kind == "request" and frame.key is not None:
             self.expect(frame.key)
         elif frame.method == "notifications/cancelled":

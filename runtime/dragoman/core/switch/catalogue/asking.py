@@ -144,7 +144,7 @@ def name_asker(server: str, method: str | None, params: dict[str, Any]) -> dict[
 
 
 def name_elicitation(server: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Give params in which the id of an elicitation is no other server's."""
+    """Return params in which the id of an elicitation is no other server's."""
     identity = params.get(_ELICITATION_ID)
     return {**params, _ELICITATION_ID: f"{server}:{identity}"} if isinstance(identity, str) else params
 

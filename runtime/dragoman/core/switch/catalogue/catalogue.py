@@ -165,7 +165,7 @@ class Catalogue:
             self.common.outside.tell_member(member, frame)
 
     def begin_per_request(self) -> None:
-        """Take note that each request of the client speaks for itself."""
+        """Record that each request of the client speaks for itself."""
         if not self.common.is_per_request:
             from dragoman.core.switch.catalogue.subscriptions import MemberStreams
 
@@ -174,7 +174,7 @@ class Catalogue:
             self.common.tell_streams = self.listens.tell_changed
 
     def joined(self, member: Member, is_late: bool) -> None:
-        """Take note that a server is open; late, if the client has been answered without it."""
+        """Record that a server is open; late, if the client has been answered without it."""
         member.is_known = True
         self.common.inspects = self.common.inspects or "tasks" in (member.capabilities or {})
         if is_late:
@@ -254,7 +254,7 @@ class Catalogue:
     # Servers that come and go
 
     def lost(self, member: Member, reason: str) -> None:
-        """Take note that a server is gone; the others go on."""
+        """Record that a server is gone; the others go on."""
         self.common.fail(member, reason)
         self._clear(member, reason)
         self._tell_gone(member)

@@ -42,21 +42,21 @@ class Common:
         self.tell_streams: Callable[[str], None] | None = None
 
     def opened_members(self) -> list[Member]:
-        """Give the servers that are open."""
+        """Return the servers that are open."""
         return [member for member in self.members.values() if member.state is MemberState.OPEN]
 
     def set_state(self, member: Member, state: MemberState, reason: str = "") -> None:
-        """Take note of how far a server is."""
+        """Record how far a server is."""
         member.state, member.reason = state, reason
         self.outside.note_state(member)
 
     def fail(self, member: Member, reason: str) -> None:
-        """Take note that a server cannot be used, though it is there."""
+        """Record that a server cannot be used, though it is there."""
         if member.state is not MemberState.FAILED:
             self.set_state(member, MemberState.FAILED, reason)
 
     def meta_of(self, params: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Give the metadata for requests of our own that a request of the client leads to."""
+        """Return the metadata for requests of our own that a request of the client leads to."""
         if not self.is_per_request:
             return None
         from dragoman.core.bridge.names import META_LOG_LEVEL
@@ -78,7 +78,7 @@ class Common:
         self.outside.tell_client(frame)
 
     def complete(self, result: Mapping[str, Any], is_partial: bool) -> dict[str, Any]:
-        """Give a result of our own with what the client's era asks for besides."""
+        """Return a result of our own with what the client's era asks for besides."""
         if not self.is_per_request:
             return dict(result)
         from dragoman.core.bridge.metadata import put_identity

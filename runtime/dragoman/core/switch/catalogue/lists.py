@@ -220,14 +220,14 @@ class Lists:
         member.is_late = True
 
     def forget(self, member: Member) -> None:
-        """Take note that a server is not there any more."""
+        """Record that a server is not there any more."""
         for key in [key for key in self._under_way if key[0] is member]:
             listing = self._under_way[key]
             listing.failure = member.reason or "it was removed"
             self.finish(listing, LISTS[key[1]])
 
     def finish(self, listing: MemberListing, kind: ListKind) -> None:
-        """Take note that a server has answered, or will not."""
+        """Record that a server has answered, or will not."""
         member = listing.member
         if self._under_way.get((member, kind.method)) is listing:
             del self._under_way[member, kind.method]

@@ -114,7 +114,7 @@ class Names:
             self._arrange(kind)
 
     def learn(self, server: str, kind: NameKind, names: Iterable[str]) -> None:
-        """Take note of what a server has; what it had before stays its own."""
+        """Record what a server has; what it had before stays its own."""
         table = self._tables[kind]
         if server not in self._prefixes:
             return
@@ -131,7 +131,7 @@ class Names:
             self._arrange(kind)
 
     def tell(self, kind: NameKind) -> None:
-        """Take note that a client is told all names of a kind: each goes on to mean what it means now."""
+        """Record that a client is told all names of a kind: each goes on to mean what it means now."""
         table = self._tables[kind]
         if not table.is_told:
             table.is_told = True
@@ -139,7 +139,7 @@ class Names:
                 table.told.setdefault(name, owner)
 
     def show(self, server: str, kind: NameKind) -> Mapping[str, str]:
-        """Give what clients know the things of a server as: the names that differ alone."""
+        """Return what clients know the things of a server as: the names that differ alone."""
         return self._tables[kind].shown.get(server, {})
 
     def has_shown_uris(self, server: str) -> bool:
@@ -147,7 +147,7 @@ class Names:
         return bool(self.show(server, NameKind.RESOURCE) or self.show(server, NameKind.TEMPLATE))
 
     def show_uri(self, server: str, uri: str) -> str:
-        """Give what clients know a resource of a server as: one that it lists, or that is made of its template."""
+        """Return what clients know a resource of a server as: one that it lists, or that is made of its template."""
         shown = self.show(server, NameKind.RESOURCE).get(uri)
         if shown is None and uri.startswith(EXTENSION_SCHEMES) and server in self._prefixes:
             return _put_prefix(self._starts[NameKind.RESOURCE][server], uri)
@@ -159,12 +159,12 @@ class Names:
         return uri
 
     def find(self, kind: NameKind, name: str) -> NameOwner | None:
-        """Give whose a name is that a client used."""
+        """Return whose a name is that a client used."""
         table = self._tables[kind]
         return table.owners.get(name) or table.told.get(name)
 
     def find_page(self, uri: str) -> NameOwner | None:
-        """Give whose a URI in the scheme of an extension is: it names its server, `ui://SERVER/…`."""
+        """Return whose a URI in the scheme of an extension is: it names its server, `ui://SERVER/…`."""
         scheme = next(filter(uri.startswith, EXTENSION_SCHEMES), None)
         if scheme is None:
             return None
@@ -178,7 +178,7 @@ class Names:
         return NameOwner(server, uri if uri in claimed and own not in claimed else own)
 
     def find_template(self, uri: str) -> NameOwner | None:
-        """Give whose template a URI fits best: the one that says most of it, as it is known now or was once told."""
+        """Return whose template a URI fits best: the one that says most of it, as it is known now or was once told."""
         table = self._tables[NameKind.TEMPLATE]
         for known in (table.owners, table.told):
             fitting = [
@@ -251,7 +251,7 @@ class Names:
 
 
 def _fit(name: str) -> str:
-    """Give a name that models take; the same for the same name, and hardly ever that of another."""
+    """Return a name that models take; the same for the same name, and hardly ever that of another."""
     fitting = _NOT_FOR_MODELS.sub("_", name)
     if not fitting:
         return f"tool_{_digest(name)}"
@@ -265,7 +265,7 @@ def _put_prefix(start: str, uri: str) -> str:
 
 
 def _fit_scheme(prefix: str) -> str:
-    """Give what a URI may begin with: a letter first, and small ones, for clients write schemes in small letters."""
+    """Return what a URI may begin with: a letter first, and small ones, for clients write schemes in small letters."""
     fitting = _NOT_FOR_SCHEMES.sub("-", prefix.lower())
     return fitting if fitting[0].isalpha() else f"server-{fitting}"
 
@@ -275,7 +275,7 @@ def _digest(text: str) -> str:
 
 
 def _fit_template(template: str, uri: str) -> list[str] | None:
-    """Give the literal pieces of a template that stand in a URI in its order; None where it cannot be an instance.
+    """Return the literal pieces of a template that stand in a URI in its order; None where it cannot be an instance.
 
     What an expression may become is not looked at: RFC 6570 has many kinds, and a server says itself what it has not.
     """

@@ -102,12 +102,12 @@ class Openings:
             self._joined(member, True)
 
     def forget(self, member: Member) -> None:
-        """Take note that a server is not there any more."""
+        """Record that a server is not there any more."""
         for opening in self._under_way:
             opening.forget(member)
 
     def opened(self, member: Member, result: Mapping[str, Any], is_late: bool) -> None:
-        """Take note of what a server says of itself."""
+        """Record what a server says of itself."""
         member.capabilities = find_object(result, "capabilities")
         member.told = result
         member.is_late = False
@@ -197,7 +197,7 @@ class MemberOpening:
             self._openings.give_up(member)
 
     def forget(self, member: Member) -> None:
-        """Take note that a server is not there any more."""
+        """Record that a server is not there any more."""
         self._pending.discard(member)
         if not self._pending:
             self.finish()
@@ -223,7 +223,7 @@ class MemberOpening:
 
 
 def merge_capabilities(members: Iterable[Member]) -> dict[str, Any]:
-    """Give what servers can do together; of a server that is not known yet, whatever it may list."""
+    """Return what servers can do together; of a server that is not known yet, whatever it may list."""
     merged: dict[str, Any] = {}
     is_known = True
     for member in members:
@@ -238,7 +238,7 @@ def merge_capabilities(members: Iterable[Member]) -> dict[str, Any]:
 
 
 def merge_instructions(members: Iterable[Member]) -> str | None:
-    """Give what servers say about their use, each under its name."""
+    """Return what servers say about their use, each under its name."""
     said = [(member.name, member.told.get("instructions")) for member in members]
     texts = [f"{name}:\n{text.strip()}" for name, text in said if isinstance(text, str) and text.strip()]
     return "\n\n".join(texts) or None

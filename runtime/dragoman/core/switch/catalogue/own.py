@@ -38,7 +38,7 @@ class OwnRequests:
         self._last = 0
 
     def next_key(self) -> bytes:
-        """Give an id that was never used."""
+        """Return an id that was never used."""
         self._last += 1
         return b'"dragoman/%b/%d"' % (self._mark, self._last)
 
@@ -116,7 +116,7 @@ class Changes:
 
 
 def read_error(frame: Frame) -> dict[str, Any]:
-    """Give the error of an answer, whatever stands there in its place."""
+    """Return the error of an answer, whatever stands there in its place."""
     try:
         error = decoded(frame).body["error"]
     except ValueError as fault:
@@ -125,7 +125,7 @@ def read_error(frame: Frame) -> dict[str, Any]:
 
 
 def read_result(frame: Frame) -> dict[str, Any]:
-    """Give the result of an answer.
+    """Return the result of an answer.
 
     Raises:
         ValueError: It cannot be read, or is not an object.

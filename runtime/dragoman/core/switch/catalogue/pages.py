@@ -86,14 +86,14 @@ class Page:
     _parts: list[bytes] | None = None
 
     def write(self, kind: ListKind, shown: Mapping[str, str]) -> bytes:
-        """Give the entries as JSON, with commas between, under the names that clients know."""
+        """Return the entries as JSON, with commas between, under the names that clients know."""
         self._forget_unless(shown)
         if self._joined is None:
             self._joined = encode(self._rename(kind, shown))[1:-1]
         return self._joined
 
     def write_each(self, kind: ListKind, shown: Mapping[str, str]) -> list[bytes]:
-        """Give each entry as JSON."""
+        """Return each entry as JSON."""
         self._forget_unless(shown)
         if self._parts is None:
             self._parts = [encode(entry) for entry in self._rename(kind, shown)]
@@ -141,7 +141,7 @@ def read_page(frame: Frame, kind: ListKind, before: Page | None, show: Show) -> 
 
 
 def keep(page: Page, kept: Iterable[bool]) -> Page:
-    """Give a page with some of its entries alone."""
+    """Return a page with some of its entries alone."""
     chosen = [(entry, name) for entry, name, is_kept in zip(page.entries, page.names, kept, strict=True) if is_kept]
     return Page(page.raw, [entry for entry, _ in chosen], [name for _, name in chosen], page.rest)
 

@@ -54,14 +54,14 @@ class Routes:
         self._sought: dict[bytes, Callable[[str], None]] = {}
 
     def cancel(self, key: bytes) -> bool:
-        """Take note that the client does not wait any more; False where nobody is sought for this request."""
+        """Record that the client does not wait any more; False where nobody is sought for this request."""
         stop = self._sought.pop(key, None)
         if stop is not None:
             stop("the client has cancelled the request")
         return stop is not None
 
     def forget(self, member: Member) -> None:
-        """Take note that a server is not there any more, nor is what it had."""
+        """Record that a server is not there any more, nor is what it had."""
         for table in (self._tasks, self._found):
             for name in [name for name, owner in table.items() if owner is member]:
                 del table[name]
@@ -171,7 +171,7 @@ class Routes:
         self._send_or_list(frame, send, seek, _RESOURCE_LISTS, params)
 
     def find_resource(self, uri: str) -> NameOwner | None:
-        """Give whose a resource is, as far as lists and templates say."""
+        """Return whose a resource is, as far as lists and templates say."""
         names = self._common.names
         found = self._found.get(uri)
         if found is not None and found.name in self._common.members:
@@ -183,7 +183,7 @@ class Routes:
         return None if owner is None else NameOwner(owner.server, self._without_prefix(owner.server, uri))
 
     def _without_prefix(self, server: str, uri: str) -> str:
-        """Give a URI as its server knows it, where its template has got a prefix."""
+        """Return a URI as its server knows it, where its template has got a prefix."""
         for name, shown in self._common.names.show(server, NameKind.TEMPLATE).items():
             prefix = shown.removesuffix(name)
             if prefix and uri.startswith(prefix):
@@ -214,15 +214,15 @@ class Routes:
         search.go_on(error_frame(key, INVALID_PARAMS, f"no server is known to have this resource: {uri[:500]}"))
 
     def note_watched(self, owner: NameOwner, uri: str) -> None:
-        """Take note of the URI under which the client wants to hear of a resource."""
+        """Record the URI under which the client wants to hear of a resource."""
         self._remember(self._watched, owner, uri, len(uri))
 
     def show_uri(self, member: Member, uri: str) -> str:
-        """Give what the client knows a resource of a server as."""
+        """Return what the client knows a resource of a server as."""
         return self._watched.get(NameOwner(member.name, uri)) or self._common.names.show_uri(member.name, uri)
 
     def show_updated(self, member: Member, frame: Frame) -> Frame:
-        """Give a notice that a resource has changed, under the URI that the client knows."""
+        """Return a notice that a resource has changed, under the URI that the client knows."""
         if not (self._watched or self._common.names.has_shown_uris(member.name) or may_name_pages(frame.raw)):
             return frame
         body = decoded(frame).body
@@ -270,14 +270,14 @@ class Routes:
             self._common.forward(member, frame)
 
     def note_task(self, member: Member, result: Mapping[str, Any]) -> None:
-        """Take note of whose task a result names."""
+        """Record whose task a result names."""
         task = result.get("task")
         named = task.get("taskId") if isinstance(task, dict) else result.get("taskId")
         if isinstance(named, str):
             self.note_tasks(member, (named,))
 
     def note_tasks(self, member: Member, ids: Iterable[str]) -> None:
-        """Take note of whose tasks these are: the first who names one has it."""
+        """Record whose tasks these are: the first who names one has it."""
         for task in ids:
             if self._tasks.get(task, member) is not member:
                 logger.warning(

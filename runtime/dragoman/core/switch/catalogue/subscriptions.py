@@ -182,7 +182,7 @@ class MemberStreams:
             self._settle(stream, member)
 
     def _settle(self, stream: _Stream, member: Member) -> None:
-        """Take note of what a server has agreed to of a stream; acknowledge the stream, if it was the last."""
+        """Record what a server has agreed to of a stream; acknowledge the stream, if it was the last."""
         ear, part = self._ears.get(member), stream.parts.get(member, frozenset())
         if member not in stream.pending or (ear is not None and ear.opening is not None):
             return
@@ -251,7 +251,7 @@ class MemberStreams:
             self._settle(stream, member)
 
     def cancel(self, key: bytes) -> bool:
-        """Take note that the client does not listen any more; False where this is not a stream."""
+        """Record that the client does not listen any more; False where this is not a stream."""
         stream = self._streams.pop(key, None)
         if stream is None:
             return False

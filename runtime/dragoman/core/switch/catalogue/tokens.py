@@ -30,7 +30,7 @@ class CallTokens:
         self._foreign = 0
 
     def note(self, member: Member, frame: Frame) -> None:
-        """Take note of the token of a request that a server gets, if it has one."""
+        """Record the token of a request that a server gets, if it has one."""
         token = read_token(frame)
         if token is not None:
             self._members.pop(token, None)

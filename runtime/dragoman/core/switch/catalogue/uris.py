@@ -25,7 +25,7 @@ def may_name_pages(raw: bytes) -> bool:
 
 
 def show_uris(result: dict[str, Any], show: Show) -> dict[str, Any]:
-    """Give a result in which resources have the URIs that the client knows; the same object if none has another."""
+    """Return a result in which resources have the URIs that the client knows; the same object if none has another."""
     told: dict[str, Any] = {name: _show(result[name], show, name) for name in _HOLDERS if name in result}
     return result if all(result[name] is value for name, value in told.items()) else {**result, **told}
 

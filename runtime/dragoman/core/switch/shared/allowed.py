@@ -32,14 +32,14 @@ class Fault(NamedTuple):
 
 
 def methods_of(revision: object) -> Mapping[str, Method]:
-    """Give the methods of a server's revision; those of the newest with a handshake where it is nobody's."""
+    """Return the methods of a server's revision; those of the newest with a handshake where it is nobody's."""
     known = revision if isinstance(revision, str) and revision in HANDSHAKE_REVISIONS else HANDSHAKE_REVISIONS[-1]
     methods: Mapping[str, Method] = dragoman_spec.load(known).METHODS
     return methods
 
 
 def find_fault(frame: Frame, sender: str, methods: Mapping[str, Method]) -> Fault | None:
-    """Give what is wrong with a request or notification; None if it may pass, as what no revision knows may.
+    """Return what is wrong with a request or notification; None if it may pass, as what no revision knows may.
 
     Args:
         frame: A request or notification.

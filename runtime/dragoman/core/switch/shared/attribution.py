@@ -63,16 +63,16 @@ class Attribution:
             _remember(self._elicitations, name, session if is_its_own else None)
 
     def task_owner(self, task: Any) -> ClientSession | None:
-        """Give the owner of a task."""
+        """Return the owner of a task."""
         owned = self._tasks.get(task) if isinstance(task, str) else None
         return None if owned is None or not owned.session.present else owned.session
 
     def token_owner(self, key: bytes) -> Owned | None:
-        """Give the owner of a progress token that belongs to a task."""
+        """Return the owner of a progress token that belongs to a task."""
         return self._tokens.get(key)
 
     def elicitation_owner(self, name: Any) -> ClientSession | None:
-        """Give whose an elicitation is; it is not expected again."""
+        """Return whose an elicitation is; it is not expected again."""
         return self._elicitations.pop(name, None) if isinstance(name, str) else None
 
     def forget(self, session: ClientSession) -> None:
@@ -82,7 +82,7 @@ class Attribution:
         self._elicitations = {name: owner for name, owner in self._elicitations.items() if owner is not session}
 
     def named_owners(self, params: dict[str, Any], related: bytes | None) -> set[ClientSession | None]:
-        """Give whom a frame of the server names: by the stream on which it came, by the task that it is about.
+        """Return whom a frame of the server names: by the stream on which it came, by the task that it is about.
 
         Args:
             params: Of the frame.
@@ -101,7 +101,7 @@ class Attribution:
 
 
 def related_task(params: dict[str, Any]) -> str | None:
-    """Give the id of the task that a frame says it is about; None where it says nothing of the kind."""
+    """Return the id of the task that a frame says it is about; None where it says nothing of the kind."""
     meta = params.get("_meta")
     if not isinstance(meta, dict) or RELATED_TASK not in meta:
         return None
@@ -111,7 +111,7 @@ def related_task(params: dict[str, Any]) -> str | None:
 
 
 def elicitation_ids(error: dict[str, Any]) -> list[Any]:
-    """Give the elicitations that an error asks for first (-32042, 2025-11-25/client/elicitation)."""
+    """Return the elicitations that an error asks for first (-32042, 2025-11-25/client/elicitation)."""
     return [find(one, "elicitationId") for one in find_list(error, "data", "elicitations") if isinstance(one, dict)]
 
 

@@ -142,7 +142,7 @@ class Desk:
             LABEL.reset(token)
 
     def reasons(self, params: dict[str, Any], related: bytes | None) -> set[ClientSession | None]:
-        """Give who may be the reason for what the server says; None in it is nobody who is there.
+        """Return who may be the reason for what the server says; None in it is nobody who is there.
 
         Args:
             params: Of the server's frame.
@@ -220,5 +220,5 @@ class Desk:
 
 
 def params_of(body: Any) -> dict[str, Any]:
-    """Give the params of a frame, or none."""
+    """Return the params of a frame, or none."""
     return find_object(body, "params")

@@ -78,7 +78,7 @@ class Loans:
     _last: int = 0
 
     def next_key(self) -> bytes:
-        """Give an id that was never used."""
+        """Return an id that was never used."""
         self._last += 1
         return b"%d" % self._last
 
@@ -102,7 +102,7 @@ class Loans:
         return self.by_key.get(twin_of(key) or b"") if found is None and self.restore_ids else found
 
     def find_owner(self, key: bytes) -> ClientSession | None:
-        """Give whose the request with this id of ours is or was; None where that is nobody who is there."""
+        """Return whose the request with this id of ours is or was; None where that is nobody who is there."""
         found = self.find(key) or self.suspects.find(key)
         return None if found is None else found.owner
 
@@ -122,11 +122,11 @@ class Loans:
         self.suspects.add(loan.key, Suspect(loan.owner, loan.asks))
 
     def expired(self, before: float) -> list[Loan]:
-        """Give the requests that were cancelled before this moment."""
+        """Return the requests that were cancelled before this moment."""
         return [loan for loan in self.cancelled if loan.cancelled_at is not None and loan.cancelled_at < before]
 
     def of(self, session: ClientSession) -> list[Loan]:
-        """Give the requests of a session."""
+        """Return the requests of a session."""
         return [loan for loan in self.by_key.values() if loan.session is session]
 
     def callers(self) -> set[ClientSession | None]:
@@ -139,7 +139,7 @@ class Loans:
             loan.is_slow = loan.started
 
     def reasons(self) -> set[ClientSession | None]:
-        """Give who may be the reason for something that the server says now; None is nobody who is there.
+        """Return who may be the reason for something that the server says now; None is nobody who is there.
 
         Whose request it answers last or not at all is as likely as whose it works on. `initialize` is everybody's.
         """
@@ -155,5 +155,5 @@ class Loans:
 
 
 def _present(sessions: set[ClientSession | None]) -> set[ClientSession | None]:
-    """Give those who are there, and None for all who are not."""
+    """Return those who are there, and None for all who are not."""
     return {session if session is not None and session.present else None for session in sessions}

@@ -77,7 +77,7 @@ class ServerRequests:
         return True
 
     def withdraw(self, key: bytes | None) -> ClientSession | None:
-        """Take note that the server does not wait any more; give who was asked."""
+        """Record that the server does not wait any more; give who was asked."""
         return None if key is None else self._asked.pop(key, (None, None))[0]
 
     def has_token(self, token: Any, session: ClientSession) -> bool:
@@ -87,7 +87,7 @@ class ServerRequests:
         )
 
     def withdraw_all(self) -> dict[bytes, ClientSession]:
-        """Take note that the server waits for nothing any more; give who was asked what."""
+        """Record that the server waits for nothing any more; give who was asked what."""
         asked = {key: session for key, (session, _) in self._asked.items()}
         self._asked.clear()
         return asked
@@ -112,5 +112,5 @@ def _explain_ambiguity(reasons: int) -> str:
 
 
 def token_of(params: dict[str, Any]) -> Any:
-    """Give the progress token that a request carries, whatever it is; None without one."""
+    """Return the progress token that a request carries, whatever it is; None without one."""
     return find(params, "_meta", "progressToken")

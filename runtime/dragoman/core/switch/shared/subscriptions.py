@@ -64,7 +64,7 @@ class Subscriptions:
         return [uri for uri in sorted(session.uris) if not self.remove(uri, session)]
 
     def listeners(self, uri: str) -> list[ClientSession]:
-        """Give who is to hear of a change of this resource: also who subscribed to something above it."""
+        """Return who is to hear of a change of this resource: also who subscribed to something above it."""
         return list(dict.fromkeys(session for above in list_above(uri) for session in self._holders.get(above, ())))
 
 
@@ -75,7 +75,7 @@ class Levels:
         self._current: int | None = None
 
     def change(self, sessions: Iterable[ClientSession]) -> str | None:
-        """Give the level that the server has to be told, if it has to be told one."""
+        """Return the level that the server has to be told, if it has to be told one."""
         wanted = [session.level for session in sessions]
         asked = [level for level in wanted if level is not None]
         if not asked:

@@ -24,6 +24,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from dragoman.core.bridge.to_stateless.switch import ToStateless
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancellation
 from dragoman.core.codes import CONNECTION_CLOSED
@@ -38,7 +39,6 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, request_frame
 from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.core.switch.direct import Inherits
-from dragoman.core.switch.per_request.switch import PerRequest
 from dragoman.core.switch.shared.desk import Desk, SharingCounters, SharingSettings
 from dragoman.core.switch.shared.from_clients import FromClients
 from dragoman.core.switch.shared.from_server import FromServer
@@ -79,7 +79,7 @@ class Shared:
         self._accepted: Accepted | None = None
         self._verdict: Verdict | None = None
         self._edge: PerRequestEdge | None = None  # of a server that has no handshake, which serves all by itself
-        self._bridges: dict[FrontEdge, PerRequest] = {}
+        self._bridges: dict[FrontEdge, ToStateless] = {}
         self._declared: dict[frozenset[str], frozenset[str]] = {}  # most clients declare what others have declared
 
     @property
@@ -133,7 +133,7 @@ class Shared:
         return front
 
     def leave(self, front: FrontEdge) -> None:
-        """Take note that a client's session has ended: what it began ends too."""
+        """Record that a client's session has ended: what it began ends too."""
         desk = self._desk
         bridge = self._bridges.pop(front, None)
         if bridge is not None:
@@ -156,7 +156,7 @@ class Shared:
         desk.let_in()
 
     def expire(self, now: float) -> None:
-        """Take note that time has passed."""
+        """Record that time has passed."""
         desk, settings = self._desk, self._desk.settings
         desk.now = now
         for loan in desk.loans.expired(now - settings.grace_s):
@@ -164,7 +164,7 @@ class Shared:
         desk.let_in(now - settings.turn_s)
 
     def fail(self, frame: Frame) -> None:
-        """Take note that the transport gives up a request: the server has not answered it, and may still do so.
+        """Record that the transport gives up a request: the server has not answered it, and may still do so.
 
         Args:
             frame: The error that answers it, under our id.
@@ -283,7 +283,7 @@ class Shared:
     def _bridge(self, front: FrontEdge) -> None:
         assert self._edge is not None
         assert self._verdict is not None
-        bridge = self._bridges[front] = PerRequest(self._wiring, self.outbox, front, self._edge, self._verdict)
+        bridge = self._bridges[front] = ToStateless(self._wiring, self.outbox, front, self._edge, self._verdict)
         bridge.hop.sender = self._desk.sessions[front].sender
         bridge.begin()
 

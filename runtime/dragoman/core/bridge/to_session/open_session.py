@@ -21,6 +21,13 @@ from dragoman.core.bridge.discovery import to_discover_result
 from dragoman.core.bridge.names import DISCOVER, NEWER, TASK_METHODS
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.strategy import Strategy, may_keep
+from dragoman.core.bridge.to_session.asking import Asking
+from dragoman.core.bridge.to_session.native import ServerTasks
+from dragoman.core.bridge.to_session.notifications import ServerNotifications
+from dragoman.core.bridge.to_session.promoting import Promoting
+from dragoman.core.bridge.to_session.reading import KNOWN, RETRY, RequestWriter, Served, VisitFirst, without_answers
+from dragoman.core.bridge.to_session.visiting import ask_to_visit
+from dragoman.core.bridge.to_session.works import Work, Works
 from dragoman.core.calls import NAME_BYTES
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import Schedule, Side
@@ -31,13 +38,6 @@ from dragoman.core.exchange import Exchange
 from dragoman.core.methods import CALL_TOOL, CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.paging import TakePage
 from dragoman.core.switch.listed_tools import ListedTools
-from dragoman.core.switch.to_handshake.asking import Asking
-from dragoman.core.switch.to_handshake.native import ServerTasks
-from dragoman.core.switch.to_handshake.notifications import ServerNotifications
-from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import KNOWN, RETRY, RequestWriter, Served, VisitFirst, without_answers
-from dragoman.core.switch.to_handshake.visiting import ask_to_visit
-from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.unchecked import find_object
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import RemoteProtocolError
@@ -137,7 +137,7 @@ class OpenSession:
         return not (any(self._works) or self._asking.parked or self._promoting.kept or self._notifications.listens)
 
     def interrupt(self) -> list[bytes]:
-        """Take note that the server is gone; give the ids of all requests that it will not answer."""
+        """Record that the server is gone; give the ids of all requests that it will not answer."""
         self._asking.interrupt()
         return self._works.take_open()
 

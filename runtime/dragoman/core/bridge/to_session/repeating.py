@@ -11,9 +11,9 @@ from typing import Any
 from dragoman.core.bridge.asking import Turned, turn
 from dragoman.core.bridge.questions import Question, Reply
 from dragoman.core.bridge.replay import Replay
+from dragoman.core.bridge.to_session.works import Work
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.envelope import Refusal
-from dragoman.core.switch.to_handshake.works import Work
 from dragoman.core.wiring import Bridging
 from dragoman.errors import RemoteProtocolError, TranslationError
 

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dragoman.core.bridge.to_session.works import Work, Works
 from dragoman.core.commands import Alarm
-from dragoman.core.switch.to_handshake.works import Work, Works
 
 MOST: Final = 16
 """How many questions may wait."""
@@ -75,21 +75,21 @@ class UndecidedQuestions:
         return self.relieve()
 
     def guess(self, question: Undecided, work: Work) -> None:
-        """Take note that a question is put to this call, although it may be about another."""
+        """Record that a question is put to this call, although it may be about another."""
         question.latest, question.works = max(one.number for one in question.works), set()
         self._guessed.setdefault(work, []).append(question)
 
     def take_guessed(self, work: Work) -> list[Undecided]:
-        """Give what was put to a call that is over, and not answered."""
+        """Return what was put to a call that is over, and not answered."""
         questions = work.questions or ()
         return [one for one in self._guessed.pop(work, ()) if one.key in questions]
 
     def withdraw(self, key: bytes) -> None:
-        """Take note that the server does not want an answer any more."""
+        """Record that the server does not want an answer any more."""
         self._take(lambda waiting: waiting.key == key)
 
     def finish(self, work: Work) -> list[Undecided]:
-        """Take note that the server has answered a call; give the questions that can be put to others now."""
+        """Record that the server has answered a call; give the questions that can be put to others now."""
         for waiting in self.waiting:
             waiting.works.discard(work)
         unanswered = self.take_guessed(work)
@@ -103,11 +103,11 @@ class UndecidedQuestions:
         return [one for one in (*unanswered, *decided) if one.works]
 
     def leave(self, work: Work) -> list[bytes]:
-        """Take note that nobody waits for a call any more; give the questions that nobody can decide now."""
+        """Record that nobody waits for a call any more; give the questions that nobody can decide now."""
         return [one.key for one in (*self._take(lambda waiting: work in waiting.works), *self.take_guessed(work))]
 
     def relieve(self) -> list[bytes]:
-        """Give the questions that are too many, the latest first, for the calls that could still end."""
+        """Return the questions that are too many, the latest first, for the calls that could still end."""
         refused: list[bytes] = []
         while self.waiting:
             last = self.waiting[-1]

@@ -18,6 +18,7 @@ from dragoman.core.bridge.names import FACTS, META_SERVER_INFO, NEWER, OLDER
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.state import Binding, digest_params
 from dragoman.core.bridge.tasks import leave_off_relation
+from dragoman.core.bridge.to_session.works import Work, Works
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.greeting import IDENTITY, Greeting
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
@@ -26,7 +27,6 @@ from dragoman.core.envelope import Frame, Refusal, decoded, request_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import LIST_TOOLS
 from dragoman.core.switch.listed_tools import ListedTools
-from dragoman.core.switch.to_handshake.works import Work, Works
 from dragoman.core.translate import Adaptor
 from dragoman.core.wiring import Bridging
 
@@ -78,7 +78,7 @@ class RequestWriter:
         self._left: Mapping[str, Any] = {}
 
     def write(self, request: Request, number: int, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the body of a request under an id of ours, which is its progress token, too.
+        """Return the body of a request under an id of ours, which is its progress token, too.
 
         Args:
             request: The client's.
@@ -98,7 +98,7 @@ class RequestWriter:
 
 
 def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give the params of a request that goes on from nothing, without what it brings for that."""
+    """Return the params of a request that goes on from nothing, without what it brings for that."""
     if RETRY.isdisjoint(params):
         return params
     return {name: value for name, value in params.items() if name not in RETRY}
@@ -168,11 +168,11 @@ class Served:
         self.front.answer(request, self.sign(result))
 
     def sign(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Give a result of our own that says whose it is."""
+        """Return a result of our own that says whose it is."""
         return put_identity(result, self.identity) if self.identity else result
 
     def spell(self, method: str, frame: Frame, key: bytes, request_id: Any) -> Frame | Refusal | VisitFirst:
-        """Give an answer under the client's own id.
+        """Return an answer under the client's own id.
 
         Args:
             method: That was asked.

@@ -215,12 +215,12 @@ class Works:
         return iter(self._works.values())
 
     def take_open(self) -> list[bytes]:
-        """Give the ids of all requests that the server will not answer any more, our own among them: it has gone."""
+        """Return the ids of all requests that the server will not answer any more, our own among them: it has gone."""
         self._suspects.forget_all()
         return [*(work.key for work in self._works.values() if work.frame is None), *self._hooks]
 
     def new_key(self) -> bytes:
-        """Give an id that the server has not seen."""
+        """Return an id that the server has not seen."""
         self._last += 1
         return b"%d" % self._last
 
@@ -249,27 +249,27 @@ class Works:
         self._works[work.key] = work
 
     def find(self, key: bytes | None) -> Work | None:
-        """Give the work that the server knows by this id; None if it is not at work on it."""
+        """Return the work that the server knows by this id; None if it is not at work on it."""
         return None if key is None else self._works.get(key)
 
     def find_task(self, task_id: object) -> Work | None:
-        """Give the work that is this task at the server."""
+        """Return the work that is this task at the server."""
         found = (work for work in self._works.values() if work.task_id is not None and work.task_id == task_id)
         return next(found, None)
 
     def find_asking(self, key: bytes) -> Work | None:
-        """Give the work about which the server has asked something under this id."""
+        """Return the work about which the server has asked something under this id."""
         return next((work for work in self._works.values() if work.questions and key in work.questions), None)
 
     def find_by_token(self, token: object) -> Work | None:
-        """Give the work that has this progress token of ours."""
+        """Return the work that has this progress token of ours."""
         if isinstance(token, bool) or not isinstance(token, int):
             return None
         key = b"%d" % token
         return self.find(key) or next((work for work in self._works.values() if work.token == key), None)
 
     def find_for(self, request: Request) -> Work | None:
-        """Give the work whose answer this request waits for."""
+        """Return the work whose answer this request waits for."""
         return next((work for work in self._works.values() if work.request is request), None)
 
     def take_answered(self, key: bytes) -> tuple[Work | None, Hook | None]:
@@ -286,12 +286,12 @@ class Works:
         return (work is not None and work.frame is None) or key in self._hooks
 
     def finish(self, work: Work) -> None:
-        """Take note that a request is over; those that wait for their turn go on."""
+        """Record that a request is over; those that wait for their turn go on."""
         self._works.pop(work.key, None)
         self.go_on()
 
     def give_up(self, work: Work) -> None:
-        """Take note that nobody waits for the answer to a request, which may still come."""
+        """Record that nobody waits for the answer to a request, which may still come."""
         if work.frame is None:
             self._suspects.add(work.key, Suspect(work.sender, work.is_at_work, self._now_s() + self._ttl_s()))
         elif work in self._queue:
@@ -315,7 +315,7 @@ class Works:
             self.start(work)
 
     def find_at_work(self) -> list[Work]:
-        """Give the calls that the server may ask about just now."""
+        """Return the calls that the server may ask about just now."""
         return [work for work in self._works.values() if work.is_at_work]
 
     def _must_wait(self, work: Work) -> bool:
@@ -432,7 +432,7 @@ class Works:
             del self._hooks[next(iter(self._hooks))]
 
     def find_asked(self, stream: bytes | None, task_id: str | None) -> list[Work]:
-        """Give the requests that a question of the server may be about.
+        """Return the requests that a question of the server may be about.
 
         Args:
             stream: The id of the request on whose stream it came; None where it came on none.
@@ -459,7 +459,7 @@ class Works:
         return any(work.may_ask and work.frame is None for work in self._works.values())
 
     def find_only(self) -> Work | None:
-        """Give the only request that the server can be speaking of; None if there are several, or none."""
+        """Return the only request that the server can be speaking of; None if there are several, or none."""
         begun = [work for work in self._works.values() if work.frame is None]
         return begun[0] if len(begun) == 1 and not self._may_be_late(begun, only_asking=False) else None
 

@@ -21,6 +21,7 @@ from dragoman.core.bridge.capabilities import Path, Scope, declare_up
 from dragoman.core.bridge.names import DISCOVER, NEWER, OLDER, TASK_METHODS
 from dragoman.core.bridge.state import digest_params
 from dragoman.core.bridge.strategy import promotes
+from dragoman.core.bridge.to_session.declared_session import DeclaredSession
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS
 from dragoman.core.commands import Close, Outbox, Outcome, Schedule
 from dragoman.core.edges.front import FrontEdge
@@ -31,7 +32,6 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Refusal, read_params
 from dragoman.core.exact_json import encode
 from dragoman.core.switch.relay import make_relay
-from dragoman.core.switch.to_handshake.declared_session import DeclaredSession
 from dragoman.core.wiring import Bridging, Wiring
 
 logger = logging.getLogger("dragoman.bridge")
@@ -48,7 +48,7 @@ GIVEN_UP_S: Final = 2.0
 _MOST_SPELLINGS: Final = 64
 
 
-class ToHandshake:
+class ToSession:
     """Serves the requests of one connection at one server.
 
     Args:
@@ -102,7 +102,7 @@ class ToHandshake:
         return spare
 
     def give_opening(self, greeting: Greeting) -> UpstreamEdge | None:
-        """Give the server that is being opened to a client that begins anew elsewhere; None where others wait for it.
+        """Return the server that is being opened to a client that begins anew elsewhere; None where others wait for it.
 
         SDKs leave the stream of their `server/discover` open when they have waited for long enough.
         """
@@ -161,7 +161,7 @@ class ToHandshake:
     # Which session
 
     def _find(self, request: Request) -> DeclaredSession | None:
-        """Give the session for a request; None where it has to wait.
+        """Return the session for a request; None where it has to wait.
 
         Raises:
             ValueError: What it declares is nested deeper than can be written.

@@ -19,6 +19,10 @@ from typing import Any, Final
 from dragoman.core.bridge.capabilities import bridges_tasks
 from dragoman.core.bridge.discovery import to_initialize_result
 from dragoman.core.bridge.names import FACTS, OLDER, OLDER_FACTS
+from dragoman.core.bridge.to_stateless.hop import Hop
+from dragoman.core.bridge.to_stateless.running import RunningCall
+from dragoman.core.bridge.to_stateless.subscriptions import ClientSubscriptions
+from dragoman.core.bridge.to_stateless.tasking import METHODS, ClientTasks
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancelled_key, read_reason
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
@@ -29,10 +33,6 @@ from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.envelope import Frame, error_frame, result_frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CALL_TOOL, CANCELLED, INITIALIZED, PING, PROGRESS, SET_LEVEL
-from dragoman.core.switch.per_request.hop import Hop
-from dragoman.core.switch.per_request.running import RunningCall
-from dragoman.core.switch.per_request.subscriptions import ClientSubscriptions
-from dragoman.core.switch.per_request.tasking import METHODS, ClientTasks
 from dragoman.core.unchecked import find_object
 from dragoman.core.wiring import Wiring
 
@@ -41,7 +41,7 @@ logger = logging.getLogger("dragoman.session")
 _ROOTS_CHANGED: Final = "notifications/roots/list_changed"
 
 
-class PerRequest:
+class ToStateless:
     """Joins one client with a handshake to a server without.
 
     Args:

@@ -15,6 +15,7 @@ from dragoman.core.bridge import errors
 from dragoman.core.bridge.inputs import run_rounds
 from dragoman.core.bridge.questions import Question
 from dragoman.core.bridge.results import COMPLETE, read_type
+from dragoman.core.bridge.to_stateless.hop import Hop
 from dragoman.core.calls import Call
 from dragoman.core.codes import PARSE_ERROR
 from dragoman.core.commands import Alarm
@@ -22,7 +23,6 @@ from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, decoded, notification_frame
 from dragoman.core.methods import CALL_TOOL, ELICITED, PROGRESS, ROOTS
 from dragoman.core.routines import Ask, Pause, Pose, Routine, Tell, Wait
-from dragoman.core.switch.per_request.hop import Hop
 from dragoman.errors import ProtocolError
 
 logger = logging.getLogger("dragoman.session")

@@ -124,7 +124,7 @@ class Hop:
         return key
 
     def note_roots(self, result: object) -> None:
-        """Take note of the client's roots, if it is going to say when they change."""
+        """Record the client's roots, if it is going to say when they change."""
         roots = self.client.capabilities.get("roots")
         if isinstance(roots, dict) and roots.get("listChanged") is True and isinstance(result, dict):
             with contextlib.suppress(TranslationError):

@@ -11,6 +11,8 @@ from typing import Any, Final, Protocol
 
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.names import NEWER, OLDER
+from dragoman.core.bridge.to_session.open_session import OpenSession
+from dragoman.core.bridge.to_session.reading import write_greeting
 from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR
 from dragoman.core.commands import Alarm, Outbox, Outcome, Rest, Schedule, Side
@@ -22,8 +24,6 @@ from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded
 from dragoman.core.negotiation import SAME
-from dragoman.core.switch.to_handshake.open_session import OpenSession
-from dragoman.core.switch.to_handshake.reading import write_greeting
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import InitializationTimeout
 

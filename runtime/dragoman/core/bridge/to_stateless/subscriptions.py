@@ -28,13 +28,13 @@ from dragoman.core.bridge.notifications import (
     subject_of,
     write_filter,
 )
+from dragoman.core.bridge.to_stateless.hop import Hop
 from dragoman.core.calls import Call
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Alarm
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.envelope import Frame, Refusal, error_frame, notification_frame, result_frame
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
-from dragoman.core.switch.per_request.hop import Hop
 from dragoman.core.unchecked import find_object, without_meta
 
 logger = logging.getLogger("dragoman.session")
@@ -132,7 +132,7 @@ class ClientSubscriptions:
             self._hop.front.take_server(notification_frame(frame.method, told or None))
 
     def end(self, stream: _Stream, error: Mapping[str, Any] | None = None) -> None:
-        """Take note that a stream has ended: with a result, with an error, or because it broke."""
+        """Record that a stream has ended: with a result, with an error, or because it broke."""
         if stream is self._opening:
             self._opening = None
             self._failures += 1
@@ -170,7 +170,7 @@ class ClientSubscriptions:
         self._follow()
 
     def _take_waiting(self, stream: _Stream) -> list[tuple[Call, str]]:
-        """Give who has waited for this stream, and for which resource."""
+        """Return who has waited for this stream, and for which resource."""
         before, asked = self._waiting, stream.asked
         self._waiting = [waiting for waiting in before if (RESOURCE_FILTER, waiting[1]) not in asked]
         return [waiting for waiting in before if (RESOURCE_FILTER, waiting[1]) in asked]

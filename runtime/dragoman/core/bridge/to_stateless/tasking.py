@@ -26,6 +26,8 @@ from dragoman.core.bridge.tasks import (
     to_older_creation,
     to_older_task,
 )
+from dragoman.core.bridge.to_stateless.hop import Hop
+from dragoman.core.bridge.to_stateless.running import RunningCall
 from dragoman.core.calls import Call
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.commands import Side
@@ -34,8 +36,6 @@ from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_
 from dragoman.core.exact_json import encode
 from dragoman.core.methods import CALL_TOOL, LIST_TOOLS
 from dragoman.core.routines import Ask, Done, Routine
-from dragoman.core.switch.per_request.hop import Hop
-from dragoman.core.switch.per_request.running import RunningCall
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman.errors import ProtocolError
 
@@ -115,7 +115,7 @@ class ClientTasks:
         return self._upward.adapt(rewrite(frame, {**body, "params": rest}), CALL_TOOL)
 
     def _create(self, call: Call, answer: Frame) -> Frame | Refusal | None:
-        """Give the answer to a call that asked for a task: a task, or an error."""
+        """Return the answer to a call that asked for a task: a task, or an error."""
         if answer.kind == "error":
             return self._downward.adapt(answer, CALL_TOOL)
         result = decoded(answer).body["result"]

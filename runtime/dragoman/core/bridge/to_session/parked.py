@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from dragoman.core.bridge.to_session.works import Work
 from dragoman.core.places import find_giver
-from dragoman.core.switch.to_handshake.works import Work
 
 
 class ParkedCalls:

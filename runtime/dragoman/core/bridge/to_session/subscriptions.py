@@ -27,12 +27,12 @@ from dragoman.core.bridge.notifications import (
     wants,
     write_filter,
 )
+from dragoman.core.bridge.to_session.promoting import FILTER, Promoting
+from dragoman.core.bridge.to_session.reading import Served
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED
-from dragoman.core.switch.to_handshake.promoting import FILTER, Promoting
-from dragoman.core.switch.to_handshake.reading import Served
 from dragoman.core.unchecked import find, with_meta
 
 MOST: Final = 1024
@@ -97,7 +97,7 @@ class ListenRequests:
         return flag is not None and promises(self._served.capabilities, flag)
 
     def cancel(self, request: Request) -> bool:
-        """Take note that a request was cancelled; False where it is not a listen request."""
+        """Record that a request was cancelled; False where it is not a listen request."""
         if self._listens.pop(request, None) is None:
             return False
         self._promoting.listeners.pop(request, None)

@@ -20,14 +20,14 @@ from dragoman.core.bridge.capabilities import declares_tasks
 from dragoman.core.bridge.names import META_SUBSCRIPTION_ID, MISSING_CLIENT_CAPABILITY, TASK_METHODS, TASKS_EXTENSION
 from dragoman.core.bridge.promoted import Task
 from dragoman.core.bridge.state import Binding, Reason, State, refuse
+from dragoman.core.bridge.to_session.reading import Served, VisitFirst, bind
+from dragoman.core.bridge.to_session.works import Work
 from dragoman.core.bridge.urls import refuse_visit
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.commands import Alarm
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, Refusal, decoded, result_frame
 from dragoman.core.places import has_place
-from dragoman.core.switch.to_handshake.reading import Served, VisitFirst, bind
-from dragoman.core.switch.to_handshake.works import Work
 from dragoman.core.unchecked import find
 from dragoman.errors import RemoteProtocolError
 
@@ -106,13 +106,13 @@ class Promoting:
         return True
 
     def change(self, work: Work) -> None:
-        """Take note that the server asks something else about a task than before."""
+        """Record that the server asks something else about a task than before."""
         if work.task is not None:
             work.task.updated_s = self._served.bridging.now()
             self._tell(work.task)
 
     def note(self, work: Work, told: Mapping[str, Any]) -> None:
-        """Take note of what the server says of a task of its own."""
+        """Record what the server says of a task of its own."""
         if work.task is not None:
             work.task.note(told, self._served.bridging.now())
             self._tell(work.task)
@@ -199,7 +199,7 @@ class Promoting:
     # Who hears of them without asking
 
     def listen(self, request: Request) -> None:
-        """Take note of the tasks that a listen request wants to hear of.
+        """Record the tasks that a listen request wants to hear of.
 
         Raises:
             RemoteProtocolError: It did not say that its client knows tasks (-32021), or names none (-32602).

@@ -29,19 +29,19 @@ from dragoman.core.bridge.roots import RootsCache
 from dragoman.core.bridge.state import Reason, State, refuse
 from dragoman.core.bridge.strategy import Strategy, choose_strategy
 from dragoman.core.bridge.tasks import read_relation
+from dragoman.core.bridge.to_session.parked import ParkedCalls
+from dragoman.core.bridge.to_session.promoting import Promoting
+from dragoman.core.bridge.to_session.reading import Answerer, Served, bind, find_principal, without_answers
+from dragoman.core.bridge.to_session.repeating import ask_again
+from dragoman.core.bridge.to_session.undecided import Undecided, UndecidedQuestions
+from dragoman.core.bridge.to_session.visiting import go_on_after_visit
+from dragoman.core.bridge.to_session.works import SETTLE_S, Work
 from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.declared import find_missing, read_declared
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame
 from dragoman.core.methods import ROOTS
-from dragoman.core.switch.to_handshake.parked import ParkedCalls
-from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import Answerer, Served, bind, find_principal, without_answers
-from dragoman.core.switch.to_handshake.repeating import ask_again
-from dragoman.core.switch.to_handshake.undecided import Undecided, UndecidedQuestions
-from dragoman.core.switch.to_handshake.visiting import go_on_after_visit
-from dragoman.core.switch.to_handshake.works import SETTLE_S, Work
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -149,7 +149,7 @@ class Asking:
         self._ask(work, question.key, question.method, question.params)
 
     def _guess(self, works: Collection[Work]) -> Work | None:
-        """Give the likeliest of these; None if a wrong guess would do harm.
+        """Return the likeliest of these; None if a wrong guess would do harm.
 
         That is one whose client is there and which has no question yet, of the tool that was called last; of several
         calls of it the first, for servers ask in the order of calls.
@@ -210,7 +210,7 @@ class Asking:
             self._reply(key, Refusal(METHOD_NOT_FOUND, reason, {}))
 
     def _whose(self, work: Work | None) -> str:
-        """Give the principal whose call it is: of several that share a server, none is told another's roots."""
+        """Return the principal whose call it is: of several that share a server, none is told another's roots."""
         if work is not None and work.request is not None:
             return find_principal(self._bridging, work.request)
         if work is None or work.questions is None:
@@ -329,7 +329,7 @@ class Asking:
         self._served.upstream.send(error_frame(key, refusal.code, refusal.message, refusal.data or None))
 
     def withdraw(self, frame: Frame) -> None:
-        """Take note that the server does not want an answer to a question any more."""
+        """Record that the server does not want an answer to a question any more."""
         key = cancelled_key(frame) or b""
         self.undecided.withdraw(key)
         self.early.pop(key, None)
@@ -409,7 +409,7 @@ class Asking:
         return work.task is None
 
     def leave(self, reason: str) -> None:
-        """Take note that no client comes back."""
+        """Record that no client comes back."""
         for work in [work for work in self._works if work.request is None]:
             if work.is_left:
                 self._works.give_up(work)
@@ -418,14 +418,14 @@ class Asking:
                 self.let_go(work)
 
     def revoke(self, reason: str, sender: str) -> None:
-        """Take note that a principal may not come back: its calls end, and are not kept for it."""
+        """Record that a principal may not come back: its calls end, and are not kept for it."""
         for work in [one for one in self._works if one.request is None and one.sender == sender and not one.is_left]:
             self.give_up(work, reason)
         for work in [one for one in self.parked.values() if one.outcome is not None and one.sender == sender]:
             self._expire(work, reason)
 
     def interrupt(self) -> None:
-        """Take note that the server is gone: what it has asked needs no answer any more."""
+        """Record that the server is gone: what it has asked needs no answer any more."""
         self.undecided.clear()
         self.early.clear()
 

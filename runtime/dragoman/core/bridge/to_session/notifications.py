@@ -16,15 +16,15 @@ from typing import Any
 
 from dragoman.core.bridge.levels import RequestLevels
 from dragoman.core.bridge.names import FACTS
+from dragoman.core.bridge.to_session.native import ServerTasks
+from dragoman.core.bridge.to_session.promoting import Promoting
+from dragoman.core.bridge.to_session.reading import Served
+from dragoman.core.bridge.to_session.subscriptions import ListenRequests
+from dragoman.core.bridge.to_session.works import Work
 from dragoman.core.commands import Alarm
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, decoded, read_params
 from dragoman.core.methods import TASK_STATUS
-from dragoman.core.switch.to_handshake.native import ServerTasks
-from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import Served
-from dragoman.core.switch.to_handshake.subscriptions import ListenRequests
-from dragoman.core.switch.to_handshake.works import Work
 
 logger = logging.getLogger("dragoman.bridge")
 

@@ -12,9 +12,9 @@ from dragoman.core.bridge import urls
 from dragoman.core.bridge.inputs import failed_tool
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.state import State
+from dragoman.core.bridge.to_session.reading import bind
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
-from dragoman.core.switch.to_handshake.reading import bind
 from dragoman.core.wiring import Bridging
 
 Answer = Callable[[Request, dict[str, Any]], None]

@@ -18,13 +18,13 @@ from dragoman.core.bridge.asking import AskedCall, OpenQuestions
 from dragoman.core.bridge.capabilities import declares_tasks, runs_tools_as_tasks
 from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.bridge.tasks import read_support
+from dragoman.core.bridge.to_session.promoting import Promoting
+from dragoman.core.bridge.to_session.reading import Served, bind
+from dragoman.core.bridge.to_session.works import Work
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, decoded, rewrite
 from dragoman.core.methods import CALL_TOOL
-from dragoman.core.switch.to_handshake.promoting import Promoting
-from dragoman.core.switch.to_handshake.reading import Served, bind
-from dragoman.core.switch.to_handshake.works import Work
 from dragoman.core.unchecked import find_object
 
 logger = logging.getLogger("dragoman.bridge")
