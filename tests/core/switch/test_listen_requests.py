@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
-from dragoman.core.bridge.to_session.subscriptions import ListenRequests
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dragoman_spec
 from dragoman.core.bridge.to_session import subscriptions
+from dragoman.core.bridge.to_session.subscriptions import ListenRequests
 from dragoman.core.envelope import Refusal
 from tests.core.bridge.test_hostile import OBJECTS, VALUES
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+
 from dragoman.core.bridge.to_session.undecided import Undecided, UndecidedQuestions
 from dragoman.core.bridge.to_session.works import Work, Works
-
 from dragoman.core.commands import Schedule
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
