@@ -196,7 +196,7 @@ class HttpFront:
             request.hold.belong(f"principal {request.principal}")  # no address has such a name
 
     def _find_hold(self, scope: Scope) -> Hold:
-        """Give what counts the bytes of a request: its connection's, or one of our own where the server has none."""
+        """Return what counts the bytes of a request: its connection's, or one of our own where the server has none."""
         hold: Hold | None = scope.get("extensions", {}).get(HOLD)
         if hold is None:
             client = scope.get("client")
@@ -257,13 +257,13 @@ class HttpFront:
 
 
 def own_address(scope: Scope) -> str | None:
-    """Give the address of this machine that a connection came to; None where the server does not say."""
+    """Return the address of this machine that a connection came to; None where the server does not say."""
     server = scope.get("server")
     return server[0] if server else None
 
 
 def find_path(scope: Scope) -> str:
-    """Give the path within this application, wherever it is mounted."""
+    """Return the path within this application, wherever it is mounted."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
     return path[len(root) :] if root and path.startswith(root + "/") else path

@@ -41,7 +41,7 @@ class Budget:
         self.taken = 0
 
     def of(self, owner: str) -> int:
-        """Give how much one client holds."""
+        """Return how much one client holds."""
         return self._by_owner.get(owner, 0)
 
     def move(self, owner: str, size: int) -> None:

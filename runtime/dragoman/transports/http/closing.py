@@ -96,7 +96,7 @@ class ClosingTransport:
         self.abort_after(LINGER_S)
 
     def hand_over(self) -> asyncio.Transport:
-        """Give what is below to another protocol, which closes it."""
+        """Return what is below to another protocol, which closes it."""
         self.forget()
         return self._transport
 
@@ -106,7 +106,7 @@ class ClosingTransport:
         self._end = asyncio.get_running_loop().call_later(patience_s, self.abort)
 
     def lose(self) -> None:
-        """Take note that the connection has ended; a circle of objects would stay until somebody looks for such."""
+        """Record that the connection has ended; a circle of objects would stay until somebody looks for such."""
         self.forget()
         self._is_unheard = bool  # never
         self._ended()
@@ -161,7 +161,7 @@ class TurnFlow:
             self.transport.resume_reading()
 
     def take_paused(self) -> float:
-        """Give how long nothing was read since this was asked before, in seconds."""
+        """Return how long nothing was read since this was asked before, in seconds."""
         now = self.loop.time()
         paused_s = self._paused_s + (now - self._paused_at if self.is_paused else 0.0)
         self._paused_at, self._paused_s = now, 0.0

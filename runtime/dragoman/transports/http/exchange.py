@@ -110,7 +110,7 @@ class Disconnected(Exception):
 
 
 def read_headers(scope: Scope, limits: Limits) -> dict[bytes, bytes]:
-    """Give the headers by their lower-case names.
+    """Return the headers by their lower-case names.
 
     Raises:
         RequestRefused: 431 for too many, 400 where a header that decides something is there twice.
@@ -255,7 +255,7 @@ class HttpRequest:
         self._later = later
 
     def repeat(self, wire: Wire) -> HttpRequest:
-        """Give another request with the same head, of which the same is known."""
+        """Return another request with the same head, of which the same is known."""
         again = HttpRequest(wire, self.hold, self._later)
         again.headers, again.extra, again.again = self.headers, self.extra, self.again
         again.principal, again.gate = self.principal, self.gate
@@ -302,7 +302,7 @@ class HttpRequest:
             return
 
     def header(self, name: bytes) -> str | None:
-        """Give the value of a header."""
+        """Return the value of a header."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1").strip()
 
@@ -451,5 +451,5 @@ _REFUSED_WEIGHTS: Final = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
 
 
 def encode_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """Give headers as ASGI has them."""
+    """Return headers as ASGI has them."""
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]

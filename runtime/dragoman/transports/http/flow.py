@@ -95,7 +95,7 @@ class Flow:
             self._receiver.ended(reason)
 
     def weigh(self, waiting: int) -> None:
-        """Take note of how many bytes wait for the client."""
+        """Record how many bytes wait for the client."""
         self._waiting = waiting
         if waiting <= 0:
             self._drained.set()

@@ -69,11 +69,11 @@ class LineTransport(FlowingTransport):
         """Nothing here grows old."""
 
     def take(self) -> bytes | None:
-        """Give the next line, without line feed; None when there is none."""
+        """Return the next line, without line feed; None when there is none."""
         return self._lines.popleft() if self._lines else None
 
     def settle(self, size: int) -> None:
-        """Take note that so much of what was taken has gone out."""
+        """Record that so much of what was taken has gone out."""
         if not self.over:
             self._weigh(-size)
 

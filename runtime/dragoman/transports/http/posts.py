@@ -89,7 +89,7 @@ class PostedCall(Awaited):
         self.tell()
 
     def body(self) -> bytes:
-        """Give the answers as the body of a JSON response."""
+        """Return the answers as the body of a JSON response."""
         if not self.is_batch:
             return self.answers[0] if self.answers else b""
         members = [line.strip() for line in self.answers]
@@ -113,7 +113,7 @@ class PostedCalls:
         return len(self._calls) + len(keys) <= most and self._calls.keys().isdisjoint(keys)
 
     def __iter__(self) -> Iterator[PostedCall]:
-        """Give each call that waits, once."""
+        """Return each call that waits, once."""
         return iter({id(call): call for call in self._calls.values()}.values())
 
     def is_waiting(self, keys: frozenset[bytes]) -> bool:
@@ -121,12 +121,12 @@ class PostedCalls:
         return not self._calls.keys().isdisjoint(keys)
 
     def find_streaming(self, key: bytes) -> PostedCall | None:
-        """Give the call with the request of this id, if it takes a stream and is not over."""
+        """Return the call with the request of this id, if it takes a stream and is not over."""
         call = self._calls.get(key)
         return call if call is not None and call.takes_stream else None
 
     def find_newest_streaming(self) -> PostedCall | None:
-        """Give the newest call that takes a stream."""
+        """Return the newest call that takes a stream."""
         return next((call for call in reversed(self._calls.values()) if call.takes_stream), None)
 
     def answer(self, frame: Frame) -> bool:
@@ -159,7 +159,7 @@ class PostedCalls:
             call.forgo(key)
 
     def take_all(self) -> list[PostedCall]:
-        """Give every call that waits, and forget them."""
+        """Return every call that waits, and forget them."""
         calls = list(self)
         self._calls.clear()
         return calls
@@ -170,7 +170,7 @@ def _is_response(member: Any) -> bool:
 
 
 def _for_call(frame: Frame, call: PostedCall, calls: int) -> bytes:
-    """Give what of an array is for this call: a server may join answers to several arrays."""
+    """Return what of an array is for this call: a server may join answers to several arrays."""
     if calls == 1 and call.is_batch:
         return frame.raw
     members = [member for member in frame.body if isinstance(member, dict) and key_of(member.get("id")) in call.keys]

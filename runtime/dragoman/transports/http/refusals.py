@@ -60,5 +60,5 @@ class Refusals:
 
 
 def shorten(text: str) -> str:
-    """Give what a client said, in quotes and not too long."""
+    """Return what a client said, in quotes and not too long."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")

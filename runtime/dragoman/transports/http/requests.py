@@ -178,7 +178,7 @@ class RequestsTransport(FlowingTransport):
         self._flow.weigh(self._waiting_bytes)
 
     def leave(self, post: Post) -> None:
-        """Take note that nobody waits for a request any more: if it is not answered, that cancels it."""
+        """Record that nobody waits for a request any more: if it is not answered, that cancels it."""
         if self._posts.pop(post.key, None) is None:
             return
         if post.lines:

@@ -62,7 +62,7 @@ class Doorkeeper:
         self._tokens = tuple((name, _digest(token)) for name, token in admission.tokens.items())
 
     def find_revoked(self, later: Doorkeeper) -> frozenset[str]:
-        """Give the principals whose secret a later doorkeeper does not take for theirs."""
+        """Return the principals whose secret a later doorkeeper does not take for theirs."""
         return frozenset(name for name, _ in set(self._tokens).difference(later._tokens))
 
     def check_host(self, headers: dict[bytes, bytes], own: str | None = None) -> str:
@@ -112,7 +112,7 @@ class Doorkeeper:
         return ((b"access-control-allow-origin", value), _EXPOSED, _VARY)
 
     def answer_preflight(self, headers: dict[bytes, bytes]) -> Headers:
-        """Give the headers that answer a browser which asks before it sends."""
+        """Return the headers that answer a browser which asks before it sends."""
         if headers.get(b"access-control-request-private-network") == b"true":
             return (*_PREFLIGHT, (b"access-control-allow-private-network", b"true"))
         return _PREFLIGHT
@@ -157,7 +157,7 @@ open streams, with a server each, even though the page cannot read them."""
 
 @lru_cache(maxsize=64)
 def _read_host(value: bytes) -> tuple[str, str]:
-    """Give what a `Host` header names, with its port where there is one, and without."""
+    """Return what a `Host` header names, with its port where there is one, and without."""
     host = value.decode("latin-1").strip().lower()
     name, colon, port = (host, "", "") if host.endswith("]") else host.rpartition(":")
     return host, name if colon and (port.isdecimal() or not port) else host
@@ -194,7 +194,7 @@ def _digest(secret: str) -> bytes:
 
 
 def check_secret(secret: str, where: str) -> str:
-    """Give a secret back if a header can hold it.
+    """Return a secret back if a header can hold it.
 
     Raises:
         ValueError: It is empty, or has other characters than visible ASCII.

@@ -78,7 +78,7 @@ def bind(address: Address) -> socket.socket:
 
 
 def describe(listener: socket.socket, address: Address, path: str) -> str:
-    """Give the URL at which a listening socket is reached."""
+    """Return the URL at which a listening socket is reached."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     return f"{address.scheme}://{host}:{listener.getsockname()[1]}{path}"
 

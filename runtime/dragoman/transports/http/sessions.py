@@ -150,7 +150,7 @@ class HttpSession(Generic[TransportT]):
         self.leave()
 
     def leave(self) -> None:
-        """Take note that one of the client's requests has been served."""
+        """Record that one of the client's requests has been served."""
         self.visits -= 1
         self.touched_at = self._loop.time()
 
@@ -187,7 +187,7 @@ class Sessions:
         return len(self._sessions)
 
     def all(self) -> list[HttpSession[ClientTransport]]:
-        """Give every session that runs."""
+        """Return every session that runs."""
         return list(self._sessions.values())
 
     def open(self, transport: TransportT, caller: Caller) -> HttpSession[TransportT]:
@@ -211,7 +211,7 @@ class Sessions:
         return session
 
     def find(self, session_id: str, principal: str, kind: type[TransportT]) -> HttpSession[TransportT]:
-        """Give a session to whoever opened it, over the kind of transport that they opened it with.
+        """Return a session to whoever opened it, over the kind of transport that they opened it with.
 
         Raises:
             RequestRefused: 404 for an id that was never given out, belongs to somebody else, or whose session is over.

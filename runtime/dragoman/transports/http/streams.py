@@ -119,7 +119,7 @@ class Stream:
         return self._connection is not None
 
     def prime(self, retry_s: float) -> bytes:
-        """Give the event that a client can resume from before the first one."""
+        """Return the event that a client can resume from before the first one."""
         return encode_primer(f"{self.name}-0", retry_s)
 
     def append(self, line: bytes) -> None:
@@ -168,7 +168,7 @@ class Stream:
             self._trim(self._ledger.limit_events)
 
     def take(self, connection: StreamConnection) -> bytes:
-        """Give the next events to send on this connection, joined; nothing when there are none."""
+        """Return the next events to send on this connection, joined; nothing when there are none."""
         if self._connection is not connection:
             return b""
         parts: list[bytes] = []
@@ -183,7 +183,7 @@ class Stream:
         return b"".join(parts)
 
     def settle(self, size: int) -> None:
-        """Take note that so much of what was taken has gone out."""
+        """Record that so much of what was taken has gone out."""
         self._weigh(-size)
         self._trim(self._ledger.limit_events)
 

@@ -36,11 +36,11 @@ class Tidying:
         self._connections = 0
 
     def count_session(self) -> None:
-        """Take note that a session has ended."""
+        """Record that a session has ended."""
         self._schedule()
 
     def count_connection(self) -> None:
-        """Take note that a connection has ended."""
+        """Record that a connection has ended."""
         self._connections += 1
         if self._connections >= CONNECTIONS:
             self._schedule()

@@ -84,7 +84,7 @@ class Turn(Wire):
         self._head_until = 0.0
 
     async def receive(self) -> Message:
-        """Give what has come of the body; the end of the connection, or of the answer, once all was given."""
+        """Return what has come of the body; the end of the connection, or of the answer, once all was given."""
         if self.expects:
             self.expects = False
             self._flow.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")

@@ -222,7 +222,7 @@ class WebSocketFront:
             await transport.wake.wait()
 
     def _judge(self, session: HttpSession[WebSocketClient]) -> tuple[int, str]:
-        """Give the code that goes with the end of a session, and the reason."""
+        """Return the code that goes with the end of a session, and the reason."""
         if session.finish is not None:
             return _CODES.get(session.finish.outcome, INTERNAL), session.finish.reason
         return GOING_AWAY if self._sessions.closing else NORMAL, "the session is over"
