@@ -96,7 +96,7 @@ class ClosingTransport:
         self.abort_after(LINGER_S)
 
     def hand_over(self) -> asyncio.Transport:
-        """Return what is below to another protocol, which closes it."""
+        """Hand what is below over to another protocol, which closes it."""
         self.forget()
         return self._transport
 

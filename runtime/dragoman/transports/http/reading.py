@@ -130,7 +130,7 @@ def _read_single(frame: Frame, told: Frame) -> Posted:
 
 
 def _with_body(told: Frame, frame: Frame) -> Frame:
-    """Return the body of a frame to those on the way who want to look into it, if it is exact."""
+    """Return the body of a frame for those on the way who want to look into it, if it is exact."""
     return told if may_hold_long_integer(frame.raw) else frame
 
 

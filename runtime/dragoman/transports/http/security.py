@@ -194,7 +194,7 @@ def _digest(secret: str) -> bytes:
 
 
 def check_secret(secret: str, where: str) -> str:
-    """Return a secret back if a header can hold it.
+    """Return a secret if a header can hold it.
 
     Raises:
         ValueError: It is empty, or has other characters than visible ASCII.

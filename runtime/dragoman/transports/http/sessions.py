@@ -211,7 +211,7 @@ class Sessions:
         return session
 
     def find(self, session_id: str, principal: str, kind: type[TransportT]) -> HttpSession[TransportT]:
-        """Return a session to whoever opened it, over the kind of transport that they opened it with.
+        """Return a session for whoever opened it, over the kind of transport that they opened it with.
 
         Raises:
             RequestRefused: 404 for an id that was never given out, belongs to somebody else, or whose session is over.
