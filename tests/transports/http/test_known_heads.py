@@ -162,6 +162,23 @@ async def test_a_request_that_comes_before_the_answer_to_the_one_before_waits_fo
         await caller.call(6)
 
 
+@pytest.mark.parametrize("more", [b"no HTTP\r\n\r\n", None])
+@on_loop
+async def test_a_request_that_waits_is_refused_before_the_end_behind_it_is_read(more: bytes | None) -> None:
+    async with serving() as stage:
+        caller = await calling(stage)
+        await caller.begin(4)
+        caller.writer.write(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/html\r\ncontent-length: 0\r\n\r\n")
+        await linger(0.02)
+        if more is None:
+            caller.writer.write_eof()
+        else:
+            caller.writer.write(more)
+        await linger(0.02)
+        await caller.end(4, "the first")
+        assert (await within(read_reply(caller.reader, caller.writer))).status == 406
+
+
 @on_loop
 async def test_a_call_that_takes_long_is_answered_with_a_stream_and_the_next_is_served() -> None:
     async with serving(FrontConfig(patience=Patience(stream_after_s=0.05))) as stage:

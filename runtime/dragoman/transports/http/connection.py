@@ -228,7 +228,7 @@ class ServedConnection(asyncio.Protocol):
             if self.pipeline:
                 self.turn = self.pipeline.popleft()
                 self.loop.call_soon(self._start, self.turn, context=self._context)
-            self.flow.resume_reading()
+            self.loop.call_soon(self.flow.resume_reading)  # what comes may end all: a refusal of that one goes first
 
     def _look_idle(self) -> None:
         """Close a connection of which nothing has been asked for long."""
