@@ -13,6 +13,7 @@ from dragoman.transports.known_heads import KnownHead, know_head
 from tests.support.waiting import linger, until
 from tests.transports.http.stage import Stage, call, on_loop, serving, text_of, within
 from tests.transports.http.wire import connect, read_reply
+from tests.transports.upstream.raw import on_both_loops
 
 HEAD = b"POST /mcp HTTP/1.1\r\nhost: x\r\nContent-Length: %d\r\naccept: a\r\n\r\n"
 
@@ -163,7 +164,7 @@ async def test_a_request_that_comes_before_the_answer_to_the_one_before_waits_fo
 
 
 @pytest.mark.parametrize("more", [b"no HTTP\r\n\r\n", None])
-@on_loop
+@on_both_loops
 async def test_a_request_that_waits_is_refused_before_the_end_behind_it_is_read(more: bytes | None) -> None:
     async with serving() as stage:
         caller = await calling(stage)

@@ -155,7 +155,7 @@ class TurnFlow:
 
     def resume_reading(self) -> None:
         """Go on reading, if nothing waits."""
-        if self.is_paused and not self._pipeline and not self.transport.is_closing():
+        if self.is_paused and not self._pipeline:
             self.is_paused = False
             self._paused_s += self.loop.time() - self._paused_at
             self.transport.resume_reading()

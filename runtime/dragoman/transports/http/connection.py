@@ -225,10 +225,11 @@ class ServedConnection(asyncio.Protocol):
         if self._idle is None:
             self._idle = self.loop.call_later(self.idle_s, self._look_idle)
         if (self.pipeline or self.flow.is_paused) and not self.transport.is_closing():
-            if self.pipeline:
+            if self.pipeline:  # not read on before it has an answer or waits for one: what comes may end all
                 self.turn = self.pipeline.popleft()
                 self.loop.call_soon(self._start, self.turn, context=self._context)
-            self.loop.call_soon(self.flow.resume_reading)  # what comes may end all: a refusal of that one goes first
+            else:
+                self.flow.resume_reading()
 
     def _look_idle(self) -> None:
         """Close a connection of which nothing has been asked for long."""
