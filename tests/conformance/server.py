@@ -233,13 +233,13 @@ async def test_input_required_result_list_roots(ctx: Context[Any, Any, Any]) -> 
 @app.tool()
 async def test_input_required_result_request_state(ctx: Context[Any, Any, Any]) -> str:
     """Ask; the state is the call itself."""
-    return "state-ok " + await ask_name(ctx, "Please confirm", "ok")
+    return "state-ok " + await ask_user(ctx, "Please confirm", {"ok": {"type": "boolean"}}, ["ok"])
 
 
 @app.tool()
 async def test_input_required_result_tampered_state(ctx: Context[Any, Any, Any]) -> str:
     """Ask, under a state that somebody else will change."""
-    return await ask_name(ctx, "Please confirm", "ok")
+    return await ask_user(ctx, "Please confirm", {"ok": {"type": "boolean"}}, ["ok"])
 
 
 @app.tool()
