@@ -136,6 +136,14 @@ def test_a_server_that_goes_fails_what_waits_and_what_comes_later() -> None:
     talk(scripted(), work)
 
 
+def test_what_the_proxy_refuses_at_once_is_refused() -> None:
+    async def work(client: Any, server: ScriptedServer) -> None:
+        with pytest.raises(McpError, match="tasks/list"):
+            await client.session.ask("tasks/list", {})  # which only the later revision has
+
+    talk(lambda: ScriptedServer(revision="2024-11-05"), work, revision="2025-11-25", policy="translate")
+
+
 def test_closing_answers_what_was_asked() -> None:
     async def session() -> Any:
         server = ScriptedServer()

@@ -63,7 +63,7 @@ class Client:
         self.server_info: Any = None
         self.instructions: str | None = None
         self.announcements = Announcements(revision, on_notification)
-        self.session = Session(self.announcements, handlers)
+        self.session = Session(self.announcements, handlers.answer)
         self.by_requests: ByRequests | None = None
         self._era: SpokenEra
         if revision in dragoman_spec.HANDSHAKE_REVISIONS:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from dragoman.client.handlers import Handlers
-from dragoman.client.notifications import Announcements
 from dragoman.client.transport import CallTransport
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import (
@@ -43,22 +41,35 @@ class _Asked:
     timer: asyncio.TimerHandle | None = None
 
 
+class Hearer(Protocol):
+    """Who hears what a server tells of its own accord."""
+
+    def deliver(self, body: dict[str, Any]) -> None:
+        """A notification came."""
+
+    def discard(self, what: str, reason: str) -> None:
+        """Something came that cannot be used."""
+
+    def end(self) -> None:
+        """Nothing more comes."""
+
+
 class Session:
     """One client's side of a session.
 
     Args:
-        announcements: What the server says of itself goes there.
-        handlers: Answer what it asks.
+        hearer: What the server tells of its own accord goes there.
+        answer: Answers what it asks, by method and params.
 
     Attributes:
         transport: What the proxy takes for the client.
         is_over: Asks whether the proxy has ended the session; what it answers then are not the server's words.
     """
 
-    def __init__(self, announcements: Announcements, handlers: Handlers) -> None:
+    def __init__(self, hearer: Hearer, answer: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
         self.transport = CallTransport(self._take, self._end)
         self.is_over: Callable[[], bool] = lambda: False
-        self._announcements, self._handlers = announcements, handlers
+        self._hearer, self._handle = hearer, answer
         self._asked: dict[bytes, _Asked] = {}
         self._answering: dict[bytes, asyncio.Task[None]] = {}
         self._last_id = 0
@@ -96,16 +107,18 @@ class Session:
             RequestTimeout: It did not answer in time.
             ConnectionClosed: The session is over.
         """
+        if self.is_over():  # the proxy would still answer what is none of the server's business
+            raise ConnectionClosed("the session is over")
         number = self.new_id() if number is None else number
         key = b"%d" % number
         said = dict(params)
         if progress is not None or timeout_s is not None:
             said["_meta"] = {**said.get("_meta", {}), "progressToken": number}
         asked = _Asked(method, asyncio.get_running_loop().create_future(), timeout_s, progress)
-        self.transport.say(request_frame(key, method, said))
-        self._asked[key] = asked
-        self._start_timer(asked)
+        self._asked[key] = asked  # before it is said: what the proxy answers itself comes at once
         try:
+            self.transport.say(request_frame(key, method, said))
+            self._start_timer(asked)
             return await asked.answer
         except (asyncio.CancelledError, RequestTimeout) as error:
             if can_cancel and key in self._asked:
@@ -159,7 +172,7 @@ class Session:
         if asked is not None and not asked.answer.done():
             asked.answer.set_exception(RemoteProtocolError(PARSE_ERROR, f"the answer to {asked.method}: {error}"))
         else:
-            self._announcements.discard(frame.method or "an answer", str(error))
+            self._hearer.discard(frame.method or "an answer", str(error))
 
     def _take_one(self, frame: Frame, body: dict[str, Any]) -> None:
         if frame.kind == "request":
@@ -171,7 +184,7 @@ class Session:
         elif frame.method == "notifications/cancelled":
             self._take_cancelled(find(body, "params", "requestId"))
         else:
-            self._announcements.deliver(body)
+            self._hearer.deliver(body)
 
     def _take_answer(self, frame: Frame, body: dict[str, Any]) -> None:
         asked = self._asked.pop(frame.key or b"", None)
@@ -212,7 +225,7 @@ class Session:
 
     async def _answer(self, key: bytes, method: str, params: dict[str, Any]) -> None:
         try:
-            answer = result_frame(key, await self._handlers.answer(method, params))
+            answer = result_frame(key, await self._handle(method, params))
         except McpError as error:
             answer = error_frame(key, error.code, error.message, error.data)
         except Exception as error:
@@ -234,4 +247,4 @@ class Session:
                 asked.answer.set_exception(ConnectionClosed("the session is over"))
         for task in self._answering.values():
             task.cancel()
-        self._announcements.end()
+        self._hearer.end()
