@@ -1,11 +1,10 @@
-"""The demonstration is the real thing: a client that is a program, the real proxy, frames that are valid where they
+"""The demonstration is the real thing: a client as others write them, the real proxy, frames that are valid where they
 arrive."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from dragoman.core.commands import Side
 from dragoman.demo import stage
+from dragoman.demo.client import DemoClient
 from dragoman.demo.crossings import Record
 from dragoman.demo.server import Studio
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, load, validate
@@ -61,8 +61,8 @@ def test_peers_of_two_eras_do_not_understand_each_other_directly() -> None:
 
 def test_client_that_waits_for_ever_is_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "PATIENCE_S", 0.05)
-    replace_client(monkeypatch, "-c", "import sys; sys.stdin.read(); sys.exit(1)")
-    assert directly(OLDEST, NEWEST) == "the client waits for ever"
+    monkeypatch.setattr(DemoClient, "converse", wait_for_ever)
+    assert directly(OLDEST, NEWEST) == "the conversation did not end within 0.05 seconds"
 
 
 def directly(client: str, server: str) -> str:
@@ -71,13 +71,12 @@ def directly(client: str, server: str) -> str:
 
 def test_conversation_that_does_not_end_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "PATIENCE_S", 0.05)
-    replace_client(monkeypatch, "-c", "import sys; sys.stdin.read()")
+    monkeypatch.setattr(DemoClient, "converse", wait_for_ever)
     assert asyncio.run(stage.perform(OLDEST, NEWEST)).problem == "the conversation did not end within 0.05 seconds"
 
 
-def test_client_that_gives_up_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    replace_client(monkeypatch, "-c", "import sys; sys.exit(1)")
-    assert asyncio.run(stage.perform(OLDEST, NEWEST)).problem == "the client gave up"
+async def wait_for_ever(client: DemoClient) -> None:
+    await asyncio.Future()
 
 
 def test_server_that_fails_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,10 +86,6 @@ def test_server_that_fails_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(Studio, "call", fail)
     problem = asyncio.run(stage.perform(OLDEST, NEWEST)).problem
     assert problem == "the client gives up: tools/call failed: the server's handler failed: RuntimeError"
-
-
-def replace_client(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
-    monkeypatch.setattr(stage, "_client", lambda revision, server_revision: [sys.executable, *arguments])
 
 
 def frames_at(record: Record, side: Side) -> Iterator[tuple[Any, str | None]]:

@@ -1,4 +1,4 @@
-"""Where the demonstration happens: a client in a process of its own, a server in ours, and the proxy between them.
+"""Where the demonstration happens: a client and a server of our own libraries, and the proxy between them.
 
 Lives here: starting the peers and joining them, with the record as its trace. Must not: interpret what was written
 down. Called by `dragoman.cli.demo`.
@@ -7,18 +7,14 @@ down. Called by `dragoman.cli.demo`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import subprocess
-import sys
 
-import dragoman_spec
 from dragoman.core.commands import Outcome
-from dragoman.demo.client import BRIEF
+from dragoman.demo.client import DemoClient, GivenUp
 from dragoman.demo.crossings import Record
+from dragoman.demo.server import make_studio
 from dragoman.proxy import Proxy, ProxyConfig
-from dragoman.transports.spawn import spawn
-from dragoman.transports.stdio import ChildTransport
+from dragoman_spec import HANDSHAKE_REVISIONS
 
 PATIENCE_S = 20.0
 """How long the whole demonstration may take; it takes about half a second."""
@@ -36,22 +32,13 @@ async def perform(client_revision: str, server_revision: str) -> Record:
     """
     logging.getLogger("dragoman").addHandler(logging.NullHandler())  # what it warns of, the record has
     record = Record(client_revision, server_revision)
-    client = spawn(_client(client_revision, server_revision), stderr=subprocess.PIPE)
-
-    from dragoman.demo.server import make_studio  # the client starts meanwhile
-
-    studio = make_studio(server_revision)
-
-    proxy = Proxy(ProxyConfig(trace=record), ChildTransport(client), studio.connect)
-    too_long = f"the conversation did not end within {PATIENCE_S:g} seconds"
-    watch = asyncio.get_running_loop().call_later(PATIENCE_S, proxy.stop, too_long)
-    finish = await proxy.run()
-    watch.cancel()
-    words = _last_words(client)
+    client = _make_client(client_revision, server_revision)
+    proxy = Proxy(ProxyConfig(trace=record), client.session.transport, make_studio(server_revision).connect)
+    running = asyncio.create_task(proxy.run())
+    record.problem = await _hear_out(client)
+    finish = await running
     if finish.outcome is not Outcome.CLIENT_CLOSED:
         record.problem = finish.reason
-    elif client.returncode:
-        record.problem = words or "the client gave up"
     return record
 
 
@@ -61,23 +48,27 @@ async def try_directly(client_revision: str, server_revision: str) -> str:
     Returns:
         Why the client gave up; empty if it did not.
     """
-    client = spawn(_client(client_revision, server_revision), stderr=subprocess.PIPE)
-    from dragoman.demo.server import make_studio
+    client = _make_client(client_revision, server_revision)
+    serving = asyncio.create_task(make_studio(server_revision).serve_directly(client.session.transport))
+    why = await _hear_out(client)
+    await serving
+    return why
 
-    with contextlib.suppress(TimeoutError):
+
+def _make_client(revision: str, server_revision: str) -> DemoClient:
+    """Across the eras it calls one tool."""
+    return DemoClient(revision, is_brief=server_revision not in HANDSHAKE_REVISIONS)
+
+
+async def _hear_out(client: DemoClient) -> str:
+    """Let a client say what it has to say; give why it did not come to the end, if so."""
+    try:
         async with asyncio.timeout(PATIENCE_S):
-            await make_studio(server_revision).serve_directly(ChildTransport(client))
-    return _last_words(client) or ("the client waits for ever" if client.returncode else "")
-
-
-def _last_words(client: subprocess.Popen[bytes]) -> str:
-    assert client.stderr is not None
-    with client.stderr as words:
-        return words.read().decode().strip()
-
-
-def _client(revision: str, server_revision: str) -> list[str]:
-    """Return the client's command: across the eras it calls one tool."""
-    module = "client" if revision in dragoman_spec.HANDSHAKE_REVISIONS else "stateless_client"
-    brief = [] if server_revision in dragoman_spec.HANDSHAKE_REVISIONS else [BRIEF]
-    return [sys.executable, "-m", f"dragoman.demo.{module}", revision, *brief]
+            await client.converse()
+    except TimeoutError:
+        return f"the conversation did not end within {PATIENCE_S:g} seconds"
+    except GivenUp as error:
+        return f"the client gives up: {error}"
+    finally:
+        client.session.transport.end()
+    return ""
