@@ -13,11 +13,11 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import dragoman_spec
-from dragoman.client.eras import ByHandshake, ByRequests, SpokenEra
+from dragoman.client.eras import ByHandshake, ByRequests
 from dragoman.client.handlers import Handlers
 from dragoman.client.notifications import Announcements
 from dragoman.client.session import Session
-from dragoman.client.subscriptions import Listening
+from dragoman.client.subscriptions import listen
 from dragoman.client.tasks import CREATION, ToolTask, check_extension
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.declared import declares
@@ -44,6 +44,7 @@ class Client:
         capabilities: What the server can do.
         server_info: Name and version of the server; None if it does not say them.
         instructions: How the server wants to be used; None if it does not say it.
+        timeout_s: How long a request may go without an answer or progress, where its call does not say.
     """
 
     def __init__(
@@ -65,14 +66,14 @@ class Client:
         self.announcements = Announcements(revision, on_notification)
         self.session = Session(self.announcements, handlers.answer)
         self.by_requests: ByRequests | None = None
-        self._era: SpokenEra
+        self._era: ByHandshake | ByRequests
         if revision in dragoman_spec.HANDSHAKE_REVISIONS:
             params = {"protocolVersion": revision, "capabilities": capabilities, "clientInfo": identity}
             self._era = ByHandshake(self.session, params)
         else:
             self._era = self.by_requests = ByRequests(self.session, handlers, revision, identity, capabilities)
         self._methods = dragoman_spec.load(revision).METHODS
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._capabilities: dict[str, Any] = {}
 
     async def open(self) -> None:
@@ -189,7 +190,7 @@ class Client:
         """Say from which level on log messages are wanted."""
         if not self.declares("logging"):
             raise CapabilityNotSupported("logging/setLevel", "logging")
-        await self._era.set_log_level(level, self._timeout_s if timeout_s is None else timeout_s)
+        await self._era.set_log_level(level, self.timeout_s if timeout_s is None else timeout_s)
 
     async def subscribe(self, uri: str, *, timeout_s: float | None = None) -> None:
         """Ask to be told when a resource changes."""
@@ -210,7 +211,7 @@ class Client:
 
     def listen(
         self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
-    ) -> AbstractAsyncContextManager[AsyncIterator[Any], None]:
+    ) -> AbstractAsyncContextManager[AsyncIterator[Any], bool | None]:
         """Listen to what changes, as a context that gives an asynchronous iterator over the notifications.
 
         Args:
@@ -223,11 +224,11 @@ class Client:
             CapabilityNotSupported: The server did not declare that it tells of such changes.
         """
         wanted = {"tools": tools, "prompts": prompts, "resources": resources}
-        return Listening(self, uris, frozenset(kind for kind, is_wanted in wanted.items() if is_wanted))
+        return listen(self, uris, [kind for kind, is_wanted in wanted.items() if is_wanted])
 
     def notifications(self) -> AsyncIterator[Any]:
         """Go through the notifications that come from now on, to the end of the session."""
-        return self.announcements.read(is_over=self.session.is_over())
+        return self.announcements.read()
 
     # How a request is made
 
@@ -246,11 +247,6 @@ class Client:
         needed = self._methods[method].capability
         if needed is not None and not self.declares(needed):
             raise CapabilityNotSupported(method, needed)
-
-    @property
-    def timeout_s(self) -> float | None:
-        """How long a request may go without an answer, where its call does not say."""
-        return self._timeout_s
 
     def declares(self, capability: str) -> bool:
         """Whether the server declared something, such as `resources.subscribe`."""
@@ -282,12 +278,12 @@ class Client:
     ) -> dict[str, Any]:
         self.check(method)
         tell = None if progress is None else lambda body: self.announcements.tell(progress, body, "params")
-        return await self._era.ask(method, params, self._timeout_s if timeout_s is None else timeout_s, tell)
+        return await self._era.ask(method, params, self.timeout_s if timeout_s is None else timeout_s, tell)
 
     async def _pages(self, method: str, member: str, timeout_s: float | None) -> AsyncIterator[Any]:
         params: dict[str, Any] = {}
         paging = Paging()
-        left_s = self._timeout_s if timeout_s is None else timeout_s
+        left_s = self.timeout_s if timeout_s is None else timeout_s
         while True:
             began_s = time.monotonic()
             frame = await self._frame(method, params, left_s)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import dragoman_spec
 from dragoman.client.handlers import Handlers
@@ -43,30 +43,6 @@ def read_questions(result: Mapping[str, Any], method: str) -> dict[str, dict[str
                 INVALID_PARAMS, f"what the server asks during {method} as {name} is not a request"
             )
     return found
-
-
-class SpokenEra(Protocol):
-    """How one client speaks."""
-
-    opening: str
-    """The method that opens."""
-
-    async def open(self) -> dict[str, Any]:
-        """Open; give the frame of the result."""
-
-    def begin(self) -> None:
-        """Say that the session is open."""
-
-    async def ask(
-        self, method: str, params: Mapping[str, Any], timeout_s: float | None, progress: Tell | None
-    ) -> dict[str, Any]:
-        """Make a request; give the frame of its complete result."""
-
-    async def set_log_level(self, level: str, timeout_s: float | None) -> None:
-        """Say from which level on log messages are wanted."""
-
-    def read_identity(self, result: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Return name and version of the server, as far as it says them."""
 
 
 class ByHandshake:

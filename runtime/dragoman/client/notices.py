@@ -7,11 +7,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
+
+Takes = Callable[[Mapping[str, Any], object], bool]
+"""Whether a notification is taken: its frame, and the stream that it names, where it names one."""
 
 LIMIT: Final = 1000
 """How many notifications may wait for a program that does not read them; then the oldest is discarded."""
+
+
+def take_all(body: Mapping[str, Any], subscription: object) -> bool:
+    """Take every notification."""
+    return True
 
 
 class Notices:
@@ -19,10 +27,12 @@ class Notices:
 
     Args:
         discard: Told that a notification was thrown away, because nobody read it in time.
+        takes: Which it is given.
     """
 
-    def __init__(self, discard: Callable[[str, str], None]) -> None:
+    def __init__(self, discard: Callable[[str, str], None], takes: Takes) -> None:
         self._discard = discard
+        self.takes = takes
         self._waiting: deque[Any] = deque()
         self._changed = asyncio.Event()
         self._ended = False

@@ -9,48 +9,15 @@ import inspect
 import logging
 from asyncio import Task, create_task
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
 import dragoman_spec
-from dragoman.client.notices import Notices
-from dragoman.core.bridge.notifications import covers
-from dragoman.core.methods import UPDATED
+from dragoman.client.notices import Notices, Takes, take_all
 from dragoman.errors import ValidationFailed
 
 logger = logging.getLogger("dragoman.client")
-
-
-class Streams:
-    """The streams of one client, and what each takes of what comes."""
-
-    def __init__(self) -> None:
-        self.by_calls: list[tuple[frozenset[str], tuple[str, ...], Notices]] = []  # of these methods, of these URIs
-        self.by_id: dict[int, tuple[Callable[[Mapping[str, Any], Any], None], Notices]] = {}
-        self.subscribed: Counter[str] = Counter()
-
-    def hear(self, body: Mapping[str, Any], notice: Any, subscription: object) -> None:
-        """Give a notification to the streams that want it.
-
-        Args:
-            body: The frame.
-            notice: The same as a model.
-            subscription: The stream that it names, where it names one.
-        """
-        stream = self.by_id.get(subscription) if isinstance(subscription, int) else None
-        if stream is not None:
-            stream[0](body, notice)
-        for methods, uris, notices in self.by_calls:
-            if body["method"] in methods and _concerns(body, uris):
-                notices.put(notice)
-
-    def end(self) -> None:
-        """End them all."""
-        for *_, notices in self.by_calls:
-            notices.end()
-        for _, notices in self.by_id.values():
-            notices.end()
 
 
 class Announcements:
@@ -62,25 +29,31 @@ class Announcements:
 
     Attributes:
         discarded: How many were thrown away.
-        streams: Those that the program listens to.
+        subscribed: By how many streams of the program each resource is listened to.
     """
 
     def __init__(self, revision: str, on_notification: Callable[[Any], Any] | None) -> None:
         self.discarded = 0
-        self.streams = Streams()
+        self.subscribed: Counter[str] = Counter()
+        self._is_over = False
         self._revision = revision
         self._methods = dragoman_spec.load(revision).METHODS
         self._on_notification = on_notification
         self._readers: WeakSet[Notices] = WeakSet()  # what nobody reads any more gets nothing
         self._running: set[Task[Any]] = set()
 
-    def read(self, is_over: bool) -> Notices:
-        """Return what goes through the notifications from here on."""
-        reader = Notices(self.discard)
-        if is_over:
+    def read(self, takes: Takes = take_all) -> Notices:
+        """Return what goes through the notifications from here on, or those of them that it takes."""
+        reader = Notices(self.discard, takes)
+        if self._is_over:
             reader.end()
         self._readers.add(reader)
         return reader
+
+    def forget(self, reader: Notices) -> None:
+        """End what goes through notifications."""
+        self._readers.discard(reader)
+        reader.end()
 
     def deliver(self, body: dict[str, Any]) -> None:
         """Hand a notification to those who want it."""
@@ -89,15 +62,16 @@ class Announcements:
             return
         if self._on_notification is not None:
             self._run(self._on_notification, notice)
+        subscription = self._find_subscription(body)
         for reader in self._readers:
-            reader.put(notice)
-        self.streams.hear(body, notice, self._find_subscription(body))
+            if reader.takes(body, subscription):
+                reader.put(notice)
 
     def end(self) -> None:
         """End what goes on as long as the session."""
+        self._is_over = True
         for reader in self._readers:
             reader.end()
-        self.streams.end()
         for task in self._running:
             task.cancel()
 
@@ -144,11 +118,3 @@ class Announcements:
         self._running.discard(task)
         if not task.cancelled() and task.exception() is not None:
             logger.error("a callback of the program failed", exc_info=task.exception())
-
-
-def _concerns(body: Mapping[str, Any], uris: tuple[str, ...]) -> bool:
-    """Whether a notification is about a list, or about one of these resources or a part of it."""
-    if body["method"] != UPDATED:
-        return True
-    changed = (body.get("params") or {}).get("uri")
-    return isinstance(changed, str) and covers(uris, changed)

@@ -97,23 +97,14 @@ class ServerDefinition:
             raise ValueError(f"{method} has a handler already")
         self.handlers[method] = handler
 
-    def check_request(self, body: dict[str, Any]) -> None:
-        """Make sure that a request or notification of a client is valid.
+    def check(self, body: dict[str, Any], method: str | None = None) -> None:
+        """Make sure that a message of a client is valid, or what answers a request of this method.
 
         Raises:
             ValidationFailed: It is not.
         """
         if not self.is_plain:
-            dragoman_spec.validate(body, self.revision)
-
-    def check_result(self, method: str, result: dict[str, Any]) -> None:
-        """Make sure that what answers a request is valid.
-
-        Raises:
-            ValidationFailed: It is not.
-        """
-        if not self.is_plain:
-            dragoman_spec.validate({"jsonrpc": "2.0", "id": 0, "result": result}, self.revision, method)
+            dragoman_spec.validate(body, self.revision, method)
 
     def read_params(self, method: str, body: Mapping[str, Any]) -> Any:
         """Return params as a handler takes them: as a model, None where there are none; in plain JSON as an object."""

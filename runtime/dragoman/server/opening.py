@@ -6,7 +6,7 @@ Lives here: one class for revisions with a handshake, one for those without. Mus
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from dragoman.core.bridge.capabilities import spell_required
 from dragoman.core.bridge.metadata import Metadata, put_identity, read
@@ -25,46 +25,6 @@ Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 class Lasting(Exception):
     """A request that is not answered as long as it lasts."""
-
-
-class Opening(Protocol):
-    """What a session asks of its era."""
-
-    allows_null_id: bool
-
-    def answer(self, request_id: str | int, method: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Answer what needs no handler; None for everything else.
-
-        Raises:
-            ProtocolError: The request may not be made like this, or not now.
-        """
-
-    def take_notice(self, method: str) -> None:
-        """A notification came."""
-
-    def cancel(self, request_id: Any) -> None:
-        """End a request that lasts."""
-
-    def refuse(self, error: CapabilityNotSupported) -> ProtocolError:
-        """Return the error for a request that needs what its client has not declared."""
-
-    def make_context(self, method: str, request_id: str | int, params: Mapping[str, Any], ask: Ask) -> Context:
-        """Make what a handler is given."""
-
-    def renew(self, context: Context, request_id: str | int, params: Mapping[str, Any]) -> None:
-        """Let a handler go on in another request."""
-
-    def complete(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
-        """Put into a result what every result has."""
-
-    def select(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Return the params of a notification, once for each time that this client wants it."""
-
-
-def make_opening(definition: ServerDefinition, say: Say) -> Opening:
-    """Return what the revision of a server needs."""
-    made = PerRequestOpening if definition.facts.era == "per_request" else HandshakeOpening
-    return made(definition, say)
 
 
 def _token(params: Mapping[str, Any]) -> str | int | None:

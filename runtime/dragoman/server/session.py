@@ -30,7 +30,7 @@ from dragoman.core.methods import CANCELLED
 from dragoman.errors import CapabilityNotSupported, McpError, ProtocolError, ValidationFailed
 from dragoman.server.context import Context
 from dragoman.server.definition import ServerDefinition
-from dragoman.server.opening import Lasting, make_opening
+from dragoman.server.opening import HandshakeOpening, Lasting, PerRequestOpening
 from dragoman.server.parking import ParkedRun, resume
 from dragoman.transports.base import Transport
 
@@ -52,7 +52,8 @@ class ServerSession:
         self._definition = definition
         self._transport = transport
         self._on_end = on_end
-        self._opening = make_opening(definition, self.say)
+        opening = PerRequestOpening if definition.facts.era == "per_request" else HandshakeOpening
+        self._opening = opening(definition, self.say)
         self._running: dict[bytes, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._parked: dict[str, ParkedRun] = {}  # by the state that the client was given
@@ -182,7 +183,7 @@ class ServerSession:
 
     async def _run_notice(self, method: str, body: dict[str, Any], handler: Callable[..., Any]) -> None:
         try:
-            self._definition.check_request(body)
+            self._definition.check(body)
             context = self._opening.make_context(method, 0, body.get("params") or {}, self.ask)
             returned = handler(self._definition.read_params(method, body), context)
             if inspect.isawaitable(returned):
@@ -221,7 +222,7 @@ class ServerSession:
         handler = self._definition.handlers.get(method)
         if handler is None:
             raise McpError(METHOD_NOT_FOUND, f"there is no method {method[:80]!r}")
-        self._definition.check_request(body)
+        self._definition.check(body)
         if method in self._definition.facts.input_required:
             return await self._answer_with_questions(request_id, method, body, handler)
         context = self._opening.make_context(method, request_id, params, self.ask)
@@ -270,7 +271,7 @@ class ServerSession:
             McpError: It is not.
         """
         try:
-            self._definition.check_result(method, result)
+            self._definition.check({"jsonrpc": "2.0", "id": 0, "result": result}, method)
         except ValidationFailed as error:
             logger.error("the handler of %s gave a result that is %s", method, error)
             raise McpError(INTERNAL_ERROR, f"the server's handler gave a result that is {error}") from error
