@@ -602,12 +602,7 @@ def test_a_question_that_cannot_be_read_and_one_that_no_client_can_be_asked_are_
     )
 
 
-def test_roots_of_one_are_not_told_for_another_that_shares_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    def find_principal(bridging: Any, request: Any) -> str:
-        return str(request.params.get("name"))
-
-    for module in ("reading", "asking"):
-        monkeypatch.setattr(f"dragoman.core.bridge.to_session.{module}.find_principal", find_principal)
+def test_roots_of_one_are_not_told_for_another_that_shares_the_server() -> None:
     has, home, states = {"roots": {}}, {"roots": [{"uri": "file:///home"}]}, []
 
     def is_asked(frame: Any) -> bool:
@@ -628,6 +623,7 @@ def test_roots_of_one_are_not_told_for_another_that_shares_the_server(monkeypatc
             server(request("r2", "roots/list")),
             expect_to_client(is_asked),
         ],
+        whose={1: "alice", 2: "alice", 3: "bob"},
         roots_ttl_s=60.0,
     )
 

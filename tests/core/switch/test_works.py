@@ -7,7 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.core.bridge.to_session.undecided import Undecided, UndecidedQuestions
+from dragoman.core.bridge.to_session.attribution import ServerQuestion, UnclearQuestions
+from dragoman.core.bridge.to_session.reading import Served
 from dragoman.core.bridge.to_session.works import Work, Works
 from dragoman.core.commands import Schedule
 from dragoman.core.edges.per_request_front import Request
@@ -41,13 +42,11 @@ def begin(works: Works, sender: str = "") -> Work:
     return work
 
 
-def ask(undecided: UndecidedQuestions, works: Works, about: Work) -> Undecided:
+def ask(unclear: UnclearQuestions, works: Works, about: Work) -> ServerQuestion:
     """A question that may be about any call of a sender, and is put to this one."""
-    key = b'"about %b"' % about.key
-    about.questions = cast(Any, [key])
-    own = {work for work in works if work.sender == about.sender}
-    question = Undecided(key, "elicitation/create", {}, own, 0.0)
-    undecided.guess(question, about)
+    about.questions = cast(Any, [b"q"])
+    question = ServerQuestion(b"q", "elicitation/create", {}, about.sender, works.latest, works.turns, 0.0, about)
+    unclear.open.append(question)
     return question
 
 
@@ -62,25 +61,21 @@ def test_a_call_is_not_compared_with_each_of_its_own_sender(monkeypatch: pytest.
     assert looked, "somebody else has a call now"
 
 
-def test_questions_that_are_guessed_do_not_keep_all_calls_each() -> None:
-    works = make_works()
-    undecided = UndecidedQuestions(works)
-    questions = [ask(undecided, works, begin(works)) for _ in range(50)]
-    assert sum(len(one.works) for one in questions) <= 50
-
-
 def test_a_question_that_was_guessed_wrong_is_about_an_older_call_of_the_same_sender() -> None:
     works = make_works()
-    undecided = UndecidedQuestions(works)
+    put: list[Any] = []
+    served = SimpleNamespace(works=works, upstream=None, bridging=SimpleNamespace(shares_server=True))
+    asker = SimpleNamespace(ask=lambda *what: put.append(what), has_room=lambda work: True)
+    unclear = UnclearQuestions(cast(Served, served), asker)
     older, other, asked = begin(works, "Ann"), make_call(works, "Ben"), begin(works, "Ann")
-    question = ask(undecided, works, asked)
+    question = ask(unclear, works, asked)
     begin(works, "Ann")
     works.start(other)
     assert other.frame is not None, "it waits for its turn"
     other.frame = None  # which has come
     works.take_answered(asked.key)
-    assert undecided.finish(asked) == [question]
-    assert question.works == {older}
+    unclear.finish(asked)
+    assert put == [(older, question)]
 
 
 def test_questions_of_our_own_that_nobody_answers_do_not_pile_up() -> None:

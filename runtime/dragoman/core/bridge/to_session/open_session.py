@@ -77,6 +77,7 @@ class OpenSession:
         "_served",
         "_straight",
         "_tasks",
+        "_unclear",
         "_upward",
         "_works",
         "_writer",
@@ -122,6 +123,7 @@ class OpenSession:
         )
         self._promoting = promoting = Promoting(served)
         self._asking = Asking(served, self, promoting, declared)
+        self._unclear = self._asking.unclear
         self._tasks = ServerTasks(served, promoting)
         self._notifications = ServerNotifications(served, promoting, self._tasks)
         self._straight = _STRAIGHT - {CALL_TOOL} if self._tasks.looks_at_calls else _STRAIGHT
@@ -129,7 +131,7 @@ class OpenSession:
     def release(self) -> None:
         """Let go of everything."""
         self._works.clear()
-        del self._asking, self._notifications, self._tasks
+        del self._asking, self._unclear, self._notifications, self._tasks
 
     @property
     def is_idle(self) -> bool:
@@ -150,7 +152,7 @@ class OpenSession:
             request.method in self._straight
             and metadata.log_level is None
             and RETRY.isdisjoint(params)
-            and not self._asking.early
+            and not self._unclear.open
         ):
             self.start(request, params)
         elif self._tasks.must_list(request):
@@ -268,7 +270,7 @@ class OpenSession:
             self._served.upstream.send(
                 error_frame(key, INVALID_REQUEST, f"expected ids to have at most {NAME_BYTES} bytes")
             )
-        elif self._works.find_asking(key) is not None or key in self._asking:
+        elif self._works.find_asking(key) is not None or key in self._unclear:
             self._exchange.counters.malformed += 1  # an answer under its id would be one to the other request
             logger.warning("%s request of the server dropped: its id belongs to one that is not answered", frame.method)
         else:
@@ -289,7 +291,7 @@ class OpenSession:
         elif work is None:
             self._exchange.counters.unmatched += 1
             logger.debug("the server answered what nobody asked, or what was answered")
-        elif work.questions is None and not (work.wants_task or work.is_left or self._asking.undecided.waiting):
+        elif work.questions is None and not (work.wants_task or work.is_left or self._unclear.open):
             # The server has asked nothing about it, and nothing waits for its end.
             if self._works.is_asking:
                 self._works.go_on()

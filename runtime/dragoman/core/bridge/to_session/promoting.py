@@ -26,7 +26,7 @@ from dragoman.core.bridge.urls import refuse_visit
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.commands import Alarm
 from dragoman.core.edges.per_request_front import Request
-from dragoman.core.envelope import Frame, Refusal, decoded, result_frame
+from dragoman.core.envelope import Frame, Refusal, decoded
 from dragoman.core.places import has_place
 from dragoman.core.unchecked import find
 from dragoman.errors import RemoteProtocolError
@@ -174,12 +174,7 @@ class Promoting:
             case "tasks/get":
                 result |= task.detail()
             case "tasks/update":
-                answers, losses = task.questions.answer(request.params.get("inputResponses"))
-                if losses:
-                    logger.warning("answers of the client: %d value(s) cannot be passed to the server", len(losses))
-                for key, _, answer in answers:
-                    self._served.upstream.send(result_frame(key, answer))
-                if answers:
+                if self._served.pass_answers(task.questions, request):
                     self.change(work)
             case _:
                 if task.end("cancelled", {}, self._served.bridging.now()):

@@ -5,12 +5,14 @@ Lives here: reading and writing it, and whose it is. Must not: decide anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import dragoman_spec
 from dragoman.core.bridge import errors
+from dragoman.core.bridge.asking import Answered, OpenQuestions
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_initialize_params
 from dragoman.core.bridge.metadata import Metadata, put_identity, take_off
@@ -23,12 +25,14 @@ from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.greeting import IDENTITY, Greeting
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Refusal, decoded, request_frame
+from dragoman.core.envelope import Frame, Refusal, decoded, request_frame, result_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import LIST_TOOLS
 from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.translate import Adaptor
 from dragoman.core.wiring import Bridging
+
+logger = logging.getLogger("dragoman.bridge")
 
 _OPENING_KEY: Final = b'"dragoman-initialize"'
 _METADATA: Final = frozenset(name for name in FACTS.request_meta.values() if "/" in name)
@@ -170,6 +174,19 @@ class Served:
     def sign(self, result: dict[str, Any]) -> dict[str, Any]:
         """Return a result of our own that says whose it is."""
         return put_identity(result, self.identity) if self.identity else result
+
+    def pass_answers(self, questions: OpenQuestions, request: Request) -> Sequence[Answered]:
+        """Send the server what a request of the client answers; give that.
+
+        Raises:
+            RemoteProtocolError: An answer is not one to its question (-32602); then none of them counts.
+        """
+        answered, losses = questions.answer(request.params.get("inputResponses"))
+        if losses:
+            logger.warning("answers of the client: %d value(s) cannot be passed to the server", len(losses))
+        for key, _, result in answered:
+            self.upstream.send(result_frame(key, result))
+        return answered
 
     def spell(self, method: str, frame: Frame, key: bytes, request_id: Any) -> Frame | Refusal | VisitFirst:
         """Return an answer under the client's own id.

@@ -95,6 +95,7 @@ class Work:
         due_s: When it goes on even if it is not its turn; 0 while nothing has held it up.
         asked_s: When the server last asked something about it.
         is_slow: Whether it has held up others for so long that nobody waits for its end any more.
+        turn: Which of the calls that have waited it is, in the order of sending; 0 where it was sent at once.
     """
 
     # Most works never have these: they are found here, and not written for each call.
@@ -112,6 +113,7 @@ class Work:
     due_s: float = 0.0
     asked_s: float = 0.0
     is_slow: bool = False
+    turn: int = 0
 
     def __init__(self, label: str, number: int, request: Request, subject: str) -> None:
         self._label = label
@@ -173,6 +175,9 @@ class Works:
 
     Attributes:
         schedule: Has done later what is to be done later.
+        guesses: Whether a question about one of several calls of one sender may be put to any of these.
+        latest: The number of the latest request.
+        turns: How many calls have been sent that had to wait.
         listener: Who hears of calls that nobody waits for.
         is_asking: Whether the server has asked something, and not on the stream of a request: then nothing says which
             of several calls it is about, so such calls take turns.
@@ -181,8 +186,8 @@ class Works:
     listener: EndListener
 
     __slots__ = (
-        "_asking", "_guesses", "_hooks", "_label", "_last", "_now_s", "_queue", "_restore_ids", "_senders",
-        "_suspects", "_ttl_s", "_upstream", "_works", "is_asking", "listener", "schedule",
+        "_asking", "_hooks", "_label", "_now_s", "_queue", "_restore_ids", "_senders", "_suspects", "_ttl_s",
+        "_upstream", "_works", "guesses", "is_asking", "latest", "listener", "schedule", "turns",
     )  # fmt: skip
 
     def __init__(
@@ -195,7 +200,7 @@ class Works:
         ttl_s: Callable[[], float],
         guesses: bool,
     ) -> None:
-        self._guesses = guesses
+        self.guesses = guesses
         self._upstream = upstream
         self._restore_ids = restore_ids
         self._label = label
@@ -203,7 +208,7 @@ class Works:
         self._senders: set[str] = set()  # whose there have been since there were none
         self._hooks: dict[bytes, Hook] = {}
         self._queue: list[Work] = []
-        self._last = 0
+        self.latest = self.turns = 0
         self._asking: set[tuple[str, str]] = set()
         self._now_s = now_s
         self._ttl_s = ttl_s
@@ -221,18 +226,18 @@ class Works:
 
     def new_key(self) -> bytes:
         """Return an id that the server has not seen."""
-        self._last += 1
-        return b"%d" % self._last
+        self.latest += 1
+        return b"%d" % self.latest
 
     def new_work(self, request: Request) -> Work:
         """Begin with a request; nothing is sent."""
-        self._last += 1
+        self.latest += 1
         if not self._works:
             self._senders.clear()
         self._senders.add(request.frame.sender)
         name = request.params.get("name")
         subject = name if isinstance(name, str) and len(name) <= _NAME_CHARACTERS else ""
-        return Work(self._label, self._last, request, subject)
+        return Work(self._label, self.latest, request, subject)
 
     def start(self, work: Work) -> None:
         """Send a request to the server, or let it wait for its turn."""
@@ -320,7 +325,7 @@ class Works:
 
     def _must_wait(self, work: Work) -> bool:
         """Whether a call has to wait: others are under way, or have asked what this one is likely to ask as well."""
-        if self._guesses and len(self._senders) == 1:  # of its own there may be thousands
+        if self.guesses and len(self._senders) == 1:  # of its own there may be thousands
             return False
         at_work = [other for other in self.find_at_work() if other.waits_for_client or not other.is_slow]
         others = [other for other in at_work if not self.may_guess((work, other))]
@@ -335,7 +340,7 @@ class Works:
 
     def may_guess(self, works: Collection[Work]) -> bool:
         """Whether it does no harm to put a question about one of these to another of them: one sender has them all."""
-        return len(works) == 1 or (self._guesses and len({work.sender for work in works}) == 1)
+        return len(works) == 1 or (self.guesses and len({work.sender for work in works}) == 1)
 
     @property
     def turn_s(self) -> float:
@@ -473,7 +478,9 @@ class Works:
 
     def _send(self, work: Work) -> None:
         assert work.frame is not None
-        if work.alarm is not None:
+        if work.alarm is not None:  # it has waited
             self.schedule.stop(work.alarm)
+            self.turns += 1
+            work.turn = self.turns
         frame, work.frame = work.frame, None
         self._upstream.send(frame._replace(sender=work.sender) if work.sender else frame)
