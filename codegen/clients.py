@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from codegen.fact_entries import first_name
 from codegen.facts import Source
 from codegen.layout import environment
 from codegen.names import module_name
@@ -87,7 +88,7 @@ def render_clients(sources: Sequence[Source], notice: str) -> dict[str, str]:
     entries: list[dict[str, Any]] = []
     asked: dict[str, MethodEntry] = {}
     for source in sources:
-        methods = {entry.name: entry for entry in source.methods}
+        methods = {first_name(source.said, entry.name): entry for entry in source.methods}
         asked |= {method: methods[method] for _, method in HANDLERS if method in methods}
         facts: dict[str, Any] = {"revision": source.revision, "module": module_name(source.revision)}
         facts["has_handshake"] = source.era == HANDSHAKE

@@ -16,12 +16,13 @@ from typing import TypeGuard
 from codegen.actions import CHECK, declares
 from codegen.arms import Arms
 from codegen.cosmetic import cosmetic_fields, cosmetic_values
+from codegen.fact_entries import CAPABILITIES
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.moves import arranged, left_and_come, most_like
 from codegen.names import path_of, snake
 from codegen.nodes import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
 from codegen.overlay import NO_INSTEAD, Change, Decision, Instead, Overlay
-from codegen.protocol import CAPABILITIES, REVISION
+from codegen.protocol import REVISION
 from codegen.rulings import check_arguments, check_copy, check_factor, check_other, check_verb
 from codegen.sites import Parts, Site
 from codegen.type_facts import fits, json_type, words, words_all

@@ -1,7 +1,8 @@
 """What overlays say of a revision that no schema shows: what may stand in each table, and for which revisions it holds.
 
 An entry holds from the revision of its overlay on. A newer one about the same thing takes its place, a `[[gone]]` ends
-it. What follows from the entries is in `protocol` and `facts`.
+it, and a `[[rename]]` of a method or of a capability makes it be about the new name. What follows from the entries is
+in `protocol` and `facts`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from typing import Any, TypeAlias
 
 from codegen.errors import UnusedDecision
 from codegen.pins import ERAS
+
+CAPABILITIES = {"client": "ClientCapabilities", "server": "ServerCapabilities"}
+"""What each side can do: a member says so by being there, even an empty one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,10 @@ TABLES: Mapping[str, Table] = {
     "subscription": _table("member", "member:text method:text"),
 }
 GONE = "gone"
+RENAME = "rename"
+"""Of methods and capabilities, a decision on the step is a fact as well: each new name, and the first that it had."""
+NAMES = {"method": ("method", "methods", "members"), "field": ("capability",)}
+"""Where entries name what was renamed, by what that is."""
 ALWAYS = {"era": str, "reason": str}
 
 Said: TypeAlias = Mapping[str, Mapping[Any, Mapping[str, Any]]]
@@ -109,20 +117,67 @@ def entries_of(overlay: str, revision: str, tables: Mapping[str, Any]) -> list[E
             if eras & seen:
                 raise entry.refused(f"another entry of this overlay is about {one[1] or 'the same'}, too")
             seen |= eras
-    return entries
+    renames = [Entry(overlay, revision, RENAME, says) for says in tables.get(RENAME, ()) if _is_of_facts(says)]
+    return renames + entries
 
 
 def said_of(entries: Sequence[Entry], revision: str, era: str) -> Said:
     """What holds for a revision; entries come oldest first."""
-    said: dict[str, dict[Any, Mapping[str, Any]]] = {table: {} for table in TABLES}
+    said: dict[str, dict[Any, Mapping[str, Any]]] = {table: {} for table in (RENAME, *TABLES)}
     for entry in entries:
         if entry.revision > revision or entry.says.get("era", era) != era:
+            continue
+        if entry.table == RENAME:
+            _rename(said, entry.says)
             continue
         for table, about in ended_by(entry) if entry.table == GONE else ():
             said[table].pop(about, None)
         for about in entry.about if entry.table != GONE else ():
             said[entry.table][about] = entry.says
     return said
+
+
+def _is_of_facts(says: Mapping[str, Any]) -> bool:
+    """Whether a `[[rename]]` is about something that facts name: a method, or a capability."""
+    at = says.get("at", ())
+    owners = {at} if isinstance(at, str) else set(at)
+    is_capability = not owners.isdisjoint(CAPABILITIES.values())
+    return says.get("what") == "method" or (says.get("what") == "field" and is_capability)
+
+
+def _rename(said: dict[str, dict[Any, Mapping[str, Any]]], rename: Mapping[str, Any]) -> None:
+    """Let what was said under an old name be said under the new one."""
+    old, new, keys = rename["old"], rename["new"], NAMES[rename["what"]]
+    for table, shape in TABLES.items():
+        is_named = shape.key in keys
+        said[table] = {
+            _renamed(about, old, new) if is_named else about: {
+                key: _renamed(value, old, new) if key in keys else value for key, value in says.items()
+            }
+            for about, says in said[table].items()
+        }
+    said[RENAME][rename["what"], new] = said[RENAME].pop((rename["what"], old), {"old": old})
+
+
+def first_name(said: Said, method: str) -> str:
+    """The first name that a method had; its own where it was never renamed."""
+    return str(said[RENAME].get(("method", method), {"old": method})["old"])
+
+
+def capability_now(said: Said, capability: str) -> str:
+    """The name of a capability, by the first that it had."""
+    now = [new for (what, new), says in said[RENAME].items() if what == "field" and says["old"] == capability]
+    return str(now[0]) if now else capability
+
+
+def _renamed(value: Any, old: str, new: str) -> Any:
+    """A name, or the names in a list or a table, under the new name; of a capability, its parts too."""
+    if isinstance(value, list):
+        return [_renamed(one, old, new) for one in value]
+    if isinstance(value, Mapping):
+        return {_renamed(name, old, new): one for name, one in value.items()}
+    head, dot, rest = value.partition(".")
+    return f"{new}{dot}{rest}" if head == old else value
 
 
 def ended_by(entry: Entry) -> list[tuple[str, Any]]:

@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from codegen.fact_entries import GONE, Entry, Said, ended_by, said_of
+from codegen.fact_entries import CAPABILITIES, GONE, RENAME, Entry, Said, ended_by, said_of
 from codegen.model import Spec
 from codegen.normalise import Normalised
 from codegen.plain import Schema
 from codegen.protocol import (
-    CAPABILITIES,
     ErrorCode,
     MethodEntry,
     error_codes,
@@ -107,7 +106,7 @@ class Source:
 
 def source_of(spec: Spec, schema: Normalised, era: str, said: Said) -> Source:
     """Collect what the facts of a revision are derived from."""
-    methods, inputs = tuple(method_entries(spec, schema, said)), tuple(input_entries(schema))
+    methods, inputs = tuple(method_entries(spec, schema, said)), tuple(input_entries(schema, said))
     return Source(spec, schema, era, said, methods, inputs, tuple(error_codes(schema, said)))
 
 
@@ -132,6 +131,7 @@ def derive_facts(source: Source) -> dict[str, Any]:
         "log_levels": _levels(source),
         "lifecycle": lifecycle,
         "local": local,
+        "renamed": {says["old"]: new for (what, new), says in said[RENAME].items() if what == "method"},
         "relayed": frozenset(names - local - set(lifecycle.values())),
         "quiet": _quiet(source, requests),
         "input_required": _input_required(requests),
@@ -171,7 +171,7 @@ def check_entries(source: Source, entries: Sequence[Entry]) -> None:
     earlier = [entry for entry in entries if entry.revision < source.revision]
     before = said_of(earlier, source.revision, source.era)
     for entry in entries:
-        if entry.revision == source.revision:
+        if entry.revision == source.revision and entry.table != RENAME:
             if entry.says.get("era", source.era) != source.era:
                 raise entry.refused(f"the revision is of the era {source.era}")
             for what, is_there in _named(entry, source, before):

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
-from codegen.fact_entries import Said
+from codegen.fact_entries import CAPABILITIES, Said, capability_now, first_name
 from codegen.model import Spec
 from codegen.normalise import Normalised, constants
 from codegen.plain import PREFIX, Schema
 
-CAPABILITIES = {"client": "ClientCapabilities", "server": "ServerCapabilities"}
-"""What each side can do: a member says so by being there, even an empty one."""
 REVISION = "protocolVersion"
 """The field, or the end of its key after the prefix, that names a frame's revision."""
 INPUT_REQUEST = "InputRequest"
@@ -68,20 +66,21 @@ def method_entries(spec: Spec, schema: Normalised, said: Said) -> list[MethodEnt
             frame=method.request,
             params=_params(schema.definitions[method.request]),
             results=method.results,
-            capability=ruled.get(method.name) or _derived_capability(method.name, method.kind, method.senders, schema),
+            capability=ruled.get(method.name)
+            or _derived_capability(method.name, method.kind, method.senders, schema, said),
         )
         for _, method in sorted(spec.methods.items())
     ]
 
 
-def input_entries(schema: Normalised) -> list[MethodEntry]:
+def input_entries(schema: Normalised, said: Said) -> list[MethodEntry]:
     """The requests of a server that travel in a result, by name; only the per-request era has them."""
     entries = []
     for arm in schema.resolve(schema.definitions.get(INPUT_REQUEST, {})).get("anyOf", []):
         frame = arm["$ref"].removeprefix(PREFIX)
         name = dict(constants(schema.resolve(arm)))["method"]
         result = frame.removesuffix("Request") + "Result"
-        capability = _derived_capability(name, "request", {"server"}, schema)
+        capability = _derived_capability(name, "request", {"server"}, schema, said)
         params = _params(schema.resolve(arm))
         entries.append(MethodEntry(name, "request", ("server",), frame, params, (result,), capability))
     return sorted(entries, key=lambda entry: entry.name)
@@ -134,19 +133,24 @@ def _params(frame: Schema) -> str | None:
     return frame["properties"].get("params", {}).get("$ref", "").rpartition("/")[2] or None
 
 
-def _derived_capability(name: str, kind: str, senders: Collection[str], schema: Normalised) -> str | None:
-    """The capability whose name the method repeats: `tools/call` is `tools`, `tasks/list` is `tasks.list`."""
-    feature, _, action = name.removeprefix("notifications/").partition("/")
-    action = re.sub(r"_([a-z])", lambda match: match[1].upper(), action)
+def _derived_capability(name: str, kind: str, senders: Collection[str], schema: Normalised, said: Said) -> str | None:
+    """The capability whose name the method repeats: `tools/call` is `tools`, `tasks/list` is `tasks.list`.
+
+    A method that was renamed repeats it by its first name, else by its own.
+    """
     for sender in sorted(senders):
         side = OTHER[sender] if kind == "request" else sender
         definition = CAPABILITIES[side]
         if definition not in schema.definitions:
             raise UnknownSchemaForm(schema.revision, "/$defs", f"no {definition}; a [[name]] says what is called so")
         capabilities = schema.definitions[definition].get("properties", {})
-        if feature in capabilities:
-            members = schema.resolve(capabilities[feature]).get("properties", {})
-            return f"{feature}.{action}" if action in members else feature
+        for spelled in (first_name(said, name), name):
+            feature, _, action = spelled.removeprefix("notifications/").partition("/")
+            feature = capability_now(said, feature)
+            action = re.sub(r"_([a-z])", lambda match: match[1].upper(), action)
+            if feature in capabilities:
+                members = schema.resolve(capabilities[feature]).get("properties", {})
+                return f"{feature}.{action}" if action in members else feature
     return None
 
 

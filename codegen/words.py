@@ -80,6 +80,9 @@ def words_of(overlays: Sequence[tuple[str, Mapping[str, Any]]]) -> Words:
     methods: dict[str, History] = {}
     order: dict[str, list[str]] = {}
     for revision, tables in overlays:
+        for row in tables.get("rename", ()):
+            if row.get("what") == "method" and row.get("old") in methods:
+                methods[row["new"]] = dict(methods[row["old"]])
         words = tables.get("words", {})
         said = [(fields, words.get("field", {})), (methods, words.get("method", {}))]
         said += [(definitions.setdefault(name, {}), own) for name, own in words.get("definition", {}).items()]

@@ -34,6 +34,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             ),
             lifecycle=MappingProxyType({"open": "initialize", "opened": "notifications/initialized"}),
             local=frozenset({"ping"}),
+            renamed=MappingProxyType({}),
             relayed=frozenset(
                 {
                     "completion/complete",
@@ -150,6 +151,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             ),
             lifecycle=MappingProxyType({"open": "initialize", "opened": "notifications/initialized"}),
             local=frozenset({"ping"}),
+            renamed=MappingProxyType({}),
             relayed=frozenset(
                 {
                     "completion/complete",
@@ -274,6 +276,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             ),
             lifecycle=MappingProxyType({"open": "initialize", "opened": "notifications/initialized"}),
             local=frozenset({"ping"}),
+            renamed=MappingProxyType({}),
             relayed=frozenset(
                 {
                     "completion/complete",
@@ -401,6 +404,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             ),
             lifecycle=MappingProxyType({"open": "initialize", "opened": "notifications/initialized"}),
             local=frozenset({"ping"}),
+            renamed=MappingProxyType({}),
             relayed=frozenset(
                 {
                     "completion/complete",
@@ -608,6 +612,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             ),
             lifecycle=MappingProxyType({"discover": "server/discover"}),
             local=frozenset(),
+            renamed=MappingProxyType({}),
             relayed=frozenset(
                 {
                     "completion/complete",

@@ -82,7 +82,8 @@ class Facts:
         log_levels: The log levels, the most verbose first.
         lifecycle: The methods that open a session or ask what the server speaks, by what they do.
         local: The methods that each peer answers on its own: a proxy never relays them.
-        relayed: All other methods.
+        renamed: The methods that had another name in an older revision: their names here, by the first that they had.
+        relayed: All methods but those of `lifecycle` and `local`.
         quiet: The requests of a client during which no server asks back.
         input_required: The requests of a client whose result can be that the server needs input first.
         cacheable: The requests of a client whose complete result says how long it may be kept.
@@ -115,6 +116,7 @@ class Facts:
     log_levels: tuple[str, ...]
     lifecycle: Mapping[LifecyclePart, str]
     local: frozenset[str]
+    renamed: Mapping[str, str]
     relayed: frozenset[str]
     quiet: frozenset[str]
     input_required: frozenset[str]

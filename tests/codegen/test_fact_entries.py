@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codegen.errors import UnusedDecision
-from codegen.fact_entries import Said, entries_of, said_of
+from codegen.fact_entries import Said, capability_now, entries_of, first_name, said_of
 
 OVERLAY = "codegen/overlays/2025-06-18.toml"
 HEADER = {"name": "Mcp-Mood", "carries": "method", "reason": "because"}
@@ -89,3 +89,28 @@ def test_two_entries_of_an_overlay_about_the_same_are_refused(first: dict[str, A
 def test_two_entries_of_an_overlay_for_two_eras_are_both_kept() -> None:
     both = [{**HEADER, "era": "handshake"}, {**HEADER, "era": "per_request"}]
     assert len(entries_of(OVERLAY, "2025-06-18", {"header": both})) == 2
+
+
+def test_what_was_said_of_a_method_is_said_of_its_new_name() -> None:
+    rename = {"what": "method", "old": "prompts/get", "new": "prompts/render", "reason": "because"}
+    header = {**HEADER, "carries": "name", "members": {"prompts/get": "name", "tools/call": "name"}}
+    local = {"methods": ["prompts/get", "ping"], "reason": "because"}
+    overlays = {"2025-06-18": {"header": [header], "local": [local]}, "2026-01-01": {"rename": [rename]}}
+    said = _said("2026-01-01", overlays)
+    assert said["header"]["name"]["members"] == {"prompts/render": "name", "tools/call": "name"}
+    assert said["local"].keys() == {"prompts/render", "ping"}
+    assert _said("2025-06-18", overlays)["local"].keys() == {"prompts/get", "ping"}
+
+
+def test_a_method_that_was_renamed_twice_is_known_by_its_first_name() -> None:
+    renames = [{"what": "method", "old": old, "new": new, "reason": "because"} for old, new in ("ab", "bc")]
+    said = _said("2026-01-01", {"2025-06-18": {"rename": renames[:1]}, "2026-01-01": {"rename": renames[1:]}})
+    assert (first_name(said, "c"), first_name(said, "b")) == ("a", "b")
+
+
+def test_what_was_said_of_a_capability_is_said_of_its_parts_under_the_new_name() -> None:
+    rename = {"what": "field", "at": "ClientCapabilities", "old": "elicitation", "new": "forms", "reason": "because"}
+    part = {"capability": "elicitation.url", "method": "elicitation/create", "member": "mode", "reason": "because"}
+    said = _said("2026-01-01", {"2025-06-18": {"part": [part]}, "2026-01-01": {"rename": [rename]}})
+    assert [says["capability"] for says in said["part"].values()] == ["forms.url"]
+    assert capability_now(said, "elicitation") == "forms"

@@ -114,14 +114,14 @@ def test_table_rules_where_the_schema_shows_nothing() -> None:
 
 def test_requests_inside_results_have_a_table_of_their_own() -> None:
     _, schema = _both(InputRequest={"anyOf": [{"$ref": "#/$defs/PokeRequest"}, {"$ref": "#/$defs/ShoutRequest"}]})
-    assert [(entry.name, entry.senders, entry.results) for entry in input_entries(schema)] == [
+    assert [(entry.name, entry.senders, entry.results) for entry in input_entries(schema, _said())] == [
         ("shout", ("server",), ("ShoutResult",)),
         ("tools/poke", ("server",), ("PokeResult",)),
     ]
 
 
 def test_revision_without_requests_inside_results_has_none() -> None:
-    assert input_entries(_both()[1]) == []
+    assert input_entries(_both()[1], _said()) == []
 
 
 def test_error_codes_are_constants_of_errors() -> None:
