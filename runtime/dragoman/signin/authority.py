@@ -34,6 +34,7 @@ class SignIn:
         self.url = url
         self.settings = settings
         self.path = find_folder() / f"{_name(url, settings)}.json"
+        self._file = str(self.path)
         self._people = people
         self._keeper: TokenKeeper | None = None
         self._users = 0
@@ -55,7 +56,7 @@ class SignIn:
 
     def authorization(self) -> str:
         """Return what requests are to say in `Authorization`; empty where there is no token."""
-        if self._keeper is None and not os.path.exists(self.path):
+        if self._keeper is None and not os.access(self._file, os.F_OK):  # for each request: nothing costs less
             return ""
         return self.keeper.authorization
 

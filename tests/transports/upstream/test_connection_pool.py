@@ -17,7 +17,7 @@ from tests.transports.upstream.raw import CHUNKED, OK, Line, ask, on_both_loops,
 
 async def given_up(wire: ConnectionPool) -> None:
     """Wait until no connection is kept for later."""
-    await until(lambda: not any(wire._idle._kept.values()))
+    await until(lambda: not wire._shelf.kept)
 
 
 @on_both_loops
@@ -106,7 +106,7 @@ async def test_a_connection_that_is_being_closed_is_not_used() -> None:
 
     async with raw_server(handle) as url, wire_to(url) as wire:
         assert await ask(wire) == (200, b"ok")
-        [[connection]] = wire._idle._kept.values()
+        [connection] = wire._shelf.kept
         connection.drop()
         assert await ask(wire) == (200, b"ok")
 
@@ -187,11 +187,10 @@ async def test_a_connection_that_has_been_idle_for_too_long_is_not_used() -> Non
             lines.append(line.number)
             await line.say(OK)
 
-    with pytest.MonkeyPatch.context() as patch:
-        async with raw_server(handle) as url, wire_to(url) as wire:
-            await ask(wire)
-            patch.setattr(idle_module, "_KEEP_S", 0.0)
-            await ask(wire)
+    async with raw_server(handle) as url, wire_to(url) as wire:
+        await ask(wire)
+        wire._shelf.keep_s = 0.0
+        await ask(wire)
     assert lines == [1, 2]
 
 

@@ -14,23 +14,23 @@ from tests.transports.upstream.raw import Line, on_both_loops, raw_server, wire_
 
 def write(url: str, *headers: tuple[str, str], method: str = "GET", asked: dict[str, str] | None = None) -> list[str]:
     """Give the lines of the head of a request."""
-    head = Heads(UpstreamConfig(url, headers=headers)).write(method, url, asked or {}, None)
+    head = Heads(UpstreamConfig(url, headers=headers)).write(method, url, asked or {}, False)
     assert head.endswith(b"\r\n\r\n")
     return head.decode().split("\r\n")[:-2]
 
 
 def test_a_post_says_what_it_carries_and_asks_for_no_compression() -> None:
     heads = Heads(UpstreamConfig("http://h/mcp", headers=(("X-Key", "k"),)))
-    assert heads.write("POST", "http://h/mcp", {"Accept": "a/b"}, 12) == (
+    assert heads.write("POST", "http://h/mcp", {"Accept": "a/b"}, True) == (
         b"POST /mcp HTTP/1.1\r\nHost: h\r\nX-Key: k\r\nAccept-Encoding: identity\r\nAccept: a/b\r\n"
-        b"Content-Type: application/json\r\nContent-Length: 12\r\n\r\n"
+        b"Content-Type: application/json\r\nContent-Length: "
     )
 
 
 def test_what_changes_between_requests_is_written_anew() -> None:
     heads = Heads(UpstreamConfig("http://h/mcp"))
     for number in range(100):
-        head = heads.write("GET", f"http://h/{number}", {"Last-Event-ID": str(number)}, None, f"a={number}")
+        head = heads.write("GET", f"http://h/{number}", {"Last-Event-ID": str(number)}, False, f"a={number}")
         assert head.startswith(b"GET /%d HTTP/1.1\r\n" % number)
         assert b"\r\nLast-Event-ID: %d\r\nCookie: a=%d\r\n\r\n" % (number, number) in head
 
@@ -105,7 +105,7 @@ def test_a_header_of_middleware_goes_before_a_configured_one_and_before_credenti
     url = "http://user:pass@h/"
     for configured in ((), (("Authorization", "old"), ("X-Key", "old"), ("Cookie", "a=b"))):
         config = UpstreamConfig(url, headers=configured, header_middleware=(dict, give))
-        lines = Heads(config).write("GET", url, {"Accept": "a/b"}, None).decode().split("\r\n")
+        lines = Heads(config).write("GET", url, {"Accept": "a/b"}, False).decode().split("\r\n")
         for name, value in give().items():
             assert [line for line in lines if line.lower().startswith(f"{name.lower()}:")] == [f"{name}: {value}"]
         assert ("Cookie: a=b" in lines) is bool(configured)

@@ -123,11 +123,11 @@ async def test_a_server_that_closes_idle_connections_early_is_not_met_while_it_d
         await ask(wire)
         await linger(0.2)
         closes.set()
-        await until(lambda: bool(wire._idle._closes_after_s))
-        [learned_s] = wire._idle._closes_after_s.values()
+        await until(lambda: wire._shelf.keep_s < 60)
+        learned_s = wire._shelf.keep_s
         assert 0.05 <= learned_s < 60
         await ask(wire)
-        await until(lambda: not wire._idle._kept)  # dropped by us, long before a minute has passed
+        await until(lambda: not wire._shelf.kept)  # dropped by us, long before a minute has passed
         await wire.close()
     assert lines == [1, 2]
 
@@ -150,13 +150,13 @@ async def test_a_server_that_closes_a_connection_as_it_is_taken_is_not_met_next_
     async with raw_server(handle) as url:
         wire = ConnectionPool(UpstreamConfig(url))
         await ask(wire)
-        [[connection]] = wire._idle._kept.values()
+        [connection] = wire._shelf.kept
         connection.pause()  # what the loop has not read yet
         closes.set()
-        await until(lambda: not idle_connections._is_quiet(connection))
-        assert not wire._idle._closes_after_s
+        await until(lambda: not connection.is_quiet())
+        assert wire._shelf.keep_s == 60
         assert await ask(wire) == (200, b"ok")
-        [learned_s] = wire._idle._closes_after_s.values()
+        learned_s = wire._shelf.keep_s
         assert 0 < learned_s < 60
         await wire.close()
 

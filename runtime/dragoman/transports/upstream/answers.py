@@ -17,10 +17,14 @@ from dragoman.errors import TransportError
 _HIGH_WATER_BYTES: Final = 512 * 1024
 """Of a body that is read in pieces, no more than this, and what one read of the socket brings, waits to be read."""
 
+JSON: Final = "application/json"
+
 Headers = dict[bytes, bytes]
 """Names in lower case. Of a name that came several times the first value; all of `set-cookie`, by lines, and all of
 `www-authenticate`, with commas."""
 
+Head = tuple[int, Headers, bool]
+"""Status, headers, and whether the answer is plain."""
 
 SuccessorT = TypeVar("SuccessorT", bound=asyncio.Protocol)
 
@@ -59,50 +63,27 @@ class HttpResponse:
         lost: Whether that is because the connection ended.
         held: Whether nothing more is read from the connection, because so much waits here.
         waits: Whether the server waits for something of us: then it may be silent.
+        is_plain: Whether it is JSON and there is nothing to do but to hand it on: a success, neither compressed nor
+            with a cookie.
         framed: Whether length or chunks say where the body ends: if only the end of the connection does, it may be cut.
         authorization: What the request said in `Authorization` for `Authority`.
         url: Where the request went, if it was sent without waiting for the answer: that may lead elsewhere by now.
     """
 
-    __slots__ = (
-        "_in_one",
-        "_parts",
-        "_source",
-        "_waiter",
-        "authorization",
-        "begun",
-        "complete",
-        "failure",
-        "framed",
-        "headers",
-        "held",
-        "length",
-        "lost",
-        "on_news",
-        "peer",
-        "status",
-        "url",
-        "waits",
-    )
+    status = 0
+    length: int | None = None
+    begun = complete = lost = held = waits = is_plain = False
+    failure = url = authorization = ""
+    framed = True
+    on_news: Callable[[], None] | None = None
+    _in_one = False
+    _waiter: asyncio.Future[None] | None = None
 
     def __init__(self, peer: str, source: Source) -> None:
         self.peer = peer
-        self.status = 0
-        self.length: int | None = None
-        self.begun = False
-        self.complete = False
-        self.failure = ""
-        self.lost = False
-        self.held = self.waits = False
-        self.framed = True
-        self.url = ""
-        self.authorization = ""
-        self._source: Source | None = source
         self.headers: Headers = {}
-        self.on_news: Callable[[], None] | None = None
+        self._source: Source | None = source
         self._parts = Pieces()
-        self._in_one = False
-        self._waiter: asyncio.Future[None] | None = None
 
     @property
     def named_status(self) -> str:
@@ -197,6 +178,8 @@ class HttpResponse:
         """The head has come."""
         self.status = status
         self.headers = headers
+        has_more = b"content-encoding" in headers or b"set-cookie" in headers
+        self.is_plain = status == HTTPStatus.OK and not has_more and self.media_type == JSON
         length = headers.get(b"content-length")
         if length is not None:
             self.length = int(length)
@@ -212,9 +195,15 @@ class HttpResponse:
             self._source.pause()
         self._wake()
 
-    def take_whole(self, status: int, headers: Headers, body: bytes) -> None:
-        """All of it has come, at once; the length is that of the body."""
-        self.status, self.headers, self.length = status, headers, len(body)
+    @property
+    def head(self) -> Head:
+        """What its head says, but for the length."""
+        return self.status, self.headers, self.is_plain
+
+    def take_whole(self, head: Head, body: bytes) -> None:
+        """All of it has come, at once, with a head that another answer had before; the length is that of the body."""
+        self.status, self.headers, self.is_plain = head
+        self.length = len(body)
         self._parts.add(body)
         self.complete = True
         self._wake()

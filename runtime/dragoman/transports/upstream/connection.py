@@ -15,6 +15,7 @@ Source: RFC 9112.
 from __future__ import annotations
 
 import asyncio
+import select
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, cast
@@ -23,7 +24,7 @@ import httptools
 
 from dragoman.errors import TransportError
 from dragoman.transports.known_heads import KnownHead, know_head
-from dragoman.transports.upstream.answers import Headers, HttpResponse
+from dragoman.transports.upstream.answers import Head, Headers, HttpResponse
 
 HEAD_BYTES: Final = 64 * 1024
 HEADERS: Final = 256
@@ -54,7 +55,6 @@ class HttpConnection(asyncio.Protocol):
     Attributes:
         on_lost: As given; whoever keeps an idle connection is told in its place.
         requests: How many requests have been sent.
-        idle_since: When the last of them was done, by the clock of the loop.
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class HttpConnection(asyncio.Protocol):
         self._on_free = on_free
         self.on_lost = on_lost
         self.requests = 0
-        self.idle_since = 0.0
+        self._idle_since = 0.0
+        self._poll: select.poll | None = None
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._parser: httptools.HttpResponseParser | None = None
@@ -76,7 +77,7 @@ class HttpConnection(asyncio.Protocol):
         self._head_count = 0
         self._quiet_bytes = 0
         self._beyond = b""
-        self._known: KnownHead[tuple[int, Headers]] | None = None
+        self._known: KnownHead[Head] | None = None
         # Writing.
         self._full = False
         self._rest: memoryview | None = None
@@ -93,11 +94,17 @@ class HttpConnection(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     @property
-    def file_number(self) -> int:
-        """The descriptor of the socket."""
-        assert self._transport is not None
-        number: int = self._transport.get_extra_info("socket").fileno()
-        return number
+    def idle_s(self) -> float:
+        """How long ago the last request was done, in seconds."""
+        return self._loop.time() - self._idle_since
+
+    def is_quiet(self) -> bool:
+        """Whether nothing has come, which could only be the end of an idle connection, not yet read by the loop."""
+        if self._poll is None:
+            assert self._transport is not None
+            self._poll = select.poll()
+            self._poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not self._poll.poll(0)
 
     def adopt(
         self, peer: str, on_free: Callable[[HttpConnection, bool], None], on_lost: Callable[[HttpConnection], None]
@@ -172,7 +179,7 @@ class HttpConnection(asyncio.Protocol):
     def let_go(self) -> None:
         """The answer is not read any more."""
         answer, self._answer, self._on_sent, self._rest = self._answer, None, None, None
-        self.idle_since = self._loop.time()
+        self._idle_since = self._loop.time()
         is_read = answer is None or not answer.held  # else nobody would read the next answer either
         self._on_free(self, self._reusable and self.open and is_read)
 
@@ -194,8 +201,12 @@ class HttpConnection(asyncio.Protocol):
             self.drop()  # nobody asked
             return
         is_first, answer.begun = not answer.begun, True
-        self._alive_at = self._loop.time()
-        if not is_first or not self._take_again(answer, data):
+        body = self._known.find_body(data) if is_first and self._known is not None else None
+        if self._known is not None and body is not None:
+            self._reusable = self._rest is None and not self._full
+            answer.take_whole(self._known.meaning, body)
+        else:
+            self._alive_at = self._loop.time()
             self._parse(answer, parser, data)
             if is_first and self._reusable:
                 self._know(answer, data)
@@ -205,17 +216,7 @@ class HttpConnection(asyncio.Protocol):
         """Remember the head of an answer that came in one piece, if what it says of the length means the body."""
         length = answer.length
         if length is not None and length < _KNOWN_BYTES and answer.status not in _WITHOUT_BODY:
-            self._known = know_head(data, data[len(data) - length :], (answer.status, answer.headers))
-
-    def _take_again(self, answer: HttpResponse, data: bytes) -> bool:
-        """Take an answer whose head is known, if it is here as a whole; false if it has to be read."""
-        body = None if self._known is None else self._known.find_body(data)
-        if body is None:
-            return False
-        assert self._known is not None
-        self._reusable = self._rest is None and not self._full
-        answer.take_whole(*self._known.meaning, body)
-        return True
+            self._known = know_head(data, data[len(data) - length :], answer.head)
 
     def _parse(self, answer: HttpResponse, parser: httptools.HttpResponseParser, data: bytes) -> None:
         self._quiet_bytes += len(data)

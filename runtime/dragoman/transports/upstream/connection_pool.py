@@ -16,7 +16,7 @@ Why this is not done by a library: docs/decisions/0008.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -30,6 +30,7 @@ from dragoman.transports.upstream.config import Authority, UpstreamConfig, descr
 from dragoman.transports.upstream.connection import HttpConnection
 from dragoman.transports.upstream.connector import Dialler, trust
 from dragoman.transports.upstream.heads import Heads
+from dragoman.transports.upstream.idle_connections import Shelf
 from dragoman.transports.upstream.tunnel import explain_credentials, is_of_proxy
 
 if TYPE_CHECKING:
@@ -55,19 +56,19 @@ class ConnectionPool:
     def __init__(self, config: UpstreamConfig) -> None:
         self.config = config
         self.peer = config.peer
-        # What is sent by middleware, or to a server in our process, is not told apart by what is configured.
-        self._is_alone = bool(config.header_middleware) or config.dial is not None
         files = config.ca_file, config.client_cert, config.client_key
         tls = origin_of(config.url), *files, config.proxy, config.verify
-        self._key: Hashable = self if self._is_alone else (asyncio.get_running_loop(), *tls, config.headers)
-        self._idle = config.idle
-        self._dialler = Dialler(config, self._idle.trust(tls, lambda: trust(config)))
-        self._idle.join()
+        self._dialler = Dialler(config, config.idle.trust(tls, lambda: trust(config)))
+        # What is sent by middleware, or to a server in our process, is not told apart by what is configured.
+        is_alone = bool(config.header_middleware) or config.dial is not None
+        self._shared = config.idle.join((asyncio.get_running_loop(), *tls, config.headers))
+        self._shelf = Shelf() if is_alone else self._shared
         self._renewals: set[asyncio.Future[None]] = set()  # for requests because of which a person may be asked
         self._authorization = ""
         if config.authority is not None:
             config.authority.join()
         self._heads: Heads | None = None
+        self._last: tuple[Mapping[str, str], str, bytes] | None = None  # headers, URL and start of the last POST
         self._cookies: Cookies | None = None
         self._moved: dict[str, str] = {}
         self._connections: set[HttpConnection] = set()
@@ -200,8 +201,9 @@ class ConnectionPool:
         """Close every connection."""
         if not self._closed:
             self._closed = True
-            self._idle.drop(self)
-            self._idle.leave()
+            if self._shelf is not self._shared:
+                self._shelf.drop()
+            self.config.idle.leave(self._shared)
             if self.config.authority is not None:
                 await self.config.authority.leave()
         for connection in list(self._connections):
@@ -261,23 +263,31 @@ class ConnectionPool:
 
     def _write_head(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
         authority = self.config.authority
+        if authority is not None and (token := authority.authorization()) != self._authorization:
+            self._heads, self._last, self._authorization = None, None, token
+        last = self._last
+        if last is not None and body is not None and last[0] is headers and last[1] is url:
+            return b"%b%d\r\n\r\n" % (last[2], len(body))
         try:
-            if authority is not None and (token := authority.authorization()) != self._authorization:
-                self._heads, self._authorization = None, token
             if self._heads is None:
                 said = (("Authorization", self._authorization),) if self._authorization else ()
                 self._heads = Heads(replace(self.config, headers=(*self.config.headers, *said)))
             cookies = self._cookies.give(url) if self._cookies else ""
-            return self._heads.write(method, url, headers, None if body is None else len(body), cookies)
+            head = self._heads.write(method, url, headers, body is not None, cookies)
         except ValueError as error:
             raise TransportError(self.peer, f"nothing can be sent to it: {error}") from error
+        if body is None:
+            return head
+        if method == "POST" and self._cookies is None and not self.config.header_middleware:
+            self._last = headers, url, head  # cookies end, and what middleware gives may be a secret soon replaced
+        return b"%b%d\r\n\r\n" % (head, len(body))
 
     def _take_cookies(self, lines: str, url: str) -> None:
-        self._key = self  # a cookie may stand for a person, and some servers remember one with the connection
         if self._cookies is None:
             from dragoman.transports.upstream.cookies import Cookies
 
-            self._cookies = Cookies(self.config)
+            self._cookies, self._last = Cookies(self.config), None
+            self._shelf = Shelf()  # a cookie may stand for a person, and some servers remember one with the connection
         self._cookies.take(lines, url)
 
     async def _connect(self) -> HttpConnection:
@@ -290,7 +300,7 @@ class ConnectionPool:
         return connection
 
     def _take_idle(self) -> HttpConnection | None:
-        connection = self._idle.take(self._key)
+        connection = self._shelf.take()
         if connection is not None:
             connection.adopt(self.peer, self._free, self._connections.discard)
             self._connections.add(connection)
@@ -299,7 +309,7 @@ class ConnectionPool:
     def _free(self, connection: HttpConnection, reusable: bool) -> None:
         if reusable and not self._closed and not (self._heads and self._heads.forwarder):
             self._connections.discard(connection)
-            self._idle.keep(self._key, connection)
+            self._shelf.keep(connection)
         else:
             connection.drop()
 

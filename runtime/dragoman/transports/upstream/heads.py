@@ -59,26 +59,21 @@ class Heads:
         self.forwarder = forwarder_of(config)
         self._cookie = "; ".join(value for name, value in config.headers if name.lower() == "cookie")
         self._lines: dict[str, bytes] = {}
-        self._last: tuple[tuple[Mapping[str, str], str, str, str], bytes] | None = None
         self._blocks: dict[tuple[tuple[str, str], ...], bytes] = {}
 
-    def write(self, method: str, url: str, headers: Mapping[str, str], length: int | None, cookies: str = "") -> bytes:
-        """Return the head of one request.
+    def write(self, method: str, url: str, headers: Mapping[str, str], has_body: bool, cookies: str = "") -> bytes:
+        """Return the head of one request; of one with a body, as far as the digits of its length.
 
         Args:
             method: Of HTTP.
             url: Where to; only its path and query are looked at.
-            headers: Beside what is always sent; not to be changed later.
-            length: Of what follows, which is JSON unless `Content-Type` says otherwise; None if nothing follows.
+            headers: Beside what is always sent.
+            has_body: Whether a body follows, which is JSON unless `Content-Type` says otherwise.
             cookies: What the server wants back, and those of the configuration; empty if the server has set none.
 
         Raises:
             ValueError: A header cannot be sent, or middleware has none.
         """
-        if length is not None and self._last is not None:
-            asked, start = self._last
-            if asked[0] is headers and asked[1:] == (method, url, cookies):
-                return b"%b%d\r\n\r\n" % (start, length)
         if self._config.header_middleware:  # what it gives is not kept: it may be a secret that is soon replaced
             always = _encode_always(self._config, _ask_middleware(self._config, headers))
             line = self._line(url, always)
@@ -89,13 +84,10 @@ class Heads:
         sent = cookies or self._cookie
         cookie = _encode([("Cookie", sent)]) if sent else b""
         start = b"".join((method.encode(), line, block, cookie))
-        if length is None:
+        if not has_body:
             return start + (b"Content-Length: 0\r\n\r\n" if method not in ("GET", "HEAD") else b"\r\n")
         kind = b"" if "Content-Type" in headers else b"Content-Type: application/json\r\n"
-        start += kind + b"Content-Length: "
-        if not self._config.header_middleware:
-            self._last = (headers, method, url, cookies), start
-        return b"%b%d\r\n\r\n" % (start, length)
+        return start + kind + b"Content-Length: "
 
     def _line(self, url: str, always: bytes) -> bytes:
         """Write all but the method; a proxy that hands requests on is told the whole URL. RFC 9112, 3.2.2."""

@@ -11,7 +11,6 @@ those to it are kept for less than that time.
 from __future__ import annotations
 
 import asyncio
-import select
 import ssl
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Final
@@ -28,99 +27,100 @@ _MOST: Final = 256
 """How many are kept for one origin and set of credentials, and how many of those are remembered; the oldest go."""
 
 
+class Shelf:
+    """The idle connections to one origin with one set of credentials.
+
+    Attributes:
+        users: How many sessions use them.
+        keep_s: For how long each is kept.
+        kept: In the order of use, the longest idle first.
+    """
+
+    def __init__(self) -> None:
+        self.users = 0
+        self.keep_s = _KEEP_S
+        self.kept: list[HttpConnection] = []
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    def take(self) -> HttpConnection | None:
+        """Return the connection that was used last; one that is closing is of no use."""
+        while self.kept:
+            connection = self.kept[-1]
+            if connection.open and connection.idle_s < self.keep_s and connection.is_quiet():
+                return self.kept.pop()
+            self._lose(connection)
+            connection.drop()
+        return None
+
+    def keep(self, connection: HttpConnection) -> None:
+        """Take a connection that may be used again."""
+        connection.on_lost = self._lose
+        self.kept.append(connection)
+        if len(self.kept) > _MOST:
+            self.kept.pop(0).drop()
+        if self._sweeper is None:
+            self._sweeper = asyncio.get_running_loop().call_later(self.keep_s, self._sweep)
+
+    def drop(self) -> None:
+        """Close them."""
+        kept, self.kept = self.kept, []
+        for connection in kept:
+            connection.drop()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+
+    def _lose(self, connection: HttpConnection) -> None:
+        if connection not in self.kept:
+            return  # we closed it
+        self.kept.remove(connection)
+        age_s = connection.idle_s
+        if _LEAST_S <= age_s < self.keep_s:  # the server has closed it
+            self.keep_s = age_s * _MARGIN
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Drop what has been idle for too long."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        while self.kept and self.kept[0].idle_s >= self.keep_s:
+            self.kept.pop(0).drop()
+        if self.kept:
+            left_s = self.keep_s - self.kept[0].idle_s
+            self._sweeper = asyncio.get_running_loop().call_later(left_s, self._sweep)
+
+
 class IdleConnections:
     """What the sessions of one configured server share; empty once the last of them has left."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, list[HttpConnection]] = {}
-        self._closes_after_s: dict[Hashable, float] = {}
+        self._shelves: dict[Hashable, Shelf] = {}
         self._trusted: dict[Hashable, ssl.SSLContext | None] = {}
         self._users = 0
-        self._sweeper: asyncio.TimerHandle | None = None
 
-    def join(self) -> None:
-        """Begin to use these connections."""
+    def join(self, key: Hashable) -> Shelf:
+        """Begin to use the connections of these credentials."""
         self._users += 1
+        if key not in self._shelves:
+            unused = [other for other, shelf in self._shelves.items() if not shelf.users]
+            if unused and len(self._shelves) >= _MOST:
+                self._shelves.pop(unused[0]).drop()
+            self._shelves[key] = Shelf()
+        shelf = self._shelves[key]
+        shelf.users += 1
+        return shelf
 
-    def leave(self) -> None:
+    def leave(self, shelf: Shelf) -> None:
         """End the use; the last one closes what is left."""
+        shelf.users -= 1
         self._users -= 1
         if not self._users:
-            for key in list(self._kept):
-                self.drop(key)
-            if self._sweeper is not None:
-                self._sweeper.cancel()
-                self._sweeper = None
+            for one in self._shelves.values():
+                one.drop()
 
     def trust(self, key: Hashable, make: Callable[[], ssl.SSLContext | None]) -> ssl.SSLContext | None:
         """Whose certificates are believed: to read that takes longer than a request."""
         if key not in self._trusted:
             self._trusted = {key: make()}
         return self._trusted[key]
-
-    def take(self, key: Hashable) -> HttpConnection | None:
-        """Return the connection that was used last; one that is closing is of no use."""
-        kept = self._kept.get(key, [])
-        while kept:
-            connection = kept[-1]
-            age_s = asyncio.get_running_loop().time() - connection.idle_since
-            if connection.open and age_s < self._keep_s(key) and _is_quiet(connection):
-                return kept.pop()
-            self._lose(key, connection)
-            connection.drop()
-        return None
-
-    def keep(self, key: Hashable, connection: HttpConnection) -> None:
-        """Take a connection that may be used again."""
-        if not self._users:
-            connection.drop()
-            return
-        connection.on_lost = lambda lost: self._lose(key, lost)
-        kept = self._kept.setdefault(key, [])
-        kept.append(connection)
-        if len(kept) > _MOST:
-            kept.pop(0).drop()
-        self._sweep_at(connection.idle_since + self._keep_s(key))
-
-    def drop(self, key: Hashable) -> None:
-        """Close those with these credentials."""
-        for connection in self._kept.pop(key, []):
-            connection.drop()
-
-    def _keep_s(self, key: Hashable) -> float:
-        return self._closes_after_s.get(key, _KEEP_S)
-
-    def _lose(self, key: Hashable, connection: HttpConnection) -> None:
-        kept = self._kept.get(key, [])
-        if connection not in kept:
-            return  # we closed it
-        kept.remove(connection)
-        age_s = asyncio.get_running_loop().time() - connection.idle_since
-        if _LEAST_S <= age_s < self._keep_s(key):  # the server has closed it
-            self._closes_after_s.pop(next(iter(self._closes_after_s)) if len(self._closes_after_s) >= _MOST else key, 0)
-            self._closes_after_s[key] = min(age_s * _MARGIN, _KEEP_S)
-
-    def _sweep_at(self, due: float) -> None:
-        if self._sweeper is None or due < self._sweeper.when():
-            if self._sweeper is not None:
-                self._sweeper.cancel()
-            self._sweeper = asyncio.get_running_loop().call_at(due, self._sweep)
-
-    def _sweep(self) -> None:
-        """Drop what has been idle for too long. Each list is in the order of use, the longest idle first."""
-        now, self._sweeper = asyncio.get_running_loop().time(), None
-        for key, kept in list(self._kept.items()):
-            keep_s = self._keep_s(key)
-            while kept and now - kept[0].idle_since >= keep_s:
-                kept.pop(0).drop()
-            if kept:
-                self._sweep_at(kept[0].idle_since + keep_s)
-            else:
-                del self._kept[key]
-
-
-def _is_quiet(connection: HttpConnection) -> bool:
-    """Whether nothing has come, which could only be the end of an idle connection: the loop may not have read it."""
-    poll = select.poll()
-    poll.register(connection.file_number, select.POLLIN)
-    return not poll.poll(0)

@@ -54,15 +54,17 @@ class Delivery:
         sent_in: In which session that was, for whoever has sent it.
         is_parked: Whether its server waits for the client's answer to a question, and its place is free meanwhile.
         park: Say whether the server waits so.
+        sender: Whose share of the places it takes; listens, which do not end, have one where nobody has a name.
         context: Of whoever has said it; the answer comes in that of a connection, which may have been another's.
     """
 
-    __slots__ = ("_settle", "answer", "cancelled", "context", "frame", "is_parked", "park", "sent_in", "task")
+    __slots__ = ("_settle", "answer", "cancelled", "context", "frame", "is_parked", "park", "sender", "sent_in", "task")
 
     def __init__(self, frame: Frame, settle: Callable[[int], None], park: Callable[[Delivery, bool], None]) -> None:
         self.park = park
         self.is_parked = False
         self.frame = frame
+        self.sender = frame.sender or (LISTEN if frame.method == LISTEN else "")
         self.context = copy_context()
         self.cancelled = False
         self.task: asyncio.Task[None] | None = None
@@ -206,8 +208,8 @@ class Lanes:
         return not waiting or waiting < left
 
     def _start_requests(self) -> None:
-        while (job := self._find_next()) is not None:
-            self._take_places(job, 1)
+        while self._requests and (job := self._find_next()) is not None:
+            self._take_place(job, 1)
             self._requests.remove(job)
             key = job.frame.key
             assert key is not None
@@ -217,19 +219,19 @@ class Lanes:
 
     def _find_next(self) -> Delivery | None:
         """Return the first request that may have a place: below 0 are free when parked ones have gone on meanwhile."""
-        free, taken = self._free, self._by_sender
-        if free <= 0:
-            return None
-        may = (job for job in self._requests if not (sender := _find_sender(job.frame)) or taken[sender] < free)
-        return next(may, None)
+        if self._free > 0:
+            for job in self._requests:
+                if not job.sender or self._by_sender[job.sender] < self._free:
+                    return job
+        return None
 
-    def _take_places(self, job: Delivery, change: int) -> None:
-        sender = _find_sender(job.frame)
+    def _take_place(self, job: Delivery, change: int) -> None:
+        """Take a place for a request, or give one back (-1)."""
         self._free -= change
-        if sender:
-            self._by_sender[sender] += change
-            if not self._by_sender[sender]:
-                del self._by_sender[sender]
+        if job.sender:
+            self._by_sender[job.sender] += change
+            if not self._by_sender[job.sender]:
+                del self._by_sender[job.sender]
 
     def go_on(self, job: Delivery) -> None:
         """Carry a request on in a task, that has been sent without."""
@@ -249,8 +251,9 @@ class Lanes:
         key = job.frame.key
         if key is not None and self._asked.get(key) is job:
             del self._asked[key]
-        self._park(job, False)
-        self._take_places(job, -1)
+        if job.is_parked:
+            self._park(job, False)
+        self._take_place(job, -1)
         self._start_requests()
 
     def _park(self, job: Delivery, waits: bool) -> None:
@@ -260,7 +263,7 @@ class Lanes:
         if waits is not job.is_parked and (not waits or self._parking):
             job.is_parked = waits
             change = 1 if waits else -1
-            self._take_places(job, -change)
+            self._take_place(job, -change)
             self._parking -= change
             self._start_requests()
 
@@ -328,11 +331,6 @@ class Lanes:
         if self._full and self._bytes <= LOW_WATER_BYTES:
             self._full = False
             self._on_room()
-
-
-def _find_sender(frame: Frame) -> str:
-    """Return whose share of the places a request takes; listens, which do not end, have one where nobody has a name."""
-    return frame.sender or (LISTEN if frame.method == LISTEN else "")
 
 
 def _goes_early(frame: Frame) -> bool:

@@ -71,6 +71,10 @@ class Legacy:
                     raise TransportError(self._link.peer, "no endpoint event came in time")
         await self.carry(job)
 
+    def begin(self, job: Delivery, on_news: Callable[[], None]) -> bool:
+        """Send no request without a task: its answer comes on the stream."""
+        return False
+
     async def carry(self, job: Delivery) -> None:
         """POST one frame to the endpoint.
 

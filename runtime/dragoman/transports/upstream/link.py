@@ -171,22 +171,24 @@ class Link:
             frame = read_line(line)
             if frame is None:
                 continue
-            if owed is not None and isinstance(frame, Frame) and frame.kind == "error" and frame.key is None:
+            if owed is not None and frame.key is None and isinstance(frame, Frame) and frame.kind == "error":
                 frame = self._give_id(frame, owed)
-            if self.on_response is not None and frame.key is not None and _is_response(frame):
-                self.on_response(frame.key, isinstance(frame, Frame) and frame.kind == "result")
-            if self._is_answer(frame, owed):
-                answered = True
-                if watch is not None and isinstance(frame, Frame) and not watch(frame):
-                    continue
+            if frame.key is not None and _is_response(frame):
+                if self.on_response is not None:
+                    self.on_response(frame.key, isinstance(frame, Frame) and frame.kind == "result")
+                if owed is not None and self.is_same(frame.key, owed):
+                    answered = True
+                    if watch is not None and isinstance(frame, Frame) and not watch(frame):
+                        continue
             if isinstance(frame, Malformed):
                 frame = frame._replace(line=line)
-            elif self.on_question is not None and frame.kind == "request" and frame.method != PING:
-                self.on_question(frame.key or b"", owed)
-            elif self.on_withdrawn is not None and frame.method == CANCELLED:
-                self.on_withdrawn(cancelled_key(frame) or b"")
-            if isinstance(frame, Frame) and owed is not None and frame.method is not None:
-                frame = frame._replace(stream=owed)
+            elif frame.method is not None:
+                if self.on_question is not None and frame.kind == "request" and frame.method != PING:
+                    self.on_question(frame.key or b"", owed)
+                elif self.on_withdrawn is not None and frame.method == CANCELLED:
+                    self.on_withdrawn(cancelled_key(frame) or b"")
+                if owed is not None:
+                    frame = frame._replace(stream=owed)
             frames.append(frame)
         if frames and not self._over:
             self._receiver.received(frames)
@@ -223,11 +225,6 @@ class Link:
                 return []
         return [message + b"\n"] if message else []
 
-    def _is_answer(self, frame: Frame | Malformed, owed: bytes | None) -> bool:
-        if owed is None:
-            return False
-        return _is_response(frame) and frame.key is not None and self.is_same(frame.key, owed)
-
     def is_same(self, key: bytes, asked: bytes) -> bool:
         """Whether the id of an answer is that of a request."""
         return key == asked or (self._restore_ids and twin_of(key) == asked)
@@ -240,7 +237,7 @@ class Link:
 def read_plain(message: bytes) -> bytes | None:
     """Return a message as a line, if it is plainly one JSON object without line ends; else `Link.take` is to see it."""
     message = message.strip()
-    if not message.startswith(b"{") or b"\n" in message or b"\r" in message or not parses(message):
+    if not message.startswith(b"{") or b"\n" in message or b"\r" in message or not seems_whole(message):
         return None
     return message + b"\n"
 

@@ -33,21 +33,23 @@ from dragoman.core.methods import ELICITED, LISTEN, PING, REPEATABLE
 from dragoman.core.unchecked import find
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
-from dragoman.transports.upstream.answers import HttpResponse
-from dragoman.transports.upstream.bodies import discard
+from dragoman.transports.upstream.answers import JSON, HttpResponse
+from dragoman.transports.upstream.bodies import discard, read_message
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
-from dragoman.transports.upstream.failures import StatusRefused, read_refusal
+from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT, StatusRefused, read_refusal
 from dragoman.transports.upstream.following import StreamFollower
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.questions import SessionQuestions
 from dragoman.transports.upstream.streams import EVENT_STREAM
-from dragoman.transports.upstream.taking import ACCEPT_BOTH, take_success
-from dragoman.transports.upstream.visits import COME_BACK, VISITOR, AskedToVisit, Round, Visits, is_answer
+from dragoman.transports.upstream.visits import COME_BACK, MARK, VISITOR, AskedToVisit, Round, Visits
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.upstream")
+
+NO_RESPONSE: Final = "its answer holds no response to the request"
+_ACCEPT_BOTH: Final = {"Accept": f"{JSON}, {EVENT_STREAM}"}
 
 _LISTEN_PATIENCE_S: Final = 0.5
 """How long the requests of a new session wait for the server to open its stream; some say nothing before an event."""
@@ -122,10 +124,10 @@ class Streamable:
             on_news: Called when something has come of it: then `carry` may be called.
         """
         frame = job.frame
-        if frame.method == LISTEN or is_answer(frame):
+        if frame.method == LISTEN or (frame.headers and MARK in frame.raw):
             return False
         if not self._asking or frame.headers != self._own:
-            self._own, self._asking = frame.headers, {**ACCEPT_BOTH, **self._headers(frame)}
+            self._own, self._asking = frame.headers, {**_ACCEPT_BOTH, **self._headers(frame)}
         idle_s = self._config.idle_timeout_s
         answer = self._wire.post_at_once(self._config.url, self._asking, frame.raw, job.sent, idle_s)
         if answer is None:
@@ -212,7 +214,7 @@ class Streamable:
     async def _post(
         self, frame: Frame, sent: Callable[[], None], headers: dict[str, str], begun: HttpResponse | None = None
     ) -> HttpResponse:
-        idle_s, asking = None if frame.method == LISTEN else self._config.idle_timeout_s, {**ACCEPT_BOTH, **headers}
+        idle_s, asking = None if frame.method == LISTEN else self._config.idle_timeout_s, {**_ACCEPT_BOTH, **headers}
         asks = frame.method != PING  # which is sent while nobody is there
         if frame.headers:
             turn = Round(frame)
@@ -232,15 +234,21 @@ class Streamable:
         job.answer = answer
         self._questions.begin(job, epoch)
         try:
+            media_type = answer.media_type
             if answer.status != HTTPStatus.OK:
                 await self._take_refusal(answer, job.frame)
-                return
-
-            async def follow(answer: HttpResponse, job: Delivery) -> None:
+            elif media_type == EVENT_STREAM:
                 is_current = None if job.frame.headers else lambda: self._questions.epoch == epoch
                 await self._follower.follow(answer, job, is_current, watch)
-
-            await take_success(answer, job, self._link, self._config, self._allowance, follow, watch)
+            elif media_type == JSON:
+                body = await read_message(answer, self._config.limit_bytes, self._link, self._allowance)
+                await self._link.reading.wait()
+                if not await self._link.take(body, job.frame.key, watch, answer.framed) and not job.cancelled:
+                    raise TransportError(self._link.peer, NO_RESPONSE)
+            else:
+                named = f"{media_type[:80] or 'nothing'}{WEB_PAGE_HINT if media_type == WEB_PAGE else ''}"
+                reason = f"its answer must be {JSON} or {EVENT_STREAM}, and claims to be {named}"
+                raise TransportError(self._link.peer, reason)
         finally:
             self._questions.end(job)
             answer.close()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -23,15 +24,14 @@ from dragoman.core.exact_json import encode_line
 from dragoman.core.label import speak_for
 from dragoman.errors import TransportClosed, TransportError
 from dragoman.transports.base import Receiver
-from dragoman.transports.upstream.allowance import Allowance
+from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance
 from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.failures import StatusRefused
 from dragoman.transports.upstream.lanes import Delivery, Lanes
 from dragoman.transports.upstream.legacy import Legacy
-from dragoman.transports.upstream.link import Link
-from dragoman.transports.upstream.streamable import Streamable
-from dragoman.transports.upstream.taking import NO_RESPONSE, PlainAnswers
+from dragoman.transports.upstream.link import Link, read_plain
+from dragoman.transports.upstream.streamable import NO_RESPONSE, Streamable
 
 if TYPE_CHECKING:
     from dragoman.middleware import HeaderMiddleware
@@ -61,7 +61,7 @@ class HttpTransport:
         self._patience_s = config.close_timeout_s
         self._is_started = self._was_open = False
         self._allowance = Allowance(config.held_bytes)
-        self._plain = PlainAnswers(config.limit_bytes)
+        self._short_bytes = min(FREE_BYTES, config.limit_bytes)
 
     def add_headers(self, middleware: Sequence[HeaderMiddleware]) -> None:
         """Send along what these give, too; called before `start`."""
@@ -158,20 +158,27 @@ class HttpTransport:
     def _begin(self, job: Delivery) -> bool:
         """Send a request without a task, if there is a connection for it."""
         client = self._streamable if job.frame.headers else self._client
-        return not isinstance(client, Legacy) and client.begin(job, lambda: self._take(job))
+        return client.begin(job, functools.partial(self._take, job))
 
     def _take(self, job: Delivery) -> None:
         """Hand on what has come of a request that was sent without a task, if that can be done at once."""
         assert job.frame.key is not None
         answer = job.answer
         assert answer is not None
-        if not (answer.complete or answer.failure) and self._plain.announces(answer):
-            answer.on_news = lambda: self._take(job)  # the rest of a short body
+        is_short = answer.is_plain and answer.length is not None and answer.length <= self._short_bytes
+        if is_short and not (answer.complete or answer.failure):
+            answer.on_news = functools.partial(self._take, job)  # the rest of the body
             return
-        line = self._plain.take(answer) if self._link.reading.is_set() else None
+        line = None
+        if is_short and answer.complete and self._link.reading.is_set():
+            body = answer.take()
+            line = read_plain(body)
+            if line is None:
+                answer.put_back(body)
         if line is None:
             self._lanes.go_on(job)
             return
+        answer.close()
         self._lanes.end(job)
         if not self._link.hand_on(line, job.frame.key):
             self._report(job, str(TransportError(self._link.peer, NO_RESPONSE)))

@@ -33,7 +33,9 @@ COME_BACK: Final[ContextVar[Callable[[str, str], str] | None]] = ContextVar("dra
 then. Raises `AskedToVisit` before; gives nothing where it cannot be asked."""
 
 _NAME: Final = "dragoman-visit-"
-_MARK: Final = f'"{_NAME}'.encode()
+MARK: Final = f'"{_NAME}'.encode()
+"""What a frame holds that may say something to a question of ours."""
+
 _INPUT: Final = ("inputResponses", "requestState")
 
 
@@ -80,7 +82,7 @@ class Visits:
 
     def drops(self, frame: Frame) -> bool:
         """Whether a response answers one of these questions: then it is not for the server."""
-        if frame.key is None or not frame.key.startswith(_MARK):
+        if frame.key is None or not frame.key.startswith(MARK):
             return False
         asked = self._asked.get(frame.key)
         if asked is not None and not asked.done():
@@ -109,11 +111,6 @@ class AskedToVisit(Exception):
         self.result = result
 
 
-def is_answer(frame: Frame) -> bool:
-    """Whether a frame may say something to a question of ours."""
-    return _MARK in frame.raw
-
-
 class Round:
     """What a call of the era without sessions says to questions of ours, which its server must not see.
 
@@ -129,7 +126,7 @@ class Round:
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         self._action = ""
-        if is_answer(frame):
+        if MARK in frame.raw:
             body = decoded(frame).body
             params = find_object(body, "params")
             own = next((name for name in find_object(params, _INPUT[0]) if name.startswith(_NAME)), "")
