@@ -21,6 +21,7 @@ from dragoman.check.plan import VisitPlan
 from dragoman.check.talk import client_info
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.metadata import Metadata, stamp
+from dragoman.core.envelope import notification_frame, request_frame
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.unchecked import find
 from dragoman.errors import TransportError
@@ -114,10 +115,10 @@ class HttpProbe:
                 answer.close()
         return HttpAnswer(about, answer.status, answer.media_type, answer.header("Mcp-Session-Id"), begins)
 
-    def _expect(self, rule: str, answer: HttpAnswer, statuses: tuple[int, ...], told: str = "") -> None:
-        if answer.status not in statuses:
-            expected = told or f"the status {' or '.join(map(str, statuses))}"
-            self._findings.note(rule, f"the answer to {answer.about}", expected, f"the status {answer.status}")
+    def _expect(self, rule: str, answer: HttpAnswer, status: int) -> None:
+        if answer.status != status:
+            about, found = f"the answer to {answer.about}", f"the status {answer.status}"
+            self._findings.note(rule, about, f"the status {status}", found)
 
     def _expect_refusal(self, rule: str, answer: HttpAnswer) -> None:
         if not 400 <= answer.status < 500:
@@ -140,7 +141,8 @@ class HttpProbe:
         headers = self._session_headers(opened)
         if self._only_opens:
             return
-        accepted = await self._send("POST", "POST of a notification", _notice(self._facts.lifecycle["opened"]), headers)
+        begun = notification_frame(self._facts.lifecycle["opened"], None).raw
+        accepted = await self._send("POST", "POST of a notification", begun, headers)
         self._expect_accepted(accepted)
         listening = await self._send("GET", "GET", None, headers)
         if not (listening.status == 200 and listening.media_type == EVENTS) and listening.status != 405:
@@ -151,7 +153,7 @@ class HttpProbe:
         if version is not None:
             wrong = {**headers, version.name: NO_REVISION}
             about = "POST in a revision that does not exist"
-            self._expect("http-revision", await self._send("POST", about, _request("ping", None), wrong), (400,))
+            self._expect("http-revision", await self._send("POST", about, _request("ping", None), wrong), 400)
         if opened.session:
             await self._try_session_ids(opened, headers)
 
@@ -168,7 +170,7 @@ class HttpProbe:
         return headers
 
     def _expect_accepted(self, answer: HttpAnswer) -> None:
-        self._expect("http-accepted", answer, (202,))
+        self._expect("http-accepted", answer, 202)
         if answer.status == 202 and answer.body.strip():
             found = f"{len(answer.body)} bytes"
             self._findings.note("http-accepted", f"the answer to {answer.about}", "no body", found)
@@ -176,14 +178,14 @@ class HttpProbe:
     async def _try_session_ids(self, opened: HttpAnswer, headers: dict[str, str]) -> None:
         ping = _request("ping", None)
         bare = {name: value for name, value in headers.items() if name != "Mcp-Session-Id"}
-        self._expect("http-session-needed", await self._send("POST", "POST without a session id", ping, bare), (400,))
+        self._expect("http-session-needed", await self._send("POST", "POST without a session id", ping, bare), 400)
         other = {**headers, "Mcp-Session-Id": NO_SESSION}
         about = "POST in a session that does not exist"
-        self._expect("http-session-unknown", await self._send("POST", about, ping, other), (404,))
+        self._expect("http-session-unknown", await self._send("POST", about, ping, other), 404)
         ended = await self._send("DELETE", "DELETE", None, headers)
         if 200 <= ended.status < 300:
             after = await self._send("POST", "POST in a session that was ended", ping, headers)
-            self._expect("http-session-ended", after, (404,))
+            self._expect("http-session-ended", after, 404)
 
     async def _try_foreign(self, headers: Mapping[str, str], body: bytes) -> None:
         about = f"POST with the Origin {FOREIGN}"
@@ -206,12 +208,12 @@ class HttpProbe:
         await self._try_foreign(headers, body)
         strange = Metadata(NO_REVISION, {}, client_info())
         about = "POST in a revision that does not exist"
-        self._expect("http-revision", await self._send("POST", about, *_stamped(method, strange)), (400,))
+        self._expect("http-revision", await self._send("POST", about, *_stamped(method, strange)), 400)
         unknown = await self._send("POST", "POST of a method that does not exist", *_stamped(NO_METHOD, usual))
-        self._expect("http-unknown-method", unknown, (404,))
+        self._expect("http-unknown-method", unknown, 404)
         await self._try_contradiction(method, body, headers)
         bare = await self._send("POST", "POST without metadata", _request(method, {}), headers)
-        self._expect("http-meta-status", bare, (400,))
+        self._expect("http-meta-status", bare, 400)
 
     async def _try_contradiction(self, method: str, body: bytes, headers: Mapping[str, str]) -> None:
         name = self._facts.headers["method"].name
@@ -225,14 +227,8 @@ class HttpProbe:
             self._findings.note("http-headers-match", f"the answer to {about}", expected, found)
 
 
-def _request(method: str, params: Mapping[str, Any] | None) -> bytes:
-    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method}
-    return encode(body if params is None else {**body, "params": params})
-
-
-def _notice(method: str, params: Mapping[str, Any] | None = None) -> bytes:
-    body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
-    return encode(body if params is None else {**body, "params": params})
+def _request(method: str, params: dict[str, Any] | None) -> bytes:
+    return request_frame(b"1", method, params).raw
 
 
 def _stamped(method: str, metadata: Metadata) -> tuple[bytes, dict[str, str]]:

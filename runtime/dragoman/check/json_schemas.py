@@ -105,7 +105,7 @@ def _look_at_value(keyword: str, value: Any, at: str, root: Any) -> Iterator[Sch
     elif keyword in _TEXTS:
         if not isinstance(value, str):
             yield SchemaDefect(at, "a string", named(value))
-        elif keyword == "$ref" and value.startswith("#") and not _resolves(value, root):
+        elif keyword == "$ref" and value.startswith("#") and _find(value, root) is None:
             yield SchemaDefect(at, "a place in this schema", repr(value[:60]))
 
 
@@ -128,10 +128,6 @@ def _find_impossible(schema: Mapping[str, Any], at: str) -> Iterator[SchemaDefec
     for name in required:
         if isinstance(name, str) and name not in names:
             yield SchemaDefect(f"{at}/required", "names that the schema allows", f"{name[:60]!r}, which it forbids")
-
-
-def _resolves(ref: str, root: Any) -> bool:
-    return _find(ref, root) is not None
 
 
 def _find(ref: str, root: Any) -> Any:

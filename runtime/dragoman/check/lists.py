@@ -91,7 +91,8 @@ async def read_lists(talk: Talk, take: TakeItem) -> frozenset[str]:
                 )
             continue
         if first.result is None:
-            _note_refused(talk, method, needed, listed, first)
+            if first.error is not None and (listed.is_certain or first.code != METHOD_NOT_FOUND):
+                talk.note("declared-answers", first, f"a list, because {needed} is declared")
             continue
         found.add(listed.member)
         walk = _PageWalk(talk, method, listed, take)
@@ -100,12 +101,6 @@ async def read_lists(talk: Talk, take: TakeItem) -> frozenset[str]:
         await walk.go_on(cursor)
         await _try_again(talk, method, listed, names)
     return frozenset(found)
-
-
-def _note_refused(talk: Talk, method: str, needed: str, listed: Listed, first: CheckedAnswer) -> None:
-    if first.error is not None and (listed.is_certain or first.code != METHOD_NOT_FOUND):
-        expected = f"a list, because {needed} is declared"
-        talk.findings.note("declared-answers", f"the answer to {method}", expected, first.told)
 
 
 class _PageWalk:
@@ -175,10 +170,7 @@ async def _try_again(talk: Talk, method: str, listed: Listed, names: bytes) -> N
     refused = await talk.request(
         method, {"cursor": NO_CURSOR}, about=f"{method} with a cursor that does not exist", repeats=True
     )
-    if refused.body is not None and refused.code != INVALID_PARAMS:
-        talk.findings.note(
-            "cursor-checked", f"the answer to {refused.about}", f"the error {INVALID_PARAMS}", refused.told
-        )
+    talk.expect_error("cursor-checked", refused, INVALID_PARAMS)
 
 
 def _digest(result: Mapping[str, Any], listed: Listed) -> bytes:

@@ -33,13 +33,8 @@ async def try_manners(talk: Talk) -> None:
         await _try_listening(talk)
     await _try_notifications(talk)
     reply = await talk.request(NO_METHOD, {}, about="a method that does not exist")
-    if reply.body is not None and reply.code != METHOD_NOT_FOUND:
-        _note(talk, "unknown-method", reply, f"the error {METHOD_NOT_FOUND}")
+    talk.expect_error("unknown-method", reply, METHOD_NOT_FOUND)
     await _sign_of_life(talk, "after an unknown method")
-
-
-def _note(talk: Talk, rule: str, reply: CheckedAnswer, expected: str) -> None:
-    talk.findings.note(rule, f"the answer to {reply.about}", expected, reply.told)
 
 
 async def _sign_of_life(talk: Talk, about: str, key: bytes | None = None) -> CheckedAnswer:
@@ -60,7 +55,7 @@ async def _try_ping(talk: Talk) -> None:
     reply = await talk.request(PING)
     members = set(reply.result or {}) - {"_meta"}
     if reply.error is not None:
-        _note(talk, "ping", reply, "an empty result")
+        talk.note("ping", reply, "an empty result")
     elif members:
         found = f"the members {', '.join(sorted(map(str, members)))[:80]}"
         talk.findings.note("ping", f"the answer to {PING}", "an empty result", found, pointer="/result")
@@ -82,8 +77,7 @@ async def _try_logging(talk: Talk) -> None:
             )
         talk.listener.log_level = talk.facts.log_levels[-1]
         refused = await talk.request(method, {"level": NO_LEVEL}, about=f"{method} with a level that does not exist")
-        if refused.body is not None and refused.code != INVALID_PARAMS:
-            _note(talk, "log-level-checked", refused, f"the error {INVALID_PARAMS}")
+        talk.expect_error("log-level-checked", refused, INVALID_PARAMS)
 
 
 async def _try_logging_by_request(talk: Talk) -> None:
@@ -97,8 +91,7 @@ async def _try_logging_by_request(talk: Talk) -> None:
     talk.listener.wants_logs, talk.listener.log_level = False, None
     strange = Metadata(talk.revision, {}, client_info(), NO_LEVEL)
     refused = await talk.request(method, about=f"{method} with a log level that does not exist", metadata=strange)
-    if refused.body is not None and refused.code != INVALID_PARAMS:
-        _note(talk, "log-level-checked", refused, f"the error {INVALID_PARAMS}")
+    talk.expect_error("log-level-checked", refused, INVALID_PARAMS)
 
 
 async def _try_completion(talk: Talk) -> None:
@@ -119,7 +112,7 @@ async def _try_completion(talk: Talk) -> None:
 
 
 def _expect_answer(talk: Talk, reply: CheckedAnswer, capability: str) -> None:
-    _note(talk, "declared-answers", reply, f"a result, because {capability} is declared")
+    talk.note("declared-answers", reply, f"a result, because {capability} is declared")
 
 
 async def _try_notifications(talk: Talk) -> None:
@@ -137,16 +130,12 @@ async def _try_metadata(talk: Talk) -> None:
     """Leave out what every request has to say, and say what no server speaks."""
     method = "tools/list" if declares(talk.capabilities, "tools") else talk.facts.lifecycle["discover"]
     bare = await talk.request(method, about=f"{method} without metadata", stamped=False, repeats=True)
-    named = {name: code for code, name in talk.codes.items()}
     # Over HTTP a header still says it: then the two contradict each other.
-    right = (INVALID_PARAMS,) if talk.findings.over == "stdio" else (INVALID_PARAMS, named["HEADER_MISMATCH"])
-    if bare.body is not None and bare.code not in right:
-        _note(talk, "meta-required", bare, f"the error {INVALID_PARAMS}")
+    right = (INVALID_PARAMS,) if talk.findings.over == "stdio" else (INVALID_PARAMS, talk.codes["HEADER_MISMATCH"])
+    talk.expect_error("meta-required", bare, *right)
     wrong = Metadata(NO_REVISION, {}, client_info())
     refused = await talk.request(method, about=f"{method} in a revision that does not exist", metadata=wrong)
-    code = named["UNSUPPORTED_PROTOCOL_VERSION"]
-    if refused.body is not None and refused.code != code:
-        _note(talk, "revision-refused", refused, f"the error {code}")
+    talk.expect_error("revision-refused", refused, talk.codes["UNSUPPORTED_PROTOCOL_VERSION"])
 
 
 async def _try_listening(talk: Talk) -> None:

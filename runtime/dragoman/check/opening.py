@@ -1,4 +1,4 @@
-"""OpeningOutcome a session in one revision, or finding out that the server does not speak it.
+"""Opening a session in one revision, or finding out that the server does not speak it.
 
 Lives here: `initialize`, `server/discover`, and what follows from their answers. Must not: ask for anything that a
 server offers (`lists`).
@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from dragoman.check.findings import Outcome
 from dragoman.check.json_schemas import named
 from dragoman.check.talk import CheckedAnswer, Talk, client_info
+from dragoman.core.envelope import notification_frame
 from dragoman.core.unchecked import find, find_object
 from dragoman_spec import REVISIONS
 
@@ -66,7 +67,7 @@ async def _shake_hands(talk: Talk) -> OpeningOutcome:
             )
         return OpeningOutcome("refused", f"it answers with {named(answered)}")
     _take_introduction(talk, reply.result, reply.result.get("serverInfo"))
-    talk.tell(talk.facts.lifecycle["opened"])
+    talk.send(notification_frame(talk.facts.lifecycle["opened"], None))
     talk.listener.is_open = True
     return SPOKEN
 

@@ -35,6 +35,7 @@ class CheckPatience:
         overall_timeout_s: How long everything may take.
 
     Attributes:
+        end_s: When everything has to be over, by the clock of the event loop.
         has_answered: Whether the server has answered the first request of a session.
     """
 
@@ -42,20 +43,15 @@ class CheckPatience:
         self.timeout_s = timeout_s
         self.overall_timeout_s = overall_timeout_s
         self._start_timeout_s = start_timeout_s
-        self._end = asyncio.get_running_loop().time() + overall_timeout_s
+        self.end_s = asyncio.get_running_loop().time() + overall_timeout_s
         self.has_answered = False
         self._silent: set[Era] = set()
         self._is_doubtful = False
 
     @property
-    def end(self) -> float:
-        """When everything has to be over, by the clock of the event loop."""
-        return self._end
-
-    @property
     def is_over(self) -> bool:
         """Whether no time is left."""
-        return asyncio.get_running_loop().time() >= self._end
+        return asyncio.get_running_loop().time() >= self.end_s
 
     @property
     def was_silent(self) -> bool:

@@ -49,8 +49,7 @@ class CheckRule:
         name: What reports call it.
         level: How strong the specification puts it.
         says: The rule, as a sentence.
-        handshake: Its page in revisions that open with a handshake; None where the rule does not hold there.
-        per_request: The same in revisions without one.
+        pages: Its page in revisions that open with a handshake, and in those without; None where it does not hold.
         over: The transport that it is about.
         when: Whether it holds in a revision of those eras.
     """
@@ -58,25 +57,16 @@ class CheckRule:
     name: str
     level: Level
     says: str
-    handshake: str | None
-    per_request: str | None
+    pages: tuple[str | None, str | None]
     over: Wires = "any"
     when: Callable[[str], bool] = lambda revision: True
 
     def page(self, era: Era) -> str | None:
         """Return the path of its page."""
-        return self.handshake if era == "handshake" else self.per_request
+        return self.pages[0 if era == "handshake" else 1]
 
 
-def _rule(
-    name: str,
-    level: Level,
-    says: str,
-    pages: tuple[str | None, str | None],
-    over: Wires = "any",
-    when: Callable[[str], bool] = lambda revision: True,
-) -> CheckRule:
-    return CheckRule(name, level, says, *pages, over, when)
+_rule: Final = CheckRule
 
 
 def _http(
@@ -86,7 +76,7 @@ def _http(
     pages: tuple[str | None, str | None],
     when: Callable[[str], bool] = lambda revision: True,
 ) -> CheckRule:
-    return _rule(name, level, says, pages, "http", when)
+    return CheckRule(name, level, says, pages, "http", when)
 
 
 def _unbatched(revision: str) -> bool:

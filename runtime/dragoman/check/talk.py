@@ -1,7 +1,7 @@
 """Talking to a server under check: requests in the manner of one revision, straight to its transport.
 
 Lives here: ids, metadata and headers of what we say, and how long an answer is waited for. Must not: judge answers
-(`listening`), or choose what to ask (`visit`).
+(`listening`; what a rule wants of one, whoever asks says), or choose what to ask (`visit`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dragoman.check.plan import VisitPlan
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.core.codes import METHOD_NOT_FOUND
-from dragoman.core.envelope import Frame, encode_error, encode_result
+from dragoman.core.envelope import Frame, error_frame, result_frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import PING
 from dragoman.transports.base import Transport
@@ -90,6 +90,8 @@ class Talk:
     Attributes:
         listener: Who hears what it says.
         patience: How long it is waited for.
+        methods: Those of the revision.
+        codes: The error codes that the revision has a name for, by their names.
         asked: How many requests were sent.
         capabilities: What the server declared.
         server: How it names itself.
@@ -110,37 +112,16 @@ class Talk:
         self._unanswered = 0
         self._is_doubtful = False
         self._answered_method: str | None = None
+        package = dragoman_spec.load(findings.revision)
+        self.methods: Mapping[str, Any] = package.METHODS
+        self.codes: Mapping[str, int] = {name: code for code, name in package.ERROR_CODES.items()}
         self._transport = transport
         self._metadata = Metadata(self.revision, {}, client_info()) if self.facts.era == "per_request" else None
-
-    @property
-    def methods(self) -> Mapping[str, Any]:
-        """The methods of the revision."""
-        found: Mapping[str, Any] = dragoman_spec.load(self.revision).METHODS
-        return found
-
-    @property
-    def codes(self) -> Mapping[int, str]:
-        """The error codes that the revision has a name for."""
-        found: Mapping[int, str] = dragoman_spec.load(self.revision).ERROR_CODES
-        return found
 
     @property
     def is_over(self) -> bool:
         """Whether the server is gone."""
         return self.listener.over is not None
-
-    def start(self) -> None:
-        """Begin.
-
-        Raises:
-            TransportError: The server cannot be reached.
-        """
-        self._transport.start(self.listener)
-
-    async def close(self) -> None:
-        """End it."""
-        await self._transport.close()
 
     async def request(
         self,
@@ -220,10 +201,14 @@ class Talk:
             found = f"nothing within {waits_s:g} s, so that nothing more was asked"
             self.findings.note("answered", f"the request {about}", "a response", found)
 
-    def tell(self, method: str) -> None:
-        """Send a notification."""
-        body = {"jsonrpc": "2.0", "method": method}
-        self.send(Frame(encode_line(body), "notification", None, method))
+    def note(self, rule: str, reply: CheckedAnswer, expected: str) -> None:
+        """Write down that an answer breaks a rule."""
+        self.findings.note(rule, f"the answer to {reply.about}", expected, reply.told)
+
+    def expect_error(self, rule: str, reply: CheckedAnswer, *codes: int) -> None:
+        """Write down that a rule is broken, if there is an answer and it is not an error with one of these codes."""
+        if reply.body is not None and reply.code not in codes:
+            self.note(rule, reply, f"the error {' or '.join(map(str, codes))}")
 
     def send(self, frame: Frame) -> None:
         """Send a frame as it is."""
@@ -261,21 +246,19 @@ class Talk:
         body: dict[str, Any] = {"jsonrpc": "2.0", "id": decode(key), "method": method}
         if said or metadata is not None:
             body["params"] = said
-        headers = () if metadata is None else tuple(make_headers(stamped_body(body, metadata)))
-        return Frame(encode_line(body), "request", key, method, None, None, headers)
+        frame = Frame(encode_line(body), "request", key, method)
+        if metadata is None:
+            return frame
+        # They say the revision also of a request that does not.
+        return frame._replace(headers=tuple(make_headers({**body, "params": stamp(said, metadata)})))
 
     def _answer(self, key: bytes, method: str) -> None:
         """Answer a request of the server: a client that has declared nothing can do nothing."""
         if method in self.facts.local:
-            raw, kind = encode_result(key, {}), "result"
+            answer = result_frame(key, {})
         else:
-            raw, kind = encode_error(key, METHOD_NOT_FOUND, f"the client has not declared {method}"), "error"
-        self._transport.send([Frame(raw, kind, key, None)])
-
-
-def stamped_body(body: Mapping[str, Any], metadata: Metadata) -> dict[str, Any]:
-    """Return the body that headers are made from: they say the revision also of a request that does not."""
-    return {**body, "params": stamp(body.get("params"), metadata)}
+            answer = error_frame(key, METHOD_NOT_FOUND, f"the client has not declared {method}")
+        self._transport.send([answer])
 
 
 def client_info() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dragoman.check.json_schemas import find_misfits
 from dragoman.check.lists import ListedItem
-from dragoman.check.talk import CheckedAnswer, Talk
+from dragoman.check.talk import Talk
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.unchecked import find
 
@@ -68,20 +68,13 @@ async def use_missing(talk: Talk, listed: Collection[str]) -> None:
     """Ask for a tool, a prompt and a resource that do not exist, as far as such things are listed."""
     if "tools" in listed:
         reply = await talk.request("tools/call", {"name": MISSING, "arguments": {}}, about="tools/call of no tool")
-        _expect_refusal(talk, reply, "tool-missing", (INVALID_PARAMS,))
+        talk.expect_error("tool-missing", reply, INVALID_PARAMS)
     if "prompts" in listed:
         reply = await talk.request("prompts/get", {"name": MISSING}, about="prompts/get of no prompt")
-        _expect_refusal(talk, reply, "prompt-missing", (INVALID_PARAMS,))
+        talk.expect_error("prompt-missing", reply, INVALID_PARAMS)
     if "resources" in listed:
         reply = await talk.request("resources/read", {"uri": MISSING_URI}, about="resources/read of no resource")
-        named = {name: code for code, name in talk.codes.items()}
-        _expect_refusal(talk, reply, "resource-missing", (named.get("RESOURCE_NOT_FOUND", INVALID_PARAMS),))
-
-
-def _expect_refusal(talk: Talk, reply: CheckedAnswer, rule: str, codes: tuple[int, ...]) -> None:
-    if reply.body is not None and reply.code not in codes:
-        expected = f"the error {' or '.join(map(str, codes))}"
-        talk.findings.note(rule, f"the answer to {reply.about}", expected, reply.told)
+        talk.expect_error("resource-missing", reply, talk.codes.get("RESOURCE_NOT_FOUND", INVALID_PARAMS))
 
 
 async def _read(talk: Talk, uri: Any) -> None:
@@ -90,7 +83,7 @@ async def _read(talk: Talk, uri: Any) -> None:
     reply = await talk.request("resources/read", {"uri": uri}, about=f"resources/read of {uri[:80]}")
     about = f"the answer to {reply.about}"
     if reply.error is not None:
-        talk.findings.note("resource-read", about, "its contents, because it is listed", reply.told)
+        talk.note("resource-read", reply, "its contents, because it is listed")
     contents = (reply.result or {}).get("contents")
     for index, one in enumerate(contents if isinstance(contents, list) else []):
         if isinstance(one, dict):
@@ -105,10 +98,9 @@ async def _get_prompt(talk: Talk, item: ListedItem) -> None:
     required = [one for one in needs if one.get("required") is True]
     reply = await talk.request("prompts/get", {"name": name}, about=f"prompts/get of {name[:80]}")
     if required:
-        _expect_refusal(talk, reply, "prompt-arguments", (INVALID_PARAMS,))
+        talk.expect_error("prompt-arguments", reply, INVALID_PARAMS)
     elif reply.error is not None:
-        expected = "its messages, because it needs no arguments"
-        talk.findings.note("prompt-get", f"the answer to {reply.about}", expected, reply.told)
+        talk.note("prompt-get", reply, "its messages, because it needs no arguments")
     messages = (reply.result or {}).get("messages")
     for index, one in enumerate(messages if isinstance(messages, list) else []):
         if isinstance(one, dict):

@@ -56,7 +56,7 @@ async def visit(connect: Callable[[], Transport], revision: str, plan: VisitPlan
     findings = FindingLog(revision, plan.over)
     transport = connect()
     talk = Talk(transport, findings, plan)
-    talk.start()
+    transport.start(talk.listener)
     opening = OpeningOutcome("untried", "no time was left")
     try:
         async with _in_time(talk):
@@ -83,7 +83,7 @@ def with_rules(report: RevisionReport, over: Wires) -> RevisionReport:
 async def _in_time(talk: Talk) -> AsyncIterator[None]:
     """Stop where the time for the whole check is over, and say so."""
     try:
-        async with asyncio.timeout_at(talk.patience.end) as limit:
+        async with asyncio.timeout_at(talk.patience.end_s) as limit:
             yield
     except TimeoutError:
         if not limit.expired():
@@ -112,13 +112,13 @@ async def _close(talk: Talk, transport: Transport, opening: OpeningOutcome) -> N
     elif isinstance(transport, ChildTransport) and not talk.is_over:
         await _close_child(talk, transport)
         return
-    await talk.close()
+    await transport.close()
 
 
 async def _close_child(talk: Talk, transport: ChildTransport) -> None:
     clock = asyncio.get_running_loop().time
     began, patience_s = clock(), transport.patience.after_eof_s
-    await talk.close()
+    await transport.close()
     if clock() - began >= patience_s:
         found = f"still there after {patience_s:g} s"
         talk.findings.note("ends-with-input", "the end of the session", "an end", found)
@@ -138,11 +138,11 @@ async def visit_strangely(connect: Callable[[], Transport], revision: str, plan:
     findings = FindingLog(revision, plan.over)
     transport = connect()
     talk = Talk(transport, findings, plan)
-    talk.start()
+    transport.start(talk.listener)
     try:
         async with _in_time(talk):
             await try_unknown_revision(talk)
     finally:
         transport.hurry()  # whether it goes by itself is known
-        await talk.close()
+        await transport.close()
     return tuple(one for one in findings.all if one.rule in ("revision-answered", "in-time"))
