@@ -435,7 +435,7 @@ def test_an_identity_provider_vouches_for_the_user(tmp_path: Path) -> None:
     }
     assert (asked["grant_type"], asked["assertion"]) == ("urn:ietf:params:oauth:grant-type:jwt-bearer", "grant-1")
     web.pages[provider] = (400, {"error": "invalid_grant", "error_description": "not for you"})
-    assert "the identity provider gives nothing for it (status 400: not for you)" in refused(web, **about)
+    assert "the identity provider gives nothing for it (invalid_grant: not for you)" in refused(web, **about)
 
 
 def test_an_assertion_may_be_what_the_server_takes(tmp_path: Path) -> None:

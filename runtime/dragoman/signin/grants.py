@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin.discovery import AuthorizationServer, check_endpoint, shorten
 from dragoman.signin.registration import OAuthClient, read_secret
-from dragoman.signin.tokens import SLOW_DOWN, GrantRefused, Tokens, ask_token, read_tokens
+from dragoman.signin.tokens import SLOW_DOWN, GrantRefused, Tokens, get_tokens
 from dragoman.signin.wishes import (
     Fetched,
     Keep,
@@ -116,8 +116,7 @@ def finish_visit(occasion: Occasion, visit: PendingVisit, *, is_open: bool) -> R
         "redirect_uri": visit.redirect_uri,
         "code_verifier": visit.verifier,
     }
-    said = yield from ask_token(occasion, visit.server, visit.client, trade)
-    return read_tokens(occasion, said, visit.scopes)
+    return (yield from get_tokens(occasion, visit.server, visit.client, trade, visit.scopes))
 
 
 def read_code(occasion: Occasion, server: AuthorizationServer, state: str, answer: Mapping[str, str]) -> str:
@@ -146,17 +145,6 @@ def read_code(occasion: Occasion, server: AuthorizationServer, state: str, answe
     return answer["code"]
 
 
-def refresh(occasion: Occasion, server: AuthorizationServer, client: OAuthClient, tokens: Tokens) -> Routine[Tokens]:
-    """Get new tokens without a person.
-
-    Raises:
-        GrantRefused: There are none.
-    """
-    asked = {"grant_type": "refresh_token", "refresh_token": tokens.refresh}
-    said = yield from ask_token(occasion, server, client, asked)
-    return read_tokens(occasion, said, tokens.requested, tokens)
-
-
 def get_as_client(
     occasion: Occasion, server: AuthorizationServer, client: OAuthClient, scopes: tuple[str, ...]
 ) -> Routine[Tokens]:
@@ -166,8 +154,7 @@ def get_as_client(
         GrantRefused: There are none.
     """
     asked = {"grant_type": "client_credentials", **({"scope": " ".join(scopes)} if scopes else {})}
-    said = yield from ask_token(occasion, server, client, asked)
-    return read_tokens(occasion, said, scopes)
+    return (yield from get_tokens(occasion, server, client, asked, scopes))
 
 
 def get_by_assertion(
@@ -196,11 +183,9 @@ def get_by_assertion(
         fetched: Fetched = yield post_form(settings.idp_token_endpoint, exchange, {})
         assertion = text(fetched.json.get("access_token")) if fetched.status == 200 else ""
         if not assertion:
-            why = quoted(fetched.json.get("error_description")) or quoted(fetched.json.get("error"))
-            raise occasion.failure(f"the identity provider gives nothing for it (status {fetched.status}: {why})")
+            raise occasion.failure(f"the identity provider gives nothing for it ({fetched.why})")
     asked = {"grant_type": f"{_URN}:grant-type:jwt-bearer", "assertion": assertion, **scope}
-    said = yield from ask_token(occasion, server, client, asked)
-    return read_tokens(occasion, said, scopes)
+    return (yield from get_tokens(occasion, server, client, asked, scopes))
 
 
 def get_by_device(
@@ -219,8 +204,9 @@ def get_by_device(
     said = fetched.json
     code, page = text(said.get("user_code")), text(said.get("verification_uri"))
     if fetched.status != 200 or not code or not page or not text(said.get("device_code")):
-        why = quoted(said.get("error_description")) or quoted(said.get("error")) or f"status {fetched.status}"
-        raise occasion.failure(f"its authorization server {shorten(server.issuer)} gives no device code ({why})")
+        raise occasion.failure(
+            f"its authorization server {shorten(server.issuer)} gives no device code ({fetched.why})"
+        )
     complete_url = text(said.get("verification_uri_complete"))
     check_endpoint(occasion, page)
     check_endpoint(occasion, complete_url)
@@ -233,7 +219,7 @@ def get_by_device(
         yield Sleep(interval_s)
         left_s -= interval_s
         try:
-            got = yield from ask_token(occasion, server, client, asked)
+            return (yield from get_tokens(occasion, server, client, asked, scopes))
         except GrantRefused as error:
             if error.error == SLOW_DOWN:
                 interval_s += _DEVICE_INTERVAL_S
@@ -244,6 +230,4 @@ def get_by_device(
         except TransportError as error:
             logger.info("%s, while somebody types a code; asked again in a while", error)
             interval_s *= 2  # RFC 8628, 3.5
-        else:
-            return read_tokens(occasion, got, scopes)
     raise occasion.failure("nobody has typed the code in time")

@@ -11,7 +11,7 @@ from typing import Final
 
 from dragoman.signin.discovery import AuthorizationServer, shorten
 from dragoman.signin.settings import is_loopback
-from dragoman.signin.wishes import Fetch, Fetched, Occasion, Routine, quoted, text
+from dragoman.signin.wishes import Fetch, Fetched, Occasion, Routine, text
 
 _NAME: Final = "Dragoman"
 _SECRET_METHODS: Final = ("client_secret_basic", "client_secret_post")
@@ -92,11 +92,9 @@ def _register(occasion: Occasion, server: AuthorizationServer, redirect_uri: str
     said = fetched.json
     client_id, secret = text(said.get("client_id")), text(said.get("client_secret"))
     if fetched.status not in (200, 201) or not client_id:
-        why = quoted(said.get("error_description")) or quoted(said.get("error"))
         raise occasion.failure(
-            f"its authorization server {shorten(server.issuer)} does not let us register (status {fetched.status}"
-            f"{': ' if why else ''}{why}): register a client there, and say --oauth-client-id; or send credentials "
-            "of another kind with --header"
+            f"its authorization server {shorten(server.issuer)} does not let us register ({fetched.why}): register a "
+            "client there, and say --oauth-client-id; or send credentials of another kind with --header"
         )
     method = text(said.get("token_endpoint_auth_method"))
     if method not in ("none", *_SECRET_METHODS):

@@ -15,11 +15,10 @@ from dragoman.signin.grants import (
     get_by_assertion,
     get_by_code,
     get_by_device,
-    refresh,
 )
 from dragoman.signin.registration import OAuthClient, find_client
-from dragoman.signin.tokens import GrantRefused, Tokens, show_client
-from dragoman.signin.wishes import Fetched, Listen, Occasion, Routine, post_form, quoted
+from dragoman.signin.tokens import GrantRefused, Tokens, get_tokens, show_client
+from dragoman.signin.wishes import Fetched, Listen, Occasion, Routine, post_form
 
 CLIENT_GONE: Final = frozenset({"invalid_client", "unauthorized_client"})
 """What an authorization server says of a client that it does not know any more."""
@@ -69,8 +68,9 @@ def renew(occasion: Occasion, before: SignedIn) -> Routine[SignedIn]:
     Raises:
         GrantRefused: There are none.
     """
-    tokens = yield from refresh(occasion, before.server, before.client, before.tokens)
-    return SignedIn(before.server, before.client, tokens)
+    server, client, tokens = before.server, before.client, before.tokens
+    asked = {"grant_type": "refresh_token", "refresh_token": tokens.refresh}
+    return SignedIn(server, client, (yield from get_tokens(occasion, server, client, asked, tokens.requested, tokens)))
 
 
 def revoke(occasion: Occasion, before: SignedIn) -> Routine[bool]:
@@ -90,8 +90,8 @@ def revoke(occasion: Occasion, before: SignedIn) -> Routine[bool]:
             fetched: Fetched = yield post_form(server.revocation_endpoint, asked, headers)
             # RFC 7009, 2.2.1: a server need not know how to revoke access tokens.
             if fetched.status != HTTPStatus.OK and fetched.json.get("error") != "unsupported_token_type":
-                why = quoted(fetched.json.get("error")) or f"status {fetched.status}"
-                raise occasion.failure(f"its authorization server {shorten(server.issuer)} does not revoke it ({why})")
+                name = shorten(server.issuer)
+                raise occasion.failure(f"its authorization server {name} does not revoke it ({fetched.why})")
     return True
 
 

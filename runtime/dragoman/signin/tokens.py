@@ -71,13 +71,27 @@ class GrantRefused(SignInFailed):
         self.error = error
 
 
-def ask_token(
-    occasion: Occasion, server: AuthorizationServer, client: OAuthClient, parameters: Mapping[str, str]
-) -> Routine[dict[str, Any]]:
-    """Ask a token endpoint; give what it says.
+def get_tokens(
+    occasion: Occasion,
+    server: AuthorizationServer,
+    client: OAuthClient,
+    parameters: Mapping[str, str],
+    requested: tuple[str, ...],
+    before: Tokens | None = None,
+) -> Routine[Tokens]:
+    """Ask a token endpoint for tokens.
+
+    Args:
+        occasion: Why.
+        server: Whose.
+        client: Who we are there.
+        parameters: Of the grant.
+        requested: The scopes that are asked for.
+        before: The tokens in whose place they come; what is not said anew stays.
 
     Raises:
         GrantRefused: It gives nothing.
+        SignInFailed: What it gives is of no use.
     """
     headers, shown = show_client(occasion, server, client)
     target = {"resource": server.resource} if server.resource is not None else {}
@@ -85,37 +99,17 @@ def ask_token(
     said = fetched.json
     if fetched.status != 200 or "error" in said:
         error = quoted(said.get("error"))
-        why = ": ".join(filter(None, (error, quoted(said.get("error_description"))))) or f"status {fetched.status}"
         if fetched.status == HTTPStatus.TOO_MANY_REQUESTS or fetched.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             error = SLOW_DOWN  # whatever else it says, that passes
-        raise GrantRefused(
-            occasion.peer, f"its authorization server {shorten(server.issuer)} gives no token ({why})", error
-        )
-    return said
-
-
-def read_tokens(
-    occasion: Occasion, said: Mapping[str, Any], requested: tuple[str, ...], before: Tokens | None = None
-) -> Tokens:
-    """Read the tokens in what a token endpoint says.
-
-    Args:
-        occasion: Why they were asked for.
-        said: By the endpoint.
-        requested: The scopes that were asked for.
-        before: The tokens in whose place they come; what is not said anew stays.
-
-    Raises:
-        SignInFailed: They are of no use.
-    """
-    access, refresh = text(said.get("access_token")), text(said.get("refresh_token"))
-    lasts_s = seconds(said.get("expires_in"))
+        reason = f"its authorization server {shorten(server.issuer)} gives no token ({fetched.why})"
+        raise GrantRefused(occasion.peer, reason, error)
+    access, lasts_s = text(said.get("access_token")), seconds(said.get("expires_in"))
     kind = text(said.get("token_type")) or "bearer"
     if kind.lower() != "bearer" or not _VISIBLE.match(access):
         raise occasion.failure(f"its authorization server gives a token of a kind that is not known ({quoted(kind)})")
     return Tokens(
         access=access,
-        refresh=refresh or (before.refresh if before else ""),
+        refresh=text(said.get("refresh_token")) or (before.refresh if before else ""),
         expires_at=None if lasts_s is None else time.time() + lasts_s,
         scope=text(said.get("scope")) or (before.scope if before else " ".join(requested)),
         requested=requested,

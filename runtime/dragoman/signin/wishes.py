@@ -45,6 +45,12 @@ class Fetched:
             return {}
         return value if isinstance(value, dict) else {}
 
+    @property
+    def why(self) -> str:
+        """Why it holds not what was asked for, for a person: the error as OAuth names it, or the status."""
+        error, about = quoted(self.json.get("error")), quoted(self.json.get("error_description"))
+        return ": ".join(filter(None, (error, about))) or f"status {self.status}"
+
 
 @dataclass(frozen=True, slots=True)
 class Listen:
