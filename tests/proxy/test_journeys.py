@@ -45,7 +45,7 @@ MOST = {
     "two revisions over stdio": 16,
     "equal revisions over HTTP": 40,
     "no sessions over HTTP": 47,
-    "a stateless client and a server with sessions that asks": 42,
+    "a stateless client and a server with sessions that asks": 37,
     "a client with a session and a stateless server that asks": 28,
 }
 

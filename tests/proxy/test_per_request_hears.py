@@ -405,3 +405,20 @@ def test_a_request_that_makes_progress_without_end_is_given_up() -> None:
         request_timeout_s=0.2,
         request_ceiling_s=0.3,
     )
+
+
+def test_a_listener_is_acknowledged_where_the_server_garbles_its_answer_to_the_subscription() -> None:
+    asked = {"toolsListChanged": True, "resourceSubscriptions": ["file:///a"]}
+    acknowledged = {"toolsListChanged": True}
+    hold(
+        [
+            *begin(
+                asks(1, "subscriptions/listen", notifications=asked),
+                resources={"subscribe": True},
+                tools={"listChanged": True},
+            ),
+            expect_to_server(request(1, "resources/subscribe", uri="file:///a")),
+            server(b'{"jsonrpc":"2.0","id":1,"result":{"a":\n'),
+            expect_to_client(lambda frame: frame["params"]["notifications"] == acknowledged),
+        ]
+    )

@@ -160,7 +160,7 @@ def test_questions_and_answers(params: Any, answers: Any, revision: str, capabil
     for given_ in (answers, dict.fromkeys(asking.spell(), answers)):
         with contextlib.suppress(RemoteProtocolError):
             asking.answer(given_)
-    choose_strategy("auto", "tools/call", capabilities, tool=capabilities, can_park=False)
+    choose_strategy("auto", "tools/call", tool=capabilities, can_park=False)
 
 
 @given(VALUES)

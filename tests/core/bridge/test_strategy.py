@@ -8,7 +8,6 @@ import pytest
 
 from dragoman.core.bridge.strategy import SETTINGS, Strategy, choose_strategy
 
-TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 READS = {"annotations": {"readOnlyHint": True}}
 AGAIN = {"annotations": {"idempotentHint": True}}
 
@@ -20,10 +19,8 @@ def test_there_are_settings_for_all_and_one_for_whichever_applies() -> None:
 @pytest.mark.parametrize(
     ("setting", "method", "options", "strategy"),
     [
-        ("auto", "tools/call", {"tasks": True, "capabilities": TASKS}, Strategy.TASK),
-        ("auto", "prompts/get", {"tasks": True, "capabilities": TASKS}, Strategy.PARK),
-        ("auto", "tools/call", {"tasks": True}, Strategy.PARK),
-        ("auto", "tools/call", {"capabilities": TASKS}, Strategy.PARK),
+        ("auto", "tools/call", {"can_be_task": True}, Strategy.TASK),
+        ("auto", "prompts/get", {}, Strategy.PARK),
         ("auto", "tools/call", {"tool": READS}, Strategy.PARK),
         ("auto", "tools/call", {"tool": READS, "can_park": False}, Strategy.REPLAY),
         ("auto", "tools/call", {"tool": AGAIN, "can_park": False}, Strategy.REPLAY),
@@ -33,10 +30,9 @@ def test_there_are_settings_for_all_and_one_for_whichever_applies() -> None:
         ("auto", "tools/call", {"tool": {"annotations": {"readOnlyHint": "yes"}}, "can_park": False}, Strategy.REFUSE),
         ("auto", "tools/call", {"tool": {"annotations": 5}, "can_park": False}, Strategy.REFUSE),
         ("auto", "tools/list", {"may_repeat": True}, Strategy.REFUSE),
-        ("auto", "tools/call", {"tasks": True, "capabilities": {"extensions": 5}}, Strategy.PARK),
-        ("task", "tools/call", {"tasks": True, "capabilities": TASKS}, Strategy.TASK),
-        ("task", "tools/call", {"tasks": True}, Strategy.REFUSE),
-        ("park", "tools/call", {"tasks": True, "capabilities": TASKS}, Strategy.PARK),
+        ("task", "tools/call", {"can_be_task": True}, Strategy.TASK),
+        ("task", "tools/call", {}, Strategy.REFUSE),
+        ("park", "tools/call", {"can_be_task": True}, Strategy.PARK),
         ("park", "tools/call", {"tool": READS, "can_park": False}, Strategy.REFUSE),
         ("replay", "tools/call", {"tool": READS}, Strategy.REPLAY),
         ("replay", "tools/call", {}, Strategy.REFUSE),
@@ -44,5 +40,4 @@ def test_there_are_settings_for_all_and_one_for_whichever_applies() -> None:
     ],
 )
 def test_a_strategy_is_chosen(setting: str, method: str, options: dict[str, Any], strategy: Strategy) -> None:
-    capabilities = options.pop("capabilities", {})
-    assert choose_strategy(setting, method, capabilities, **options) is strategy
+    assert choose_strategy(setting, method, **options) is strategy

@@ -14,6 +14,17 @@ from dragoman.core.commands import Schedule
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame
+from dragoman.core.wiring import Bridging
+
+BRIDGING = cast(
+    Bridging,
+    SimpleNamespace(
+        questions="auto",
+        shares_server=True,
+        steady_s=lambda: 0.0,
+        keeper=lambda: SimpleNamespace(ttl_s=600.0),
+    ),
+)
 
 
 def make_works() -> Works:
@@ -22,8 +33,7 @@ def make_works() -> Works:
         SimpleNamespace(send=lambda frame: None),
         SimpleNamespace(after=lambda *what: None, stop=lambda *alarms: None),
     )
-    clock = (lambda: 0.0), (lambda: 600.0)
-    works = Works(cast(UpstreamEdge, upstream), True, "x", cast(Schedule, schedule), *clock, guesses=True)
+    works = Works(cast(UpstreamEdge, upstream), True, "x", cast(Schedule, schedule), BRIDGING)
     works.is_asking = True
     return works
 
@@ -64,7 +74,7 @@ def test_a_call_is_not_compared_with_each_of_its_own_sender(monkeypatch: pytest.
 def test_a_question_that_was_guessed_wrong_is_about_an_older_call_of_the_same_sender() -> None:
     works = make_works()
     put: list[Any] = []
-    served = SimpleNamespace(works=works, upstream=None, bridging=SimpleNamespace(shares_server=True))
+    served = SimpleNamespace(works=works, upstream=None, bridging=BRIDGING)
     asker = SimpleNamespace(ask=lambda *what: put.append(what), has_room=lambda work: True)
     unclear = UnclearQuestions(cast(Served, served), asker)
     older, other, asked = begin(works, "Ann"), make_call(works, "Ben"), begin(works, "Ann")
@@ -81,7 +91,7 @@ def test_a_question_that_was_guessed_wrong_is_about_an_older_call_of_the_same_se
 def test_questions_of_our_own_that_nobody_answers_do_not_pile_up() -> None:
     sent: list[Frame] = []
     upstream, schedule = cast(UpstreamEdge, SimpleNamespace(send=sent.append)), cast(Schedule, None)
-    works = Works(upstream, True, "x", schedule, lambda: 0.0, lambda: 600.0, guesses=False)
+    works = Works(upstream, True, "x", schedule, BRIDGING)
     answered: list[Any] = []
     for _ in range(5000):
         works.ask("tasks/cancel", {"taskId": "t"}, answered.append)

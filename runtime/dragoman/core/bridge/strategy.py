@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
-from dragoman.core.bridge.capabilities import declares_tasks
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.methods import CALL_TOOL
 from dragoman.core.unchecked import find_object
@@ -49,26 +48,24 @@ def may_keep(setting: str) -> bool:
 def choose_strategy(
     setting: str,
     method: str,
-    capabilities: Mapping[str, Any],
     *,
     tool: Mapping[str, Any] | None = None,
     may_repeat: bool = False,
     can_park: bool = True,
-    tasks: bool = False,
+    can_be_task: bool = False,
 ) -> Strategy:
     """Choose how to put a question.
 
     Args:
         setting: One of `SETTINGS`; `auto` is the first way that applies, in the order of `Strategy`.
         method: Of the client's request.
-        capabilities: As that request declared them.
         tool: The tool that it calls, as the server listed it.
         may_repeat: Whether the user says that this tool may be run twice.
         can_park: Whether another call may wait here.
-        tasks: Whether tasks are bridged.
+        can_be_task: Whether its client takes a task as its answer, and another one may run here.
     """
     applies = {
-        Strategy.TASK: tasks and method == CALL_TOOL and declares_tasks(capabilities),
+        Strategy.TASK: can_be_task,
         Strategy.PARK: can_park and method in FACTS.input_required,
         Strategy.REPLAY: method in FACTS.input_required and (may_repeat or _is_repeatable(method, tool)),
         Strategy.REFUSE: True,

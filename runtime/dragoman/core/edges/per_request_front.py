@@ -27,7 +27,7 @@ from dragoman.core.bridge.names import (
     UNSUPPORTED_VERSION,
 )
 from dragoman.core.calls import Call, Unfit, cancellation, cancelled_key, read_reason
-from dragoman.core.codes import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Side
 from dragoman.core.edges.behind import NOTHING_READ
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, notification_frame, rewrite
@@ -253,6 +253,18 @@ class PerRequestFront:
         """Nothing to do: such a client is asked nothing."""
 
     # What is behind does
+
+    def attempt(self, request: Request, step: Callable[[Request], None]) -> None:
+        """Take a step with a request, unless it is over already; refuse it where that cannot be done."""
+        if self.requests.get(request.key) is not request:
+            return
+        try:
+            step(request)
+        except RemoteProtocolError as error:
+            logger.warning("%s request of the client refused: %s", request.method, error.message)
+            self.refuse(request, error.code, error.message, error.data)
+        except ValueError as error:
+            self.refuse(request, INVALID_PARAMS, str(error))
 
     def answer(self, request: Request, result: dict[str, Any]) -> None:
         """Answer a request with a result, in the client's revision."""

@@ -22,7 +22,7 @@ from dragoman.core.bridge.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NE
 from dragoman.core.bridge.relay import unwrap, wrap
 from dragoman.core.bridge.to_session.reading import bind, find_principal
 from dragoman.core.calls import cancellation
-from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
@@ -162,13 +162,14 @@ class ByIds:
     def carry(self, request: Request) -> None:
         """Hand on a request, once it is known which headers it has to have."""
         if self.tools.needs_list(request.method, request.params):
-            self._list(request, lambda: self._check(request))
+            self._list(request, lambda: self._requests.attempt(request, self._send))
         else:
-            self._check(request)
+            self._requests.attempt(request, self._send)
 
     def send_again(self, request: Request) -> None:
         """Hand on a request once more: its headers were made of a list of tools that is outdated."""
-        self._list(request, lambda: self._send(request, has_refreshed=True))
+        send = partial(self._send, has_refreshed=True)
+        self._list(request, lambda: self._requests.attempt(request, send))
 
     def _list(self, request: Request, then: Callable[[], None]) -> None:
         given = {name: value for name, value in request.params["_meta"].items() if name != "progressToken"}
@@ -207,18 +208,9 @@ class ByIds:
         crossed = way.adapt(frame, method)
         return decoded(crossed) if isinstance(crossed, Frame) else crossed
 
-    def _check(self, request: Request) -> None:
-        try:
-            self.tools.check(request)
-            self._send(request)
-        except RemoteProtocolError as error:
-            self._requests.refuse(request, error.code, error.message, error.data)
-        except ValueError as error:
-            self._requests.refuse(request, INVALID_PARAMS, str(error))
-
     def _send(self, request: Request, has_refreshed: bool = False) -> None:
-        if self._requests.requests.get(request.key) is not request:
-            return  # it was cancelled meanwhile
+        if not has_refreshed:
+            self.tools.check(request)
         params, frame, bridging = request.params, request.frame, self._bridging
         principal = find_principal(bridging, request)
         if principal and "requestState" in params and request.method in FACTS.input_required:

@@ -15,21 +15,22 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dragoman.core.bridge import replay, urls
-from dragoman.core.bridge.asking import AskedCall, OpenQuestions, Turned, turn, turn_undeclared
+from dragoman.core.bridge.asking import OpenQuestions, Turned, turn, turn_undeclared
+from dragoman.core.bridge.capabilities import declares_tasks
 from dragoman.core.bridge.inputs import failed_tool
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.questions import Reply, describe
+from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.state import Reason, State, refuse
 from dragoman.core.bridge.strategy import Strategy, choose_strategy
 from dragoman.core.bridge.to_session.attribution import ServerQuestion, UnclearQuestions
 from dragoman.core.bridge.to_session.promoting import Promoting
-from dragoman.core.bridge.to_session.reading import Answerer, Served, bind, without_answers
+from dragoman.core.bridge.to_session.reading import Served, bind, without_answers
 from dragoman.core.bridge.to_session.repeating import ask_again
-from dragoman.core.bridge.to_session.visiting import go_on_after_visit
 from dragoman.core.bridge.to_session.works import SETTLE_S, Work
 from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR
@@ -51,12 +52,15 @@ _GAVE_WAY: Final = "another call waits for its client in its place; see --max-pa
 _NOT_ASKED: Final = "the client could not be asked"
 
 
+Start = Callable[[Request, Mapping[str, Any], Replay | None], None]
+
+
 class Asking:
     """The questions of one server.
 
     Args:
         served: The session.
-        answerer: Who does what is not about questions.
+        start: Sends the server a request with these params; one that was made before has its answers recorded.
         promoting: The calls that are tasks for their clients.
         declared: What the server was told of its clients: it is asked for nothing else.
 
@@ -67,20 +71,20 @@ class Asking:
     """
 
     __slots__ = (
-        "_answerer", "_bridging", "_declared", "_gave_way", "_promoting", "_served", "_works", "parked", "unclear",
+        "_bridging", "_declared", "_gave_way", "_promoting", "_served", "_start", "_works", "parked", "unclear",
     )  # fmt: skip
 
     def __init__(
         self,
         served: Served,
-        answerer: Answerer,
+        start: Start,
         promoting: Promoting,
         declared: Mapping[str, Any],
     ) -> None:
         self._declared = read_declared(declared)
         self._gave_way: dict[str, None] = {}  # the names of those that gave their place to another
         self.parked: dict[str, Work] = {}
-        self._answerer = answerer
+        self._start = start
         self._served = served
         self._works, self._bridging = served.works, served.bridging
         self._promoting = promoting
@@ -110,7 +114,7 @@ class Asking:
         if request is None or not early or not work.may_ask or not self.has_room(work):
             return False
         try:
-            self._note_caller(work, request)
+            self._served.note_caller(work, request)
         except ValueError:  # nested deeper than can be written: it could not go on
             return False
         work.way = Strategy.PARK
@@ -120,11 +124,6 @@ class Asking:
             self._keep(work, question)
         return bool(work.questions)
 
-    def _note_caller(self, work: Work, request: Request) -> None:
-        if work.questions is None:
-            binding = bind(self._bridging, request)
-            work.questions = OpenQuestions(AskedCall(binding, request.metadata.capabilities, self._served.revision))
-
     def ask(self, work: Work, question: ServerQuestion) -> None:
         """Put a question to the client of this call."""
         request = work.request
@@ -133,7 +132,7 @@ class Asking:
             self._reply(question.key, Refusal(INTERNAL_ERROR, "nobody waits for this call any more", {}))
             return
         if request is not None:
-            self._note_caller(work, request)
+            self._served.note_caller(work, request)
         assert work.questions is not None, "only a call that has asked has nobody who waits for it"
         if work.way is None:
             self._choose(work, question)
@@ -152,15 +151,15 @@ class Asking:
         assert request is not None
         caller = questions.caller
         name = request.params.get("name")
+        takes_task = work.method == CALL_TOOL and declares_tasks(caller.capabilities) and self._promoting.has_room(work)
         tried = OpenQuestions(caller).ask(question.key, question.method, question.params)
         work.way = choose_strategy(
             self._bridging.questions,
             work.method,
-            caller.capabilities,
             tool=self._served.tools.find(name),
             may_repeat=name in self._bridging.repeatable,
             can_park=self.has_room(work),
-            tasks=not isinstance(tried, Turned) and self._promoting.has_room(work),
+            can_be_task=takes_task and not isinstance(tried, Turned),
         )
         if work.way is Strategy.TASK:
             self._promoting.begin(work)
@@ -269,14 +268,23 @@ class Asking:
         bridging = self._bridging
         state = bridging.keeper().read(text, bind(bridging, request), bridging.now(), self.parked)
         if state.kind == urls.KIND:
-            go_on_after_visit(request, state, self._served.front, self._served.answer, self._answerer.start)
+            self._go_on_after_visit(request, state)
         elif state.kind == replay.KIND:
             capabilities, answers = request.metadata.capabilities, request.params.get("inputResponses")
             attempt = replay.resume_replay(state, answers, self._served.revision, capabilities)
-            self._answerer.start(request, without_answers(request.params), attempt)
+            self._start(request, without_answers(request.params), attempt)
         else:
             self._go_on(request, state)
         return True
+
+    def _go_on_after_visit(self, request: Request, state: State) -> None:
+        params, _ = urls.resume_visit(state, request.params)
+        if params is not None:
+            self._start(request, params, None)
+        elif request.method == CALL_TOOL:
+            self._served.answer(request, failed_tool("The URL that this tool needs visited was not visited."))
+        else:
+            self._served.front.refuse(request, INTERNAL_ERROR, "the URL that this needs visited was not visited")
 
     def _go_on(self, request: Request, state: State) -> None:
         work = self.parked.get(state.call)
@@ -289,7 +297,7 @@ class Asking:
         work.request = request
         if work.outcome is not None:
             del self.parked[work.name]
-            self._answerer.take_answer(work, work.outcome)
+            self._served.pass_answer(request, work.method, work.outcome)
             return
         work.questions.caller = work.questions.caller._replace(capabilities=request.metadata.capabilities)
         for _, method, result in answered:
@@ -304,27 +312,26 @@ class Asking:
 
     # How calls end
 
-    def finish(self, work: Work, frame: Frame) -> bool:
-        """Take the server's answer to a call; whether it is to be given to the client now."""
+    def finish(self, work: Work, frame: Frame) -> None:
+        """Take the server's answer to a call, for its client or until that comes back."""
         self.unclear.finish(work)
         if work.name in self.parked and work.request is None and work.questions is not None:
             work.questions.clear()
             work.outcome = frame
-            return False
+            return
         self._works.schedule.stop(work.alarm)
         self.parked.pop(work.name, None)
         if work.task is not None:
             self._promoting.finish(work, frame)
-        return work.task is None
+        elif work.request is not None:
+            self._served.pass_answer(work.request, work.method, frame)
 
     def leave(self, reason: str) -> None:
         """Record that no client comes back."""
-        for work in [work for work in self._works if work.request is None]:
-            if work.is_left:
-                self._works.give_up(work)
-            else:
-                self._works.cancel(work, reason)
-                self.let_go(work)
+        for work in [one for one in self._works if one.request is None]:
+            if not work.is_left:
+                self._works.leave(work, reason)
+            self._works.give_up(work)
 
     def revoke(self, reason: str, sender: str) -> None:
         """Record that a principal may not come back: its calls end, and are not kept for it."""
@@ -332,10 +339,6 @@ class Asking:
             self.give_up(work, reason)
         for work in [one for one in self.parked.values() if one.outcome is not None and one.sender == sender]:
             self._expire(work, reason)
-
-    def interrupt(self) -> None:
-        """Record that the server is gone: what it has asked needs no answer any more."""
-        self.unclear.clear()
 
     def let_go(self, work: Work) -> None:
         """Nobody waits for this any more; what was asked about it is still there."""

@@ -255,6 +255,6 @@ class DeclaredSession:
         if self._session is not None:
             self._session.take(frame)
         elif isinstance(frame, Malformed):
-            self._front.exchange.reject(Side.SERVER, frame)
+            self._front.exchange.mistakes.note_malformed(Side.SERVER, frame)
         else:
             logger.debug("%s of the server dropped: its session is not open", frame.kind)

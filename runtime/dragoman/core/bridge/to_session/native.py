@@ -14,15 +14,13 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from dragoman.core.bridge.asking import AskedCall, OpenQuestions
 from dragoman.core.bridge.capabilities import declares_tasks, runs_tools_as_tasks
 from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.bridge.tasks import read_support
 from dragoman.core.bridge.to_session.promoting import Promoting
-from dragoman.core.bridge.to_session.reading import Served, bind
+from dragoman.core.bridge.to_session.reading import Served
 from dragoman.core.bridge.to_session.works import Work
 from dragoman.core.codes import INTERNAL_ERROR
-from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, decoded, rewrite
 from dragoman.core.methods import CALL_TOOL
 from dragoman.core.unchecked import find_object
@@ -38,31 +36,20 @@ class ServerTasks:
         promoting: The tasks of the clients.
 
     Attributes:
-        looks_at_calls: Whether there is more to a call of a tool than to other requests.
+        are_there: Whether the server runs tools as tasks.
     """
 
-    __slots__ = ("_checks_headers", "_has_tasks", "_promoting", "_served", "looks_at_calls")
+    __slots__ = ("_promoting", "_served", "are_there")
 
     def __init__(self, served: Served, promoting: Promoting) -> None:
         self._served = served
         self._promoting = promoting
-        bridging, capabilities = served.bridging, served.capabilities
-        self._has_tasks = runs_tools_as_tasks(capabilities)
-        self._checks_headers = not bridging.shares_channel and "tools" in capabilities
-        self.looks_at_calls = self._has_tasks or self._checks_headers or bridging.questions == Strategy.REPLAY.value
-
-    def must_list(self, request: Request) -> bool:
-        """Whether too little is known of the tool that a request calls."""
-        if request.method != CALL_TOOL or not self.looks_at_calls:
-            return False
-        name = request.params.get("name")
-        needs_to = self._checks_headers or self._has_tasks or name not in self._served.bridging.repeatable
-        return needs_to and not self._served.tools.is_known(name)
+        self.are_there = runs_tools_as_tasks(served.capabilities)
 
     def ask_for(self, work: Work, frame: Frame) -> Frame:
         """Ask for a task where a call is to have one: give the request, in the server's revision, that says so."""
         request = work.request
-        if request is None or request.method != CALL_TOOL or not self._has_tasks:
+        if request is None or request.method != CALL_TOOL:
             return frame
         support = read_support(self._served.tools.find(request.params.get("name")))
         if support == "forbidden" or (support == "optional" and not declares_tasks(request.metadata.capabilities)):
@@ -73,20 +60,17 @@ class ServerTasks:
         return rewrite(frame, {**body, "params": {**body["params"], "task": task}})
 
     def follow(self, work: Work, frame: Frame) -> bool:
-        """Take an answer which says that a call has become a task; False where it says something else.
+        """Take an answer to a call that is to be a task; False where it does not say that it has become one.
 
         A client that was asked about the call before goes on as it began: it waits for the result.
         """
-        if not work.wants_task:
-            return False
         task_id, told = self._read_created(work, frame)
         if task_id is None:
             return False
         work.task_id, request = task_id, work.request
         is_left = work.is_left
         if request is not None and work.way is None and declares_tasks(request.metadata.capabilities):
-            binding = bind(self._served.bridging, request)
-            work.questions = OpenQuestions(AskedCall(binding, request.metadata.capabilities, self._served.revision))
+            self._served.note_caller(work, request)
             if self._promoting.begin(work, told):
                 work.way = Strategy.TASK
             else:

@@ -83,10 +83,10 @@ class ServerNotifications:
 
     # Log messages
 
-    def prepare(self, request: Request) -> None:
+    def set_level(self, request: Request, level: str) -> None:
         """Have the server say as much as this request wants to hear, and others that are under way."""
-        if "logging" in self._served.capabilities and request.metadata.log_level is not None:
-            self._set_level(self._levels.start(request, request.metadata.log_level))
+        if "logging" in self._served.capabilities:
+            self._set_level(self._levels.start(request, level))
             request.ended = self._finish
 
     def _finish(self, request: Request) -> None:

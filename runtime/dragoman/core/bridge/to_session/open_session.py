@@ -20,14 +20,13 @@ from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_discover_result
 from dragoman.core.bridge.names import DISCOVER, NEWER, TASK_METHODS
 from dragoman.core.bridge.replay import Replay
-from dragoman.core.bridge.strategy import Strategy, may_keep
+from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.bridge.to_session.asking import Asking
 from dragoman.core.bridge.to_session.native import ServerTasks
 from dragoman.core.bridge.to_session.notifications import ServerNotifications
 from dragoman.core.bridge.to_session.promoting import Promoting
-from dragoman.core.bridge.to_session.reading import KNOWN, RETRY, RequestWriter, Served, VisitFirst, without_answers
-from dragoman.core.bridge.to_session.visiting import ask_to_visit
-from dragoman.core.bridge.to_session.works import Work, Works
+from dragoman.core.bridge.to_session.reading import KNOWN, RETRY, RequestWriter, Served, without_answers
+from dragoman.core.bridge.to_session.works import Works
 from dragoman.core.calls import NAME_BYTES
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import Schedule, Side
@@ -40,7 +39,6 @@ from dragoman.core.paging import TakePage
 from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.unchecked import find_object
 from dragoman.core.wiring import Bridging, Wiring
-from dragoman.errors import RemoteProtocolError
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -71,6 +69,7 @@ class OpenSession:
         "_asking",
         "_discovered",
         "_exchange",
+        "_lists_all",
         "_notifications",
         "_promoting",
         "_requests",
@@ -108,25 +107,19 @@ class OpenSession:
         info, capabilities = initialized.get("serverInfo"), initialized.get("capabilities")
         info, capabilities = (value if isinstance(value, dict) else {} for value in (info, capabilities))
         self._writer = RequestWriter()
-        self._works = works = Works(
-            upstream,
-            wiring.settings.restore_ids,
-            label,
-            schedule,
-            bridging.steady_s,
-            lambda: bridging.keeper().ttl_s,
-            may_keep(bridging.questions),
-        )
+        self._works = works = Works(upstream, wiring.settings.restore_ids, label, schedule, bridging)
         tools = ListedTools(sends=False, hears=not bridging.shares_channel, remind=schedule.after, keeps=True)
         self._served = served = Served(
             bridging, requests, upstream, works, tools, path, revision, info, capabilities, downward
         )
         self._promoting = promoting = Promoting(served)
-        self._asking = Asking(served, self, promoting, declared)
+        self._asking = Asking(served, self.start, promoting, declared)
         self._unclear = self._asking.unclear
         self._tasks = ServerTasks(served, promoting)
         self._notifications = ServerNotifications(served, promoting, self._tasks)
-        self._straight = _STRAIGHT - {CALL_TOOL} if self._tasks.looks_at_calls else _STRAIGHT
+        self._lists_all = self._tasks.are_there or (not bridging.shares_channel and "tools" in capabilities)
+        looks_at_calls = self._lists_all or bridging.questions == Strategy.REPLAY.value
+        self._straight = _STRAIGHT - {CALL_TOOL} if looks_at_calls else _STRAIGHT
 
     def release(self) -> None:
         """Let go of everything."""
@@ -140,7 +133,7 @@ class OpenSession:
 
     def interrupt(self) -> list[bytes]:
         """Record that the server is gone; give the ids of all requests that it will not answer."""
-        self._asking.interrupt()
+        self._unclear.clear()
         return self._works.take_open()
 
     # Requests and their answers
@@ -155,30 +148,33 @@ class OpenSession:
             and not self._unclear.open
         ):
             self.start(request, params)
-        elif self._tasks.must_list(request):
-            self._served.tools.list(self._ask_page, lambda: self._serve_checked(request))
+        elif self._must_list(request):
+            self._served.tools.list(self._ask_page, lambda: self._requests.attempt(request, self._serve_checked))
         else:
-            self._serve_checked(request)
+            self._requests.attempt(request, self._serve_checked)
+
+    def _must_list(self, request: Request) -> bool:
+        """Whether too little is known of the tool that a request calls."""
+        if request.method != CALL_TOOL or CALL_TOOL in self._straight:
+            return False
+        name = request.params.get("name")
+        needs_to = self._lists_all or name not in self._served.bridging.repeatable
+        return needs_to and not self._served.tools.is_known(name)
 
     def _serve_checked(self, request: Request) -> None:
-        if self._requests.requests.get(request.key) is not request:
-            return  # it was cancelled meanwhile
-        try:
-            self._served.tools.check(request)
-            if request.method == DISCOVER:
-                self._requests.answer(request, self._discovered)
-                return
-            if request.method == LISTEN:
-                self._notifications.listens.take(request)
-                return
-            self._notifications.prepare(request)
-            if not self._promoting.serve(request) and not self._asking.resume(request):
-                self.start(request, without_answers(request.params))
-        except RemoteProtocolError as error:
-            logger.warning("%s request of the client refused: %s", request.method, error.message)
-            self._requests.refuse(request, error.code, error.message, error.data)
-        except ValueError as error:
-            self._requests.refuse(request, INVALID_PARAMS, str(error))
+        self._served.tools.check(request)
+        if request.method == DISCOVER:
+            self._requests.answer(request, self._discovered)
+            return
+        if request.method == LISTEN:
+            self._notifications.listens.take(request)
+            return
+        if request.metadata.log_level is not None:
+            self._notifications.set_level(request, request.metadata.log_level)
+        if request.method in TASK_METHODS:
+            self._promoting.serve(request)
+        elif not self._asking.resume(request):
+            self.start(request, without_answers(request.params))
 
     def _ask_page(self, params: dict[str, Any], take: TakePage) -> None:
         def take_answer(answer: Frame) -> None:
@@ -207,8 +203,8 @@ class OpenSession:
         elif isinstance(adapted, Refusal):
             self._requests.refuse(request, adapted.code, adapted.message, adapted.data)
         else:
-            work.frame = self._tasks.ask_for(work, adapted) if self._tasks.looks_at_calls else adapted
-            if not self._asking.ask_first(work):
+            work.frame = self._tasks.ask_for(work, adapted) if self._tasks.are_there else adapted
+            if not self._unclear.open or not self._asking.ask_first(work):
                 self._works.start(work)
 
     def ping(self, then: Callable[[], None]) -> None:
@@ -229,19 +225,6 @@ class OpenSession:
         else:
             self._asking.leave(reason)
             self._notifications.listens.end_all(reason)
-
-    def take_answer(self, work: Work, frame: Frame) -> None:
-        """Give the server's answer to who waits for it."""
-        request = work.request
-        if request is None:
-            return
-        said = self._served.spell(work.method, frame, request.key, request.id)
-        if isinstance(said, Frame):
-            self._requests.put_frame(request, said)
-        elif isinstance(said, VisitFirst):
-            ask_to_visit(request, said.error, self._served.bridging, self._requests, self._served.answer)
-        else:
-            self._requests.refuse(request, said.code, said.message, said.data)
 
     # What the server says
 
@@ -277,12 +260,10 @@ class OpenSession:
             self._asking.take(frame)
 
     def _take_malformed(self, malformed: Malformed) -> None:
-        self._exchange.reject(Side.SERVER, malformed)
-        work = self._works.find(malformed.key) if malformed.is_response else None
-        if work is not None:
+        self._exchange.mistakes.note_malformed(Side.SERVER, malformed)
+        if malformed.is_response and malformed.key is not None:
             message = f"the server answered with something that is not a response: {malformed.reason}"
-            error = {"code": INTERNAL_ERROR, "message": message}
-            self._take_response(Frame(b"", "error", work.key, None, {"jsonrpc": "2.0", "id": 0, "error": error}))
+            self._take_response(decoded(error_frame(malformed.key, INTERNAL_ERROR, message)))
 
     def _take_response(self, frame: Frame) -> None:
         work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key)
@@ -295,9 +276,8 @@ class OpenSession:
             # The server has asked nothing about it, and nothing waits for its end.
             if self._works.is_asking:
                 self._works.go_on()
-            self.take_answer(work, frame)
-        elif not self._tasks.follow(work, frame):
-            is_for_now = self._asking.finish(work, frame)
+            if work.request is not None:
+                self._served.pass_answer(work.request, work.method, frame)
+        elif not (work.wants_task and self._tasks.follow(work, frame)):
+            self._asking.finish(work, frame)
             self._works.finish(work)
-            if is_for_now:
-                self.take_answer(work, frame)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.capabilities import declares_tasks
-from dragoman.core.bridge.names import META_SUBSCRIPTION_ID, MISSING_CLIENT_CAPABILITY, TASK_METHODS, TASKS_EXTENSION
+from dragoman.core.bridge.names import META_SUBSCRIPTION_ID, MISSING_CLIENT_CAPABILITY, TASKS_EXTENSION
 from dragoman.core.bridge.promoted import Task
 from dragoman.core.bridge.state import Binding, Reason, State, refuse
 from dragoman.core.bridge.to_session.reading import Served, VisitFirst, bind
@@ -158,15 +158,13 @@ class Promoting:
 
     # Requests about them
 
-    def serve(self, request: Request) -> bool:
-        """Answer a request about a task; False where it is about something else.
+    def serve(self, request: Request) -> None:
+        """Answer a request about a task.
 
         Raises:
             RemoteProtocolError: There is no such task for this client, or it did not say that it knows tasks.
             ValueError: Its params are nested deeper than can be written.
         """
-        if request.method not in TASK_METHODS:
-            return False
         require_tasks(request)
         work, task, _ = self._find(request, request.params.get("taskId"))
         result: dict[str, Any] = {"resultType": "complete"}
@@ -181,7 +179,6 @@ class Promoting:
                     self._tell(task)
                     self._served.works.leave(work, "the client cancelled the task")
         self._served.answer(request, result)
-        return True
 
     def _find(self, request: Request, task_id: object) -> KeptTask:
         bridging = self._served.bridging

@@ -8,16 +8,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import dragoman_spec
-from dragoman.core.bridge import errors
-from dragoman.core.bridge.asking import Answered, OpenQuestions
+from dragoman.core.bridge import errors, urls
+from dragoman.core.bridge.asking import Answered, AskedCall, OpenQuestions
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_initialize_params
 from dragoman.core.bridge.metadata import Metadata, put_identity, take_off
 from dragoman.core.bridge.names import FACTS, META_SERVER_INFO, NEWER, OLDER
-from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.state import Binding, digest_params
 from dragoman.core.bridge.tasks import leave_off_relation
 from dragoman.core.bridge.to_session.works import Work, Works
@@ -129,16 +128,6 @@ class VisitFirst:
     error: Mapping[str, Any]
 
 
-class Answerer(Protocol):
-    """Who gives answers to clients, and requests to the server."""
-
-    def take_answer(self, work: Work, frame: Frame) -> None:
-        """Give the server's answer to who waits for it."""
-
-    def start(self, request: Request, params: Mapping[str, Any], attempt: Replay | None = None) -> None:
-        """Send the server a request with these params; one that was made before has its answers recorded."""
-
-
 @dataclass(frozen=True, slots=True)
 class Served:
     """What the parts of one open session have in common.
@@ -170,6 +159,39 @@ class Served:
     def answer(self, request: Request, result: dict[str, Any]) -> None:
         """Answer with a result in the form of 2026-07-28; it says whose it is."""
         self.front.answer(request, self.sign(result))
+
+    def pass_answer(self, request: Request, method: str, frame: Frame) -> None:
+        """Give a client the server's answer to its request, which has this method there."""
+        said = self.spell(method, frame, request.key, request.id)
+        if isinstance(said, Frame):
+            self.front.put_frame(request, said)
+        elif isinstance(said, VisitFirst):
+            self._ask_to_visit(request, said.error)
+        else:
+            self.front.refuse(request, said.code, said.message, said.data)
+
+    def _ask_to_visit(self, request: Request, error: Mapping[str, Any]) -> None:
+        """Have the client visit a URL first, and make the call again: nothing waits meanwhile."""
+        result, bridging = None, self.bridging
+        if request.method in FACTS.input_required:
+            declared, binding = request.metadata.capabilities, bind(bridging, request)
+            result = urls.ask_to_visit(error, bridging.keeper(), binding, declared, bridging.now(), bridging.nonce())
+        if result is not None:
+            self.answer(request, result)
+        else:
+            said = urls.refuse_visit(error)
+            self.front.refuse(request, said.code, said.message, said.data)
+
+    def note_caller(self, work: Work, request: Request) -> OpenQuestions:
+        """Record whose call this is, before anything is asked about it.
+
+        Raises:
+            ValueError: Its params are nested deeper than can be written.
+        """
+        if work.questions is None:
+            caller = AskedCall(bind(self.bridging, request), request.metadata.capabilities, self.revision)
+            work.questions = OpenQuestions(caller)
+        return work.questions
 
     def sign(self, result: dict[str, Any]) -> dict[str, Any]:
         """Return a result of our own that says whose it is."""

@@ -28,13 +28,14 @@ from dragoman.core.bridge.asking import OpenQuestions
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.promoted import Task
 from dragoman.core.bridge.replay import Replay
-from dragoman.core.bridge.strategy import Strategy
+from dragoman.core.bridge.strategy import Strategy, may_keep
 from dragoman.core.calls import Suspect, Suspects, cancellation
 from dragoman.core.commands import Alarm, Schedule
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, request_frame, twin_of
 from dragoman.core.settings import TURN_S
+from dragoman.core.wiring import Bridging
 
 ANSWER_S: Final = 60.0
 """How long a client has to answer while calls of others wait for their turn."""
@@ -169,9 +170,7 @@ class Works:
         restore_ids: Whether an answer may have an id of the other type.
         label: Random text, the beginning of all names.
         schedule: Has done later what is to be done later.
-        now_s: Reads a clock that never goes back, in seconds.
-        ttl_s: How long a parked call is kept, and how long the server may still speak of one that nobody waits for.
-        guesses: Whether a question about one of several calls of one sender may be put to any of these.
+        bridging: Has the clock, and how long a parked call is kept: as long as a server may speak of one that is over.
 
     Attributes:
         schedule: Has done later what is to be done later.
@@ -186,8 +185,8 @@ class Works:
     listener: EndListener
 
     __slots__ = (
-        "_asking", "_hooks", "_label", "_now_s", "_queue", "_restore_ids", "_senders", "_suspects", "_ttl_s",
-        "_upstream", "_works", "guesses", "is_asking", "latest", "listener", "schedule", "turns",
+        "_asking", "_bridging", "_hooks", "_label", "_queue", "_restore_ids", "_senders", "_suspects", "_upstream",
+        "_works", "guesses", "is_asking", "latest", "listener", "schedule", "turns",
     )  # fmt: skip
 
     def __init__(
@@ -196,11 +195,9 @@ class Works:
         restore_ids: bool,
         label: str,
         schedule: Schedule,
-        now_s: Callable[[], float],
-        ttl_s: Callable[[], float],
-        guesses: bool,
+        bridging: Bridging,
     ) -> None:
-        self.guesses = guesses
+        self.guesses = may_keep(bridging.questions)
         self._upstream = upstream
         self._restore_ids = restore_ids
         self._label = label
@@ -210,8 +207,7 @@ class Works:
         self._queue: list[Work] = []
         self.latest = self.turns = 0
         self._asking: set[tuple[str, str]] = set()
-        self._now_s = now_s
-        self._ttl_s = ttl_s
+        self._bridging = bridging
         self._suspects: Suspects[str] = Suspects(_SUSPECTS, restore_ids)
         self.schedule = schedule
         self.is_asking = False
@@ -298,7 +294,8 @@ class Works:
     def give_up(self, work: Work) -> None:
         """Record that nobody waits for the answer to a request, which may still come."""
         if work.frame is None:
-            self._suspects.add(work.key, Suspect(work.sender, work.is_at_work, self._now_s() + self._ttl_s()))
+            until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
+            self._suspects.add(work.key, Suspect(work.sender, work.is_at_work, until_s))
         elif work in self._queue:
             self._queue.remove(work)
         self.schedule.stop(work.alarm)
@@ -310,7 +307,7 @@ class Works:
         work.alarm = self.schedule.after(after_s, lambda: then(work))
 
     def _wait_for_turn(self, work: Work, after_s: float) -> None:
-        work.due_s = self._now_s() + after_s
+        work.due_s = self._bridging.steady_s() + after_s
         self.wait(work, after_s, self._end_turns)
 
     def go_on(self) -> None:
@@ -345,14 +342,14 @@ class Works:
     @property
     def turn_s(self) -> float:
         """How long anything waits for the clients of other calls."""
-        return min(TURN_S, self._ttl_s())
+        return min(TURN_S, self._bridging.keeper().ttl_s)
 
     def _end_turns(self, _: Work) -> None:
         """Let the calls go on that have waited too long, once those are given up that nobody comes back for."""
-        now_s = self._now_s()
+        now_s = self._bridging.steady_s()
         late = [work for work in self._queue if work.due_s <= now_s]
         holding = [one for one in self.find_at_work() if not all(self.may_guess((one, work)) for work in late)]
-        asked_by_s = now_s - min(ANSWER_S, self._ttl_s())
+        asked_by_s = now_s - min(ANSWER_S, self._bridging.keeper().ttl_s)
         stale = [
             one
             for one in holding
@@ -370,7 +367,7 @@ class Works:
 
     def note_asking(self, work: Work) -> None:
         """Record that the server has asked about this: it is likely to do so again."""
-        work.asked_s = self._now_s()
+        work.asked_s = self._bridging.steady_s()
         if len(self._asking) < _ASKING:
             self._asking.add((work.method, work.subject))
 
@@ -381,21 +378,18 @@ class Works:
         self._works[work.key] = work
         self._upstream.send(request_frame(work.key, method, params))
 
-    def cancel(self, work: Work, reason: str) -> None:
-        """Tell the server that nobody waits for this any more."""
-        if work.frame is None:
-            self.tell_cancelled(work, reason)
-        self.give_up(work)
-
     def leave(self, work: Work, reason: str) -> None:
         """Tell the server that nobody waits for a call any more, and wait a moment for its end."""
         self._let_go(work)
-        if work.frame is not None or not work.may_ask:
-            self.cancel(work, reason)
-        else:
+        if work.frame is not None:
+            self.give_up(work)
+            return
+        self._tell_cancelled(work, reason)
+        if work.may_ask:
             work.is_left = True
             self.wait(work, SETTLE_S, self.give_up)
-            self.tell_cancelled(work, reason)
+        else:
+            self.give_up(work)
 
     def refuse(self, work: Work, reason: str) -> None:
         """Give the server a moment to end a call by itself, which is cancelled if it does not."""
@@ -409,7 +403,7 @@ class Works:
         if work.questions:
             work.questions.clear()
 
-    def tell_cancelled(self, work: Work, reason: str) -> None:
+    def _tell_cancelled(self, work: Work, reason: str) -> None:
         """Tell the server so, and wait for the end."""
         if work.task_id is not None:  # "tasks/cancel MUST be used" for those (2025-11-25/basic/utilities/tasks)
             self._cancel_task(work.task_id)
@@ -455,7 +449,7 @@ class Works:
 
     def _may_be_late(self, works: list[Work], only_asking: bool) -> bool:
         """Whether what the server says may be about a request of somebody else that nobody waits for any more."""
-        self._suspects.expire(self._now_s())
+        self._suspects.expire(self._bridging.steady_s())
         return self._suspects.may_explain({work.sender for work in works}, only_asking)
 
     @property
