@@ -59,6 +59,7 @@ DROP_SOUND = decision("up", "arm-removed", "It.a[]", "drop-item", arm='"Sound"')
         (STRING, INTEGER, "", "x", {}),
         (array_of(STRING), array_of(INTEGER), "", ["x", "y"], {"a": []}),
         (array_of(object_of(b=STRING)), array_of(object_of()), "", [{"b": "x"}], {"a": [{}]}),
+        (object_of(b=STRING), object_of(), "", None, {"a": None}),
         (UNION, LESS, "", {"a": "x", "more": "y"}, {"a": {"a": "x"}}),
         (UNION, LESS, "", {"type": "text"}, {"a": {"type": "text"}}),
         (UNION, LESS, "", "x", {"a": "x"}),
