@@ -44,8 +44,8 @@ class DeclaredSessions(Protocol):
 
     requests: PerRequestFront
 
-    def opened(self) -> None:
-        """The server has agreed to a session."""
+    def opened(self, session: DeclaredSession) -> None:
+        """The server has agreed to it, or has been told what it asks first: what waits may go on."""
 
     def discovered(self, session: DeclaredSession) -> None:
         """It has no handshake."""
@@ -205,16 +205,12 @@ class DeclaredSession:
         if "roots" in self._declared and not self._bridging.shares_server:
             self._alarm = self._schedule.after(SETTLE_S, self._begin)
             session.ping(self._begin)
-        else:
-            self._begin()
-        self._sessions.opened()
+        self._sessions.opened(self)
 
     def _begin(self) -> None:
         """Serve what waits: what the server asks at once for the roots has come by now, and goes first."""
         self._stop_waiting()
-        for request in self.take_waiting():
-            if self._session is not None:
-                self._session.serve(request)
+        self._sessions.opened(self)
 
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Nothing is left to do here: the server has no handshake."""

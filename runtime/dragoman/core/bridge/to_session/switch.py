@@ -77,7 +77,6 @@ class ToSession:
         self._sessions: dict[str, DeclaredSession] = {}  # by what was declared
         self._spellings: dict[bytes, DeclaredSession] = {}  # the same, as clients write it
         self._latest: DeclaredSession | None = None
-        self._waiting: list[Request] = []  # until it is known what the server is
         self._schedule = Schedule(outbox, front)
 
     def release(self) -> None:
@@ -140,16 +139,11 @@ class ToSession:
         except ValueError as error:  # nested deeper than can be written
             self.requests.refuse(request, INVALID_PARAMS, str(error))
             return
-        if session is None:
-            self._waiting.append(request)
-            return
         self._latest, session.was_used = session, True
         session.carry(request)
 
     def cancel(self, request: Request, reason: str) -> None:
         """Tell the server that nobody waits for this any more."""
-        if request in self._waiting:
-            self._waiting.remove(request)
         for session in self._sessions.values():
             session.cancel(request, reason)
 
@@ -160,8 +154,8 @@ class ToSession:
 
     # Which session
 
-    def _find(self, request: Request) -> DeclaredSession | None:
-        """Return the session for a request; None where it has to wait.
+    def _find(self, request: Request) -> DeclaredSession:
+        """Return the session for a request; the first one, while that is not open.
 
         Raises:
             ValueError: What it declares is nested deeper than can be written.
@@ -171,22 +165,22 @@ class ToSession:
             for session in self._sessions.values():
                 if session.has(name):
                     return session
-        if request.method == DISCOVER and self._latest is not None:  # what the server is, each session knows
+        knows_enough = request.method == DISCOVER or not self._has_handshake
+        if knows_enough and self._latest is not None:  # what the server is, each session knows
             return self._latest
         spelled = encode(request.metadata.capabilities)
         known = self._spellings.get(spelled)
         if known is None:
             known = self._find_declared(request)
-            if known is not None:
-                if len(self._spellings) >= _MOST_SPELLINGS:
-                    self._spellings.clear()
-                self._spellings[spelled] = known
+            if len(self._spellings) >= _MOST_SPELLINGS:
+                self._spellings.clear()
+            self._spellings[spelled] = known
         return known
 
-    def _find_declared(self, request: Request) -> DeclaredSession | None:
+    def _find_declared(self, request: Request) -> DeclaredSession:
         declared = declare_up(request.metadata.capabilities, self._path).capabilities
         session = self._sessions.get(_key_of(declared))
-        if session is not None or (self._sessions and not self._has_handshake):
+        if session is not None:
             return session
         if len(self._sessions) >= MOST_SESSIONS and not self._make_room():
             logger.warning(
@@ -240,14 +234,15 @@ class ToSession:
 
     # What the sessions say
 
-    def opened(self) -> None:
-        """Go on: the server has a handshake."""
+    def opened(self, session: DeclaredSession) -> None:
+        """Serve what has waited for that, each request in the session that it needs: the server has a handshake."""
         self._has_handshake = True
-        self._go_on()
+        for request in session.take_waiting():
+            self.carry(request)
 
     def discovered(self, session: DeclaredSession) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
-        waiting = [*session.take_waiting(), *self._take_waiting()]
+        waiting = session.take_waiting()
         relay = make_relay(
             self._front, self.requests, session.upstream, self._wiring, self._bridging, self._schedule.after, waiting
         )
@@ -262,7 +257,6 @@ class ToSession:
         if not self._has_handshake:
             self._spare = session.upstream  # which tells that session if it ends now
             self._forget(session)
-            self._go_on()
 
     def lost(self, session: DeclaredSession, reason: str, outcome: Outcome) -> None:
         """End the connection with the last session of its server; before, what this one was asked fails."""
@@ -274,14 +268,6 @@ class ToSession:
             self.requests.refuse(request, failure.code, failure.message)
         session.interrupted(session.upstream, failure)
         self._drop(session)
-
-    def _go_on(self) -> None:
-        for request in self._take_waiting():
-            self.carry(request)
-
-    def _take_waiting(self) -> list[Request]:
-        waiting, self._waiting = self._waiting, []
-        return waiting
 
 
 def _key_of(declared: dict[str, Any]) -> str:
