@@ -56,18 +56,22 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_function_a_made_one_and_one_of_a_file_are_found_in_order(place: Path) -> None:
     names = ["loading_ours:shout", "loading_ours:Made(2)", "loading_ours.py:shout"]
     loaded = load_middleware(names, ["loading_ours:both_hear"])
-    assert [getattr(one, "__name__", None) or one.n for one in loaded.requests] == ["shout", 2, "shout"]
-    assert (len(loaded.notices), len(loaded.headers)) == (1, 0)
+    assert [getattr(one, "__name__", None) or one.n for one in loaded["middleware"]] == ["shout", 2, "shout"]
+    assert (len(loaded["notice_middleware"]), len(loaded["header_middleware"])) == (1, 0)
 
 
 def test_what_is_around_both_is_put_around_both() -> None:
     loaded = load_middleware(['dragoman.middlewares:Deny(tools=["x"])'], [])
-    assert (len(loaded.requests), len(loaded.notices)) == (1, 1)
+    assert (len(loaded["middleware"]), len(loaded["notice_middleware"])) == (1, 1)
 
 
 def test_what_gives_headers_is_asked_for_them_and_is_around_nothing() -> None:
     loaded = load_middleware(['dragoman.middlewares:InjectHeaders({"X": "1"})'], [])
-    assert (loaded.requests, loaded.notices, [one() for one in loaded.headers]) == ([], [], [{"X": "1"}])
+    assert (loaded["middleware"], loaded["notice_middleware"], [one() for one in loaded["header_middleware"]]) == (
+        (),
+        (),
+        [{"X": "1"}],
+    )
 
 
 def test_the_working_directory_stands_in_for_nothing_that_is_installed(tmp_path: Path) -> None:
@@ -83,7 +87,7 @@ def test_the_working_directory_stands_in_for_nothing_that_is_installed(tmp_path:
 def test_a_file_is_run_once_and_may_be_called_as_a_module_of_python(place: Path) -> None:
     (place / "fractions.py").write_text(OURS, "utf-8")
     before = set(sys.modules)
-    first, second = load_middleware(["fractions.py:shout", "./fractions.py:shout"], []).requests
+    first, second = load_middleware(["fractions.py:shout", "./fractions.py:shout"], [])["middleware"]
     assert first is second
     assert "fractions" not in set(sys.modules) - before
 

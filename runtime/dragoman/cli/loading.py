@@ -13,7 +13,6 @@ import inspect
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -24,23 +23,8 @@ if TYPE_CHECKING:
 _METHODS: Final = ("around_request", "around_notice", "headers_to_server")
 
 
-@dataclass(slots=True)
-class LoadedMiddleware:
-    """What the options name, by what it does.
-
-    Attributes:
-        requests: What is around requests, the outermost first.
-        notices: What is around notifications.
-        headers: What gives headers.
-    """
-
-    requests: list[Middleware] = field(default_factory=list)
-    notices: list[NoticeMiddleware] = field(default_factory=list)
-    headers: list[HeaderMiddleware] = field(default_factory=list)
-
-
-def load_middleware(named: Iterable[str], notices_named: Iterable[str]) -> LoadedMiddleware:
-    """Return what is named.
+def load_middleware(named: Iterable[str], notices_named: Iterable[str]) -> dict[str, Any]:
+    """Return what is named, as `ProxyConfig` calls it by what it does, the outermost first.
 
     Args:
         named: `MODULE:NAME` each; what it names may have `around_request`, `around_notice` and `headers_to_server`.
@@ -49,20 +33,26 @@ def load_middleware(named: Iterable[str], notices_named: Iterable[str]) -> Loade
     Raises:
         ValueError: Something of it cannot be used; the text says what, and why.
     """
-    loaded = LoadedMiddleware()
+    requests: list[Middleware] = []
+    notices: list[NoticeMiddleware] = []
+    givers: list[HeaderMiddleware] = []
     for text in named:
         found = _find(text)
         request, notice, headers = (getattr(found, name, None) for name in _METHODS)
         if request is None and notice is None and headers is None:
             request = found
         if request is not None:
-            loaded.requests.append(_check(request, text))
+            requests.append(_check(request, text))
         if notice is not None:
-            loaded.notices.append(_check(notice, text))
+            notices.append(_check(notice, text))
         if headers is not None:
-            loaded.headers.append(_check_headers(headers, text))
-    loaded.notices += [_check(_find(text), text) for text in notices_named]
-    return loaded
+            givers.append(_check_headers(headers, text))
+    notices += [_check(_find(text), text) for text in notices_named]
+    return {
+        "middleware": tuple(requests),
+        "notice_middleware": tuple(notices),
+        "header_middleware": tuple(givers),
+    }
 
 
 def _find(text: str) -> Any:

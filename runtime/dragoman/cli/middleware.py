@@ -18,16 +18,12 @@ def find_middleware(args: argparse.Namespace) -> dict[str, Any]:
 
     try:
         loaded = load_middleware(args.middleware, args.notice_middleware)
-        if loaded.headers and args.url is None:
+        if loaded["header_middleware"] and args.url is None:
             raise ValueError(_nowhere_for_headers(args))
     except ValueError as error:
         args.usage_error(f"--middleware: {error}")
         raise
-    return {
-        "middleware": tuple(loaded.requests),
-        "notice_middleware": tuple(loaded.notices),
-        "header_middleware": tuple(loaded.headers),
-    }
+    return loaded
 
 
 def _nowhere_for_headers(args: argparse.Namespace) -> str:
