@@ -127,9 +127,8 @@ class Conversion:
         frames: What goes to stdout, without line endings.
         losses: `{"pointer", "kind", "bytes", "cosmetic"}` each, pointers into the line's own frame.
         problems: Why frames of it were refused, for a person.
-        converted: Frames that went out changed.
-        unchanged: Frames that went out as the bytes that came in.
-        swallowed: Frames that the other side never sees.
+        counts: Frames that went out changed (`converted`), as the bytes that came in (`unchanged`), or that the other
+            side never sees (`swallowed`).
         is_fragment: Whether it is not a frame, but looks like the beginning of one that is spread over lines.
     """
 
@@ -137,9 +136,7 @@ class Conversion:
     frames: list[bytes] = field(default_factory=list)
     losses: list[dict[str, Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    converted: int = 0
-    unchanged: int = 0
-    swallowed: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     is_fragment: bool = False
 
 
@@ -147,9 +144,7 @@ class Conversion:
 class Report:
     """Counts of frames and losses, for the summary at the end."""
 
-    converted: int = 0
-    unchanged: int = 0
-    swallowed: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     losses: Counter[str] = field(default_factory=Counter)
     lost_bytes: Counter[str] = field(default_factory=Counter)
@@ -157,9 +152,7 @@ class Report:
 
     def count(self, outcome: Conversion) -> None:
         """Add one line's outcome."""
-        self.converted += outcome.converted
-        self.unchanged += outcome.unchanged
-        self.swallowed += outcome.swallowed
+        self.counts += outcome.counts
         self.refused += len(outcome.problems)
         for loss in outcome.losses:
             self.losses[loss["kind"]] += 1
@@ -168,12 +161,13 @@ class Report:
     def summary(self, job: Job) -> str:
         """Say in two lines what was done and what was lost."""
         translator = job.translator
+        done = ", ".join(f"{self.counts[what]} {what}" for what in ("converted", "unchanged", "swallowed"))
         lost = ", ".join(
             f"{count} {kind} ({self.lost_bytes[kind]:,} bytes)" for kind, count in sorted(self.losses.items())
         )
         return (
-            f"{translator.source} to {translator.target} ({translator.profile}): {self.converted} converted, "
-            f"{self.unchanged} unchanged, {self.swallowed} swallowed, {self.refused} refused\nlosses: {lost or 'none'}"
+            f"{translator.source} to {translator.target} ({translator.profile}): {done}, {self.refused} refused\n"
+            f"losses: {lost or 'none'}"
         )
 
 
@@ -261,12 +255,11 @@ def _convert_frame(
         for loss in translation.losses
     )
     if out is None:
-        outcome.swallowed += 1
+        outcome.counts["swallowed"] += 1
         if all(loss.kind != "swallowed" for loss in translation.losses):
             outcome.losses.append({"pointer": prefix, "kind": "swallowed", "bytes": len(raw), "cosmetic": False})
         return
-    outcome.unchanged += out is raw
-    outcome.converted += out is not raw
+    outcome.counts["unchanged" if out is raw else "converted"] += 1
     emit(out)
 
 
