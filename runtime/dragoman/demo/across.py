@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dragoman.core.commands import Side
-from dragoman.demo.crossings import Line, Record
+from dragoman.demo.crossings import Record
 from dragoman.demo.ink import LABEL_COLUMNS, Ink
+from dragoman.demo.narrate import TRY_PROXY, lay_out
 from dragoman.demo.shorten import Span, Tone, shorten
 from dragoman_spec import HANDSHAKE_REVISIONS
 
@@ -59,24 +60,17 @@ def _tell(record: Record, ink: Ink) -> Iterator[str]:
             number += 1
             yield ""
             yield ink.paint(f"{number}. {frame['method']}", "heading") + f": {_title(frame)}"
-        yield from _entry(line, frame, ink)
+        label = f"{line.side.value} {'sent' if line.sent else 'got'}"
+        text = shorten(frame, 2 * (ink.width - LABEL_COLUMNS))
+        yield from lay_out(label, [Span(text, Tone.SAME if line.sent else Tone.NEW)], ink)
 
 
 def _title(frame: dict[str, Any]) -> str:
     return AGAIN if "inputResponses" in frame.get("params", {}) else TITLES.get(frame["method"], "")
 
 
-def _entry(line: Line, frame: dict[str, Any], ink: Ink) -> Iterator[str]:
-    head = f"   {line.side.value} {'sent' if line.sent else 'got'}".ljust(LABEL_COLUMNS)
-    room = ink.width - LABEL_COLUMNS
-    tone = Tone.SAME if line.sent else Tone.NEW
-    for text in ink.lines([Span(shorten(frame, 2 * room), tone)], room):
-        yield ink.paint(head, "label") + text
-        head = " " * LABEL_COLUMNS
-
-
 def _close(record: Record) -> Iterator[str]:
     yield ""
     yield "Try next:"
     yield f"   dragoman demo --client {record.server_revision} --server {record.client_revision}"
-    yield "   dragoman proxy -- COMMAND ARG ...       # the command of your own server"
+    yield TRY_PROXY

@@ -29,6 +29,9 @@ ANSWER_COLUMNS: Final = 240
 """A refusal is shown whole: it says why."""
 
 
+TRY_PROXY: Final = "   dragoman proxy -- COMMAND ARG ...       # the command of your own server"
+
+
 def narrate(record: Record, directly: str, ink: Ink) -> str:
     """Tell a whole conversation.
 
@@ -72,19 +75,20 @@ def _tell_crossing(crossing: DemoCrossing, ink: Ink) -> Iterator[str]:
     sender, receiver = crossing.sender.value, crossing.sender.other.value
     room = ink.width - LABEL_COLUMNS
     if crossing.same_bytes:
-        yield from _entry(f"{sender} → {receiver}", [Span(shorten(crossing.before, room))], ink)
+        yield from lay_out(f"{sender} → {receiver}", [Span(shorten(crossing.before, room))], ink)
     elif crossing.after is None:
-        yield from _entry(f"{sender} sent", [Span(shorten(crossing.before, room))], ink)
+        yield from lay_out(f"{sender} sent", [Span(shorten(crossing.before, room))], ink)
         if crossing.answer is not None:
-            yield from _entry("proxy answered", [Span(shorten(crossing.answer, ANSWER_COLUMNS), Tone.NEW)], ink)
+            yield from lay_out("proxy answered", [Span(shorten(crossing.answer, ANSWER_COLUMNS), Tone.NEW)], ink)
     else:
-        yield from _entry(f"{sender} sent", compare(crossing.before, crossing.after, Tone.GONE), ink)
-        yield from _entry(f"{receiver} got", compare(crossing.after, crossing.before, Tone.NEW), ink)
+        yield from lay_out(f"{sender} sent", compare(crossing.before, crossing.after, Tone.GONE), ink)
+        yield from lay_out(f"{receiver} got", compare(crossing.after, crossing.before, Tone.NEW), ink)
     if crossing.losses:
-        yield from _entry("lost", [Span(describe_losses(crossing.losses))], ink, "loss")
+        yield from lay_out("lost", [Span(describe_losses(crossing.losses))], ink, "loss")
 
 
-def _entry(label: str, spans: list[Span], ink: Ink, style: str = "label") -> Iterator[str]:
+def lay_out(label: str, spans: list[Span], ink: Ink, style: str = "label") -> Iterator[str]:
+    """Lay out pieces of text behind a label."""
     head = f"   {label}".ljust(LABEL_COLUMNS)
     for line in ink.lines(spans, ink.width - LABEL_COLUMNS):
         yield ink.paint(head, style) + line
@@ -114,7 +118,7 @@ def _close(record: Record, crossings: list[DemoCrossing], ink: Ink) -> Iterator[
     yield ""
     yield ink.paint(", ".join(counts), "heading") + ". Try next:"
     yield f"   dragoman demo --client {client} --server {server}"
-    yield "   dragoman proxy -- COMMAND ARG ...       # the command of your own server"
+    yield TRY_PROXY
 
 
 def _count(number: int, what: str, plural: str = "s") -> str:
