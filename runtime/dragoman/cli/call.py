@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.parsing import suggest
 from dragoman.cli.screen import print_json
-from dragoman.cli.session import EXIT_ERROR, OwnerOf, WrongArgument, add_session_arguments, run_session
+from dragoman.cli.session import EXIT_ERROR, OwnerOf, WrongArgument, add_session_arguments, find_listed, run_session
 from dragoman.cli.values import read_value, signature
-from dragoman.core.codes import METHOD_NOT_FOUND
-from dragoman.errors import CapabilityNotSupported, McpError
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
@@ -43,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
     """Call the tool and print what it gives."""
 
     async def call(client: Client, _: OwnerOf) -> int:
-        schema = await find_schema(client, args.tool)
+        schema = (await find_listed(client, "tool", args.tool)).get("inputSchema", {})
+        schema = schema if isinstance(schema.get("properties", {}), dict) else {}
         properties = schema.get("properties") or {}
         check_keys(args.tool, [key for key, _ in args.pairs], schema)
         read = {key: read_value(text, properties.get(key)) for key, text in args.pairs}
@@ -82,26 +81,6 @@ def render_block(block: Mapping[str, Any]) -> str:
             return json.dumps(block, ensure_ascii=False)
 
 
-async def find_schema(client: Client, name: str) -> Mapping[str, Any]:
-    """Return the input schema of a tool; nothing where the server has no list of tools.
-
-    Raises:
-        WrongArgument: There is a list, and the tool is not on it.
-    """
-    names = []
-    try:
-        async for tool in client.tools():
-            if tool.name == name:
-                schema = tool.model_dump()["inputSchema"]
-                return schema if isinstance(schema.get("properties", {}), dict) else {}
-            names.append(tool.name)
-    except (CapabilityNotSupported, McpError) as error:
-        if error.code != METHOD_NOT_FOUND:
-            raise
-        return {}
-    raise WrongArgument(f"the server has no tool {name!r}{suggest(name, names) or _all(names)}")
-
-
 def check_keys(tool: str, keys: Sequence[str], schema: Mapping[str, Any]) -> None:
     """Make sure that a tool takes the arguments that a person typed.
 
@@ -115,10 +94,6 @@ def check_keys(tool: str, keys: Sequence[str], schema: Mapping[str, Any]) -> Non
         if key not in known:
             near = suggest(key, known)
             raise WrongArgument(f"{tool} has no argument {key!r}{near}; it is {signature(tool, schema)}")
-
-
-def _all(names: Sequence[str]) -> str:
-    return f"; it has: {', '.join(names[:20])}{', …' if len(names) > 20 else ''}" if names else "; it has none"
 
 
 def pair(text: str) -> tuple[str, str]:

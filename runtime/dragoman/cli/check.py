@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
+from dragoman.cli.child import Launcher
 from dragoman.cli.options import add_seconds, revision, seconds
 from dragoman.cli.session import (
     EXIT_GONE,
@@ -19,10 +20,9 @@ from dragoman.cli.session import (
     EXIT_UNFIT,
     add_server_arguments,
     check_server_arguments,
-    opener_of_server,
 )
 from dragoman.cli.signals import raise_on_interrupt
-from dragoman.cli.upstream import choose_loop, configure_upstream
+from dragoman.cli.upstream import choose_loop, configure_upstream, opener_of_server
 from dragoman.errors import TransportError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     async def check() -> CheckReport:
         with contextlib.closing(line), contextlib.nullcontext() if words is None else words.read():
             return await check_server(
-                opener_of_server(args),
+                opener_of_server(args, Launcher(args)),
                 target=_name_of(args),
                 over=_transport_of(args),
                 revisions=args.revisions or dragoman_spec.REVISIONS,

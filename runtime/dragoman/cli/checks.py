@@ -1,60 +1,59 @@
-"""Which options of `dragoman proxy` go together: combinations that would be ignored without a word."""
+"""Which options that name and reach a server go together: combinations that would be ignored without a word."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+import os
+from collections.abc import Iterator
 from typing import Final
 
 MESSAGES_PATH: Final = "/message"
 """Where HTTP+SSE clients post; `transports.http.config.Paths` has it, too."""
 
 
-def check_named(args: argparse.Namespace) -> str | None:
-    """Say what is wrong with how a server is named; None if nothing is."""
+def check_options(args: argparse.Namespace) -> None:
+    """End with a usage error if options do not go together."""
+    nonsense = next(_find_nonsense(args), None)
+    if nonsense is not None:
+        args.usage_error(nonsense)
+
+
+def _find_nonsense(args: argparse.Namespace) -> Iterator[str]:
+    """Say what does not go together; what comes later may rely on what was asked before."""
     named = sum((bool(args.command), args.url is not None, args.config is not None))
     if named != 1:
         found = ("", "", "; found both", "; found all three")[named]
-        return f"expected a server: either `-- COMMAND`, `--url URL` or `--config FILE`{found}"
-    return "--server means nothing without --config" if args.server is not None and args.config is None else None
+        yield f"expected a server: either `-- COMMAND`, `--url URL` or `--config FILE`{found}"
+    if args.server is not None and args.config is None:
+        yield "--server means nothing without --config"
+    if args.scope != "client" and args.listen is None:
+        yield f"--scope {args.scope} needs --listen: over stdin and stdout there is one client"
+    for needed, options in args.company.items():
+        if getattr(args, needed.removeprefix("--").lower()) in (None, []):
+            given = (option for option in options if getattr(args, option.dest) != option.default)
+            yield from (f"{option.option_strings[0]} means nothing without {needed}" for option in given)
+    if args.listen is not None:
+        yield from _find_nonsense_of_listen(args)
+    yield from _find_nonsense_of_upstream(args)
+    for name, value in args.variables:
+        if value is None and name not in os.environ:
+            yield f"--env {name}: there is no variable {name} in our environment"
 
 
-def check_company(args: argparse.Namespace, needed: str, options: Iterable[argparse.Action]) -> str | None:
-    """Say which option was given without the one that gives it a meaning, if any was.
-
-    Args:
-        args: What was given.
-        needed: The other option, such as `--listen`, or `COMMAND`.
-        options: Those that need it.
-    """
-    if getattr(args, needed.removeprefix("--").lower()) not in (None, []):
-        return None
-    for option in options:
-        if getattr(args, option.dest) != option.default:
-            return f"{option.option_strings[0]} means nothing without {needed}"
-    return None
-
-
-def check_listen(args: argparse.Namespace) -> str | None:
-    """Say which options of `--listen` do not go together, if any do not."""
-    if args.listen is None:
-        return None
+def _find_nonsense_of_listen(args: argparse.Namespace) -> Iterator[str]:
     if (args.listen[2] == "https") != (args.tls_cert is not None):
-        return "expected --tls-cert with https:// in --listen, and only then"
+        yield "expected --tls-cert with https:// in --listen, and only then"
     if args.tls_key is not None and args.tls_cert is None:
-        return "--tls-key means nothing without --tls-cert"
+        yield "--tls-key means nothing without --tls-cert"
     taken = [args.mcp_path, *((args.sse_path, MESSAGES_PATH) if args.sse_path else ())]
     if len(set(taken)) < len(taken):
-        return f"expected different paths for Streamable HTTP and HTTP+SSE, found {', '.join(taken)}"
-    return None
+        yield f"expected different paths for Streamable HTTP and HTTP+SSE, found {', '.join(taken)}"
 
 
-def check_upstream(args: argparse.Namespace) -> str | None:
-    """Say which options of `--url` do not go together, if any do not."""
+def _find_nonsense_of_upstream(args: argparse.Namespace) -> Iterator[str]:
     if args.upstream != "auto" and str(args.url).lower().startswith(("ws:", "wss:")):
-        return "--upstream chooses between the HTTP transports, and means nothing with a WebSocket URL"
+        yield "--upstream chooses between the HTTP transports, and means nothing with a WebSocket URL"
     if args.listen is None and args.oauth_redirect_url is not None:
-        return "--oauth-redirect-url means nothing without --listen"
+        yield "--oauth-redirect-url means nothing without --listen"
     if args.client_key is not None and args.client_cert is None:
-        return "--client-key means nothing without --client-cert"
-    return None
+        yield "--client-key means nothing without --client-cert"

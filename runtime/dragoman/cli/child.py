@@ -28,14 +28,6 @@ def add_child_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action
     return add_group(parser, "the environment of COMMAND", CHILD)
 
 
-def check_child(args: argparse.Namespace) -> str | None:
-    """Say which variable is to be handed on that there is not, if any."""
-    for name, value in args.variables:
-        if value is None and name not in os.environ:
-            return f"--env {name}: there is no variable {name} in our environment"
-    return None
-
-
 class Launcher:
     """Starts the server's command, each time in the same surroundings.
 

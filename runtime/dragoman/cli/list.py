@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.screen import columns, lay_out, print_json
@@ -93,7 +93,7 @@ def render(
     return shown("\n".join(lines)) + "\n"
 
 
-def prompt_signature(prompt: dict[str, Any]) -> str:
+def prompt_signature(prompt: Mapping[str, Any]) -> str:
     """Show a prompt with its arguments, which are all text: `greet(who, how?)`."""
     arguments = (f"{one['name']}{'' if one.get('required') else '?'}" for one in prompt.get("arguments") or ())
     return f"{prompt['name']}({', '.join(arguments)})"

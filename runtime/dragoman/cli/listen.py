@@ -18,7 +18,6 @@ from dragoman.cli.descriptors import raise_limit
 from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.names import describe_names, is_loopback, own_names
 from dragoman.cli.options import state_key_file
-from dragoman.cli.scope import make_pool
 from dragoman.cli.secrets import caution_secrets
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.upstream import choose_loop
@@ -67,7 +66,7 @@ def listen(
     try:
         name, port, _ = args.listen
         where = Address(name, port, args.tls_cert, args.tls_key)
-        pool = make_pool(args, connect)
+        pool = _make_pool(args, connect)
         front = _make_front(args, config, pool, board or config.board)
         listener = bind(where)
     except (TransportClosed, ValueError, OSError) as error:
@@ -97,6 +96,21 @@ def listen(
 
     with held_signals() as caught, asyncio.Runner(loop_factory=choose_loop()) as runner:
         return runner.run(serve())
+
+
+def _make_pool(args: argparse.Namespace, connect: Callable[[], Transport]) -> UpstreamPool:
+    """Make the pool that `--scope` describes, from which client sessions get their transports."""
+    from dragoman.pool import Scope, UpstreamPool
+
+    if args.scope == "client":
+        return UpstreamPool(Scope.CLIENT, connect)
+    from importlib.metadata import version
+
+    from dragoman.core.switch.shared.desk import SharingSettings
+    from dragoman.host.shared import PoolConfig
+
+    sharing = SharingSettings(identity={"name": "dragoman", "version": version("dragoman")})
+    return UpstreamPool(Scope(args.scope), connect, PoolConfig(sharing=sharing, idle_s=args.server_idle))
 
 
 def _make_front(

@@ -7,34 +7,32 @@ asyncio with it, only once the server has been started, so that both start toget
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.cli.checks import check_company, check_listen, check_named, check_upstream
-from dragoman.cli.child import Launcher, add_child_arguments, check_child
+from dragoman.cli.checks import check_options
+from dragoman.cli.child import Launcher, add_child_arguments
 from dragoman.cli.known import know_server
 from dragoman.cli.memory import collect_seldom
 from dragoman.cli.middleware import find_middleware
 from dragoman.cli.options import add_group, add_options, add_translation_arguments, chosen_rules
-from dragoman.cli.scope import check_scope
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.stderr import ServerWords, carry_stderr, free_stderr
 from dragoman.cli.trace import open_trace
-from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
+from dragoman.cli.upstream import add_upstream_arguments, choose_loop, opener_of_server
 from dragoman.errors import TransportClosed
 from dragoman.options import ERAS, FILE, KNOWN, LISTEN, MIDDLEWARE, REVISIONS, SCOPE, SESSIONS, WATCHING
 
 if TYPE_CHECKING:
-    from dragoman.cli.routing import Routing
     from dragoman.core.commands import Finish
     from dragoman.proxy import Proxy, ProxyConfig
+    from dragoman.router.router import Router
     from dragoman.status import StatusBoard
     from dragoman.trace.trace import Trace
     from dragoman.transports.base import Transport
-    from dragoman.transports.upstream.config import UpstreamConfig
 
 EXIT_CODES: Final = {
     "CLIENT_CLOSED": 0,
@@ -76,19 +74,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve one session, or all that come over HTTP, and give the exit code that says how it ended."""
-    checks = (check_named, check_scope, _check_company, check_listen, check_upstream, check_child)
-    nonsense = next(filter(None, (check(args) for check in checks)), None)
-    if nonsense is not None:
-        args.usage_error(nonsense)
+    check_options(args)
     if args.server is not None:
-        _choose_server(args)
+        from dragoman.cli.named import take_from_config
+
+        take_from_config(args)
+        args.config = None  # as if that one server had been named by its command or URL
     args.around = find_middleware(args)
     _fill_standard_descriptors()
     args.configuration = None
     if args.config is not None:
         from dragoman.cli.routing import EXIT_CONFIG, read_or_explain
 
-        args.configuration = read_or_explain(args.config, "proxy")
+        args.configuration = read_or_explain(args.config)
         if args.configuration is None:
             return EXIT_CONFIG
     if args.owns_process:
@@ -103,14 +101,6 @@ def run(args: argparse.Namespace) -> int:
     finally:
         if trace is not None:
             trace.close()
-
-
-def _choose_server(args: argparse.Namespace) -> None:
-    """Go on as if one server of the configuration file had been named by its command or URL."""
-    from dragoman.cli.named import take_from_config
-
-    take_from_config(args)
-    args.config = None
 
 
 def _join(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -> int:
@@ -128,11 +118,6 @@ def _join(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -> 
             launcher.put_away(process)
 
 
-def _check_company(args: argparse.Namespace) -> str | None:
-    said = (check_company(args, needed, options) for needed, options in args.company.items())
-    return next(filter(None, said), None)
-
-
 def _listen(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -> int:
     from dragoman.cli.listen import listen
     from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
@@ -142,18 +127,20 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -
     args.invitations = Invitations()
     config = _configure(args, trace)
     if args.configuration is not None:
-        routing, config = _route(args, config, launcher)
-        return listen(args, config, routing.router.connect, begin=routing.begin, board=routing.router.board)
-    upstream = _reach(args)
-    return listen(args, config, lambda: _connect(upstream, config, launcher, []), launcher.caution)
+        from dragoman.cli.routing import watch_file
+
+        router, config = _route(args, config, launcher)
+        begin = functools.partial(watch_file, args.config, router)
+        return listen(args, config, router.connect, begin=begin, board=router.board)
+    return listen(args, config, opener_of_server(args, launcher, config.limit_bytes), launcher.caution)
 
 
-def _route(args: argparse.Namespace, config: ProxyConfig, launcher: Launcher) -> tuple[Routing, ProxyConfig]:
+def _route(args: argparse.Namespace, config: ProxyConfig, launcher: Launcher) -> tuple[Router, ProxyConfig]:
     """Make a router; give it, and the configuration of the proxies before it."""
-    from dragoman.cli.routing import Routing
+    from dragoman.cli.routing import make_router
     from dragoman.router.router import before_router
 
-    return Routing(args, args.configuration, config, launcher.warden), before_router(config)
+    return make_router(args, config, launcher.warden), before_router(config)
 
 
 def _serve(
@@ -176,28 +163,26 @@ def _serve(
         print(_WAITING, file=sys.stderr)
     config = _configure(args, trace)
     board = config.board
-    routing: Routing | None = None
+    router: Router | None = None
     if args.configuration is not None:
-        routing, config = _route(args, config, launcher)
-    spawned = [process] if process is not None else []
-    upstream = _reach(args)
+        router, config = _route(args, config, launcher)
+    reach = router.connect if router is not None else opener_of_server(args, launcher, config.limit_bytes, process)
 
     def connect() -> Transport:
         if problem is not None:
             raise problem
-        if routing is not None:
-            return routing.router.connect()
-        return _connect(upstream, config, launcher, spawned)
+        return reach()
 
     async def serve() -> int:
         log_defects(asyncio.get_running_loop())
         proxy = Proxy(config, take_standard_streams(config.limit_bytes), connect)
         reloading = None
-        if routing is not None:
+        if router is not None:
             from dragoman.cli.reloading import Reloading
+            from dragoman.cli.routing import watch_file
 
             reloading = Reloading()
-            routing.begin(reloading)
+            watch_file(args.config, router, reloading)
             reloading.begin()
         watch_signals(caught, proxy.stop, reload=None if reloading is None else reloading.read_all)
         finish = await (proxy.run() if args.status is None else _run_told(proxy, args.status, board))
@@ -223,25 +208,6 @@ async def _run_told(proxy: Proxy, path: str, board: StatusBoard | None) -> Finis
     except SocketTaken as error:
         print(f"dragoman proxy: {error}", file=sys.stderr)
         return None
-
-
-def _reach(args: argparse.Namespace) -> UpstreamConfig | None:
-    """Put the options for a URL together once: all that is opened with them shares its connections."""
-    return None if args.url is None else replace(configure_upstream(args), parked_requests=args.max_parked)
-
-
-def _connect(
-    upstream: UpstreamConfig | None,
-    config: ProxyConfig,
-    launcher: Launcher,
-    spawned: list[subprocess.Popen[bytes]],
-) -> Transport:
-    """Open a transport to the server: to one that was spawned already, to a new child, or to a URL."""
-    if upstream is not None:
-        from dragoman.transports.upstream.connect import open_upstream
-
-        return open_upstream(upstream)
-    return launcher.connect(config.limit_bytes, spawned.pop() if spawned else None)
 
 
 def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:

@@ -29,52 +29,47 @@ if TYPE_CHECKING:
 EXIT_CONFIG: Final = 2
 
 
-def read_or_explain(path: str, command: str) -> Configuration | None:
+def read_or_explain(path: str) -> Configuration | None:
     """Read a configuration file; where it cannot be used, say why on stderr and give None."""
     try:
         configuration = read_config(path)
     except ConfigError as error:
         for problem in error.problems:
-            print(f"dragoman {command}: {path}: {problem}", file=sys.stderr)
+            print(f"dragoman proxy: {path}: {problem}", file=sys.stderr)
         return None
     for remark in configuration.remarks:
-        print(f"dragoman {command}: {path}: {remark}", file=sys.stderr)
+        print(f"dragoman proxy: {path}: {remark}", file=sys.stderr)
     return configuration
 
 
-class Routing:
-    """The servers of a file, for one process.
+def make_router(args: argparse.Namespace, config: ProxyConfig, warden: Warden) -> Router:
+    """Make what stands before the servers of a file.
 
     Args:
-        args: Of `dragoman proxy`.
-        configuration: What the file says.
+        args: Of `dragoman proxy`, with what the file says.
         config: For the proxy before each server.
         warden: Ends its children should we be killed.
     """
+    from dragoman.router import Router
 
-    def __init__(
-        self, args: argparse.Namespace, configuration: Configuration, config: ProxyConfig, warden: Warden
-    ) -> None:
-        from dragoman.router import Router
+    def open_server(server: ServerConfig) -> Callable[[], Transport]:
+        return opener_of(
+            server,
+            inherit_env="all" if args.listen is None else "safe",
+            limit_bytes=config.limit_bytes,
+            parked_requests=config.most_parked,
+            warden=warden,
+            stderr=args.stderr,
+            hides_url=args.listen is not None,
+            invitations=args.invitations,
+        )
 
-        def open_server(server: ServerConfig) -> Callable[[], Transport]:
-            return opener_of(
-                server,
-                inherit_env="all" if args.listen is None else "safe",
-                limit_bytes=config.limit_bytes,
-                parked_requests=config.most_parked,
-                warden=warden,
-                stderr=args.stderr,
-                hides_url=args.listen is not None,
-                invitations=args.invitations,
-            )
+    return Router(args.configuration, config, open_server, functools.partial(know_server, args))
 
-        self.router: Router = Router(configuration, config, open_server, functools.partial(know_server, args))
-        self._path: str = args.config
 
-    def begin(self, reloading: Reloading) -> None:
-        """Have the file read again when it changes."""
-        reloading.add(functools.partial(read_again, self._path, self.router.apply), self._path)
+def watch_file(path: str, router: Router, reloading: Reloading) -> None:
+    """Have a configuration file read again when it changes."""
+    reloading.add(functools.partial(read_again, path, router.apply), path)
 
 
 async def read_again(path: str, apply: Callable[[Configuration], None]) -> str:

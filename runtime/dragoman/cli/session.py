@@ -11,18 +11,21 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import dragoman_spec
-from dragoman.cli.checks import check_company, check_named, check_upstream
-from dragoman.cli.child import Launcher, add_child_arguments, check_child
+from dragoman.cli.checks import check_options
+from dragoman.cli.child import Launcher, add_child_arguments
 from dragoman.cli.known import know_server
 from dragoman.cli.options import add_options, add_seconds, revision_among
+from dragoman.cli.parsing import suggest
 from dragoman.cli.signals import raise_on_interrupt
 from dragoman.cli.stderr import ServerWords, carry_stderr
-from dragoman.cli.upstream import add_upstream_arguments, choose_loop, configure_upstream
+from dragoman.cli.upstream import add_upstream_arguments, choose_loop, opener_of_server
+from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.errors import (
+    CapabilityNotSupported,
     ConnectionClosed,
     Error,
     InitializationTimeout,
@@ -33,7 +36,6 @@ from dragoman.options import KNOWN, LOG_LEVEL
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
-    from dragoman.transports.base import Transport
 
 EXIT_ERROR: Final = 1
 """The server answered with an error, or the tool with a result that says so."""
@@ -87,7 +89,8 @@ def add_server_arguments(parser: argparse.ArgumentParser, asked: str, otherwise:
     whose = f"which server of the file (default: {otherwise}); without --config, of the files of your clients"
     group.add_argument("--server", metavar="NAME", help=whose)
     company = {"--url": add_upstream_arguments(parser), "COMMAND": add_child_arguments(parser)}
-    defaults: dict[str, Any] = {"listen": None, "stderr": None, "no_rules": [], "more_rules": [], "configuration": None}
+    defaults: dict[str, Any] = {"listen": None, "scope": "client", "max_parked": 256, "stderr": None}
+    defaults |= {"no_rules": [], "more_rules": [], "configuration": None}
     parser.set_defaults(
         usage_error=parser.error, company=company, splits_command=True, command=[], owns_process=False, **defaults
     )
@@ -99,10 +102,7 @@ def check_server_arguments(args: argparse.Namespace, takes_several: bool = False
         from dragoman.cli.named import find_in_clients
 
         find_in_clients(args)
-    said = [check_company(args, needed, options) for needed, options in args.company.items()]
-    nonsense = next(filter(None, (check_named(args), *said, check_upstream(args), check_child(args))), None)
-    if nonsense is not None:
-        args.usage_error(nonsense)
+    check_options(args)
     if args.config is not None:
         from dragoman.cli.named import take_from_config
 
@@ -115,6 +115,27 @@ OwnerOf = Callable[[str, str], str | None]
 
 class WrongArgument(Exception):
     """What was typed does not fit what the server has: why."""
+
+
+async def find_listed(client: Client, kind: str, name: str) -> Mapping[str, Any]:
+    """Return what a server lists of a tool or a prompt; nothing where it has no such list.
+
+    Raises:
+        WrongArgument: There is a list, and the name is not on it.
+    """
+    names = []
+    try:
+        async for one in getattr(client, f"{kind}s")():
+            if one.name == name:
+                found: dict[str, Any] = one.model_dump()
+                return found
+            names.append(one.name)
+    except (CapabilityNotSupported, McpError) as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        return {}
+    listed = f"it has: {', '.join(names[:20])}{', …' if len(names) > 20 else ''}" if names else "it has none"
+    raise WrongArgument(f"the server has no {kind} {name!r}{suggest(name, names) or f'; {listed}'}")
 
 
 def run_session(args: argparse.Namespace, work: Callable[[Client, OwnerOf], Awaitable[int]]) -> int:
@@ -164,7 +185,7 @@ async def _serve(
     revision = dragoman_spec.LATEST if args.revision == "any" else args.revision
     can_ask = "elicitation" in dragoman_spec.facts(revision).asked.values()
     connection = connect(
-        args.configuration or opener_of_server(args),
+        args.configuration or opener_of_server(args, Launcher(args)),
         args.revision,
         know=functools.partial(know_server, args),
         timeout_s=args.timeout,
@@ -177,16 +198,3 @@ async def _serve(
         finally:
             words.is_opening = False
         return await work(client, connection.owner_of)
-
-
-def opener_of_server(args: argparse.Namespace) -> Callable[[], Transport]:
-    """Return what opens a transport to the server that the options name."""
-    if args.url is not None:
-        from dragoman.transports.upstream.connect import open_upstream
-
-        config = configure_upstream(args)
-        return lambda: open_upstream(config)
-    from dragoman.core.lines import DEFAULT_LIMIT_BYTES
-
-    launcher = Launcher(args)
-    return lambda: launcher.connect(DEFAULT_LIMIT_BYTES)

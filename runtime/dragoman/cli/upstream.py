@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 
 from dragoman.cli.oauth import add_sign_in_arguments, read_sign_in
 from dragoman.cli.options import add_group, chosen_rules
+from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.options import UPSTREAM
 
 if TYPE_CHECKING:
     import asyncio
+    import subprocess
     from collections.abc import Callable
 
+    from dragoman.cli.child import Launcher
+    from dragoman.transports.base import Transport
     from dragoman.transports.upstream.config import UpstreamConfig
 
 
@@ -45,12 +49,38 @@ def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
         verify=not args.insecure,
         connect_timeout_s=args.connect_timeout,
         idle_timeout_s=args.idle_timeout,
+        parked_requests=args.max_parked,
         end_session=not args.no_delete,
         restore_ids="restore-id-type" in chosen_rules(args),
         name=None if args.listen is None else "the server",  # whose URL is no business of clients over the network
         header_middleware=() if args.injected is None else (args.injected.headers_to_server,),
         authority=sign_in_for(args.url, named, read_sign_in(args), invitations=args.invitations),
     )
+
+
+def opener_of_server(
+    args: argparse.Namespace,
+    launcher: Launcher,
+    limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    process: subprocess.Popen[bytes] | None = None,
+) -> Callable[[], Transport]:
+    """Return what opens a transport to the server that the options name.
+
+    All that is opened to a URL shares its connections.
+
+    Args:
+        args: With the flags of `--url` and COMMAND.
+        launcher: Starts the command.
+        limit_bytes: The longest line accepted from it.
+        process: One that runs already, for the first who asks.
+    """
+    if args.url is None:
+        running = [] if process is None else [process]
+        return lambda: launcher.connect(limit_bytes, running.pop() if running else None)
+    from dragoman.transports.upstream.connect import open_upstream
+
+    config = configure_upstream(args)
+    return lambda: open_upstream(config)
 
 
 def configure_way(args: argparse.Namespace) -> UpstreamConfig:
