@@ -23,19 +23,19 @@ def asking(capabilities: Any = ALL, revision: str = D, most: int = 16) -> OpenQu
 
 def test_questions_are_spelled_under_keys_that_are_never_used_again() -> None:
     desk = asking()
-    assert desk.ask(b"7", "elicitation/create", FORM) == Question("elicitation/create", FORM)
+    assert desk.add_question(b"7", "elicitation/create", FORM) == Question("elicitation/create", FORM)
     assert desk.spell() == {"question-1": {"method": "elicitation/create", "params": FORM}}
-    desk.answer({"question-1": YES})
-    desk.ask(b"8", "roots/list", None)
+    desk.take_answers({"question-1": YES})
+    desk.add_question(b"8", "roots/list", None)
     assert desk.spell() == {"question-2": {"method": "roots/list"}}
 
 
 def test_answers_go_to_the_requests_in_their_order() -> None:
     desk = asking()
-    desk.ask(b"7", "elicitation/create", FORM)
-    desk.ask(b'"x"', "roots/list", None)
+    desk.add_question(b"7", "elicitation/create", FORM)
+    desk.add_question(b'"x"', "roots/list", None)
     answers = {"other": 5, "question-2": {"roots": []}, "question-1": YES}
-    assert desk.answer(answers) == (
+    assert desk.take_answers(answers) == (
         [(b"7", "elicitation/create", YES), (b'"x"', "roots/list", {"roots": []})],
         (),
     )
@@ -44,24 +44,24 @@ def test_answers_go_to_the_requests_in_their_order() -> None:
 
 def test_no_answers_leave_everything_open() -> None:
     desk = asking()
-    desk.ask(b"7", "roots/list", None)
-    assert desk.answer(None) == ([], ())
+    desk.add_question(b"7", "roots/list", None)
+    assert desk.take_answers(None) == ([], ())
     assert len(desk) == 1
 
 
 def test_none_of_the_answers_counts_where_one_is_malformed() -> None:
     desk = asking()
-    desk.ask(b"7", "roots/list", None)
-    desk.ask(b"8", "roots/list", None)
+    desk.add_question(b"7", "roots/list", None)
+    desk.add_question(b"8", "roots/list", None)
     with pytest.raises(RemoteProtocolError):
-        desk.answer({"question-1": {"roots": []}, "question-2": 5})
+        desk.take_answers({"question-1": {"roots": []}, "question-2": 5})
     assert len(desk) == 2
 
 
 def test_questions_are_taken_back() -> None:
     desk = asking()
-    desk.ask(b"7", "roots/list", None)
-    desk.ask(b"8", "roots/list", None)
+    desk.add_question(b"7", "roots/list", None)
+    desk.add_question(b"8", "roots/list", None)
     desk.withdraw(b"7")
     assert list(desk.spell()) == ["question-2"]
     desk.clear()
@@ -81,7 +81,7 @@ def test_questions_are_taken_back() -> None:
 def test_what_is_not_put_is_refused_to_the_server_and_may_end_the_call(
     desk: OpenQuestions, method: str, params: Any, codes: tuple[int, int | None]
 ) -> None:
-    turned = desk.ask(b"7", method, params)
+    turned = desk.add_question(b"7", method, params)
     assert isinstance(turned, Turned)
     assert (turned.reply.code, turned.error and turned.error.code) == codes
     assert len(desk) == 0

@@ -145,7 +145,7 @@ def test_a_per_request_client_is_asked_three_times_by_a_server_with_a_handshake(
     assert passed["params"] == CALL
     for number in range(3):
         asked = request("elicitation/create", {**FORM, "_meta": {"progressToken": number}}, revision)
-        assert isinstance(questions.ask(b"%d" % number, asked["method"], asked["params"]), Question)
+        assert isinstance(questions.add_question(b"%d" % number, asked["method"], asked["params"]), Question)
         state = keeper.write(State("park", "call", str(number)), caller.binding, number, b"n" * 12)
         parked = {"resultType": "input_required", "inputRequests": questions.spell(), "requestState": state}
         shown = response(put_identity(parked, SERVER), "tools/call", E)["result"]
@@ -156,7 +156,7 @@ def test_a_per_request_client_is_asked_three_times_by_a_server_with_a_handshake(
         )["params"]
         binding = Binding("s", "tools/call", digest_params(retry))
         assert keeper.read(retry["requestState"], binding, number).round == str(number)
-        ((question_id, _, reply),), _ = questions.answer(retry["inputResponses"])
+        ((question_id, _, reply),), _ = questions.take_answers(retry["inputResponses"])
         assert question_id == b"%d" % number
         response(reply, "elicitation/create", revision)
     finished = translated(response(DONE, "tools/call", revision), revision, E, "tools/call")

@@ -156,10 +156,10 @@ def test_tasks(tasks: list[Any], answer: dict[str, Any], status: str) -> None:
 def test_questions_and_answers(params: Any, answers: Any, revision: str, capabilities: dict[str, Any]) -> None:
     asking = OpenQuestions(AskedCall(BINDING, capabilities, revision))
     for method in ("elicitation/create", "roots/list", "sampling/createMessage", "ping"):
-        asking.ask(b"1", method, params if isinstance(params, dict) else None)
+        asking.add_question(b"1", method, params if isinstance(params, dict) else None)
     for given_ in (answers, dict.fromkeys(asking.spell(), answers)):
         with contextlib.suppress(RemoteProtocolError):
-            asking.answer(given_)
+            asking.take_answers(given_)
     choose_strategy("auto", "tools/call", tool=capabilities, can_park=False)
 
 

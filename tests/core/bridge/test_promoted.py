@@ -33,15 +33,15 @@ def test_a_call_becomes_a_task() -> None:
 
 def test_what_the_server_asks_stands_in_the_task_until_it_is_answered() -> None:
     task = promoted()
-    task.questions.ask(b"7", "elicitation/create", FORM)
-    task.questions.ask(b"8", "roots/list", None)
+    task.questions.add_question(b"7", "elicitation/create", FORM)
+    task.questions.add_question(b"8", "roots/list", None)
     found = task.detail()
     assert found["status"] == "input_required"
     assert found["inputRequests"] == {
         "question-1": {"method": "elicitation/create", "params": FORM},
         "question-2": {"method": "roots/list"},
     }
-    task.questions.answer({"question-1": YES})
+    task.questions.take_answers({"question-1": YES})
     assert list(task.detail()["inputRequests"]) == ["question-2"]
     task.questions.withdraw(b"8")
     found = task.detail()
@@ -52,7 +52,7 @@ def test_what_the_server_asks_stands_in_the_task_until_it_is_answered() -> None:
 @pytest.mark.parametrize("how", ["completed", "failed"])
 def test_a_response_ends_the_task(how: str) -> None:
     task = promoted()
-    task.questions.ask(b"7", "roots/list", None)
+    task.questions.add_question(b"7", "roots/list", None)
     assert task.end(how, {"result": {"content": []}}, START + 1)
     found = task.detail()
     assert (found["status"], found["result"]) == (how, {"content": []})

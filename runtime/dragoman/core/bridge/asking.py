@@ -79,30 +79,23 @@ class OpenQuestions:
     def __contains__(self, question_id: object) -> bool:
         return any(asked.id == question_id for asked in self._open.values())
 
-    def ask(self, question_id: bytes, method: str, params: Any) -> Question | Turned:
-        """Take a question.
+    def add_question(self, question_id: bytes, method: str, params: Any) -> Question | Turned:
+        """Take a request of the server.
 
         Args:
-            question_id: Of the server's request, as canonical JSON.
-            method: Of the server's request.
-            params: Of the server's request, in its revision.
+            question_id: Its id, as canonical JSON.
+            method: What it asks.
+            params: Of it, in the server's revision.
 
         Returns:
             The question as the client gets it; or why it does not.
         """
-        if not is_question(method):
-            return Turned(Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}), None)
         if len(self._open) >= self.most:
             return turn(f"{self.most} questions of this call wait for an answer already")
-        try:
-            question = embed(method, params, self.caller.revision)
-        except TranslationError as error:
-            return Turned(Refusal(error.code, str(error), error.data), turn(str(error)).error)
-        missing = find_missing(method, question.params or {}, read_declared(self.caller.capabilities))
-        if missing is not None:
-            return turn_undeclared(method, missing)
-        self._asked += 1  # "each request key MUST be unique over the lifetime of a single task"
-        self._open[f"question-{self._asked}"] = _Open(question_id, question)
+        question = read_question(self.caller, method, params)
+        if isinstance(question, Question):
+            self._asked += 1  # "each request key MUST be unique over the lifetime of a single task"
+            self._open[f"question-{self._asked}"] = _Open(question_id, question)
         return question
 
     def spell(self) -> dict[str, Any]:
@@ -113,7 +106,7 @@ class OpenQuestions:
             for key, asked in self._open.items()
         }
 
-    def answer(self, answers: object) -> tuple[Sequence[Answered], tuple[Loss, ...]]:
+    def take_answers(self, answers: object) -> tuple[Sequence[Answered], tuple[Loss, ...]]:
         """Take `inputResponses` of the client; what answers nothing that is open is ignored.
 
         Returns:
@@ -148,6 +141,18 @@ class OpenQuestions:
         """Forget all questions; give the ids of the server's requests."""
         asked, self._open = self._open, {}
         return [one.id for one in asked.values()]
+
+
+def read_question(caller: AskedCall, method: str, params: Any) -> Question | Turned:
+    """Read a request of the server, in its revision, as a question about this call; or say why it cannot be put."""
+    if not is_question(method):
+        return Turned(Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}), None)
+    try:
+        question = embed(method, params, caller.revision)
+    except TranslationError as error:
+        return Turned(Refusal(error.code, str(error), error.data), turn(str(error)).error)
+    missing = find_missing(method, question.params or {}, read_declared(caller.capabilities))
+    return question if missing is None else turn_undeclared(method, missing)
 
 
 def turn(reason: str) -> Turned:

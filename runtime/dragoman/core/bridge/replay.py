@@ -12,16 +12,15 @@ other questions. Only what may be run twice may be replayed (`strategy`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dragoman.core.bridge.capabilities import spell_required
-from dragoman.core.bridge.names import MISSING_CLIENT_CAPABILITY
-from dragoman.core.bridge.questions import Question, Reply, embed, unembed_answer
+from dragoman.core.bridge.asking import AskedCall, Turned, read_question, turn
+from dragoman.core.bridge.questions import Question, Reply, unembed_answer
 from dragoman.core.bridge.seal import LONGEST_TOKEN
-from dragoman.core.bridge.state import Binding, Keeper, Reason, State, digest_params, refuse
-from dragoman.core.declared import find_missing, read_declared
+from dragoman.core.bridge.state import Keeper, Reason, State, digest_params, refuse
+from dragoman.core.codes import INTERNAL_ERROR
+from dragoman.core.envelope import Refusal
 from dragoman.errors import RemoteProtocolError, TranslationError
 
 KIND: Final = "replay"
@@ -35,68 +34,48 @@ class Replay:
     """One attempt at a call.
 
     Attributes:
-        revision: Of the server.
-        capabilities: As this request declared them.
+        caller: Whose call it is.
         recorded: What was asked in earlier attempts, by digest, and what was answered.
     """
 
-    revision: str
-    capabilities: Mapping[str, Any]
+    caller: AskedCall
     recorded: list[tuple[str, Any]] = field(default_factory=list)
     _used: int = 0
 
-    def ask(self, method: str, params: Mapping[str, Any] | None) -> Reply | Question:
+    def take_question(self, method: str, params: Any) -> Reply | Question | Turned:
         """Take the server's next question.
 
-        Args:
-            method: Of the server's request; one that `is_question`.
-            params: Of the server's request.
-
         Returns:
-            The recorded answer, in the server's form; or the question, which is new: the call is to be cancelled, and
-            the client to be asked by `compose`.
-
-        Raises:
-            RemoteProtocolError: The server asks something else than before, or what was recorded does not answer it
-                (-32602), or it asks what this client did not declare (-32021). The call is to be cancelled.
-            TranslationError: The question is not one of the server's revision.
+            The recorded answer, in the server's form; the question, where it is new: the call is to be cancelled, and
+            the client to be asked by `compose`; or why there is neither, such as that the server asks something else
+            than before.
         """
-        question = embed(method, params, self.revision)
-        if self._used < len(self.recorded):
-            digest, answer = self.recorded[self._used]
-            self._used += 1
-            if digest != _digest(question):
-                raise refuse(Reason.OTHER_QUESTION)
-            try:
-                return unembed_answer(question, answer, self.revision)
-            except TranslationError:
-                raise refuse(Reason.MALFORMED, {"pointer": f"/params/inputResponses/{_KEY}-{self._used}"}) from None
-        missing = find_missing(method, question.params or {}, read_declared(self.capabilities))
-        if missing is not None:
-            reason = f"the server asks {method}, and the client did not declare the capability {missing}"
-            data = {"requiredCapabilities": spell_required(missing)}
-            raise RemoteProtocolError(MISSING_CLIENT_CAPABILITY, reason, data)
-        return question
+        question = read_question(self.caller, method, params)
+        if isinstance(question, Turned) or self._used == len(self.recorded):
+            return question
+        digest, answer = self.recorded[self._used]
+        self._used += 1
+        if digest != _digest(question):
+            return _turn(method, refuse(Reason.OTHER_QUESTION))
+        try:
+            return unembed_answer(question, answer, self.caller.revision)
+        except TranslationError:
+            pointer = f"/params/inputResponses/{_KEY}-{self._used}"
+            return _turn(method, refuse(Reason.MALFORMED, {"pointer": pointer}))
 
-    def compose(
-        self, question: Question, keeper: Keeper, binding: Binding, now_s: float, nonce: bytes
-    ) -> dict[str, Any] | None:
-        """Return the result that asks the client a new question.
+    def compose(self, question: Question, keeper: Keeper, now_s: float, nonce: bytes) -> dict[str, Any] | Turned:
+        """Return the result that asks the client a new question, unless what is recorded is longer than a state may be.
 
         Args:
-            question: That `ask` returned.
+            question: That `take_question` returned.
             keeper: Writes the state.
-            binding: The client's request.
             now_s: The time.
             nonce: Random bytes for the state.
-
-        Returns:
-            The result; None where what is recorded has become longer than a state may be.
         """
         record = [*self.recorded, (_digest(question), None)]
-        state = keeper.write(State(KIND, extra=record), binding, now_s, nonce)
+        state = keeper.write(State(KIND, extra=record), self.caller.binding, now_s, nonce)
         if len(state) > LONGEST_TOKEN:
-            return None
+            return turn("what it has answered so far is too long to be carried along")
         asked = {"method": question.method} | ({} if question.params is None else {"params": question.params})
         return {
             "resultType": "input_required",
@@ -105,14 +84,13 @@ class Replay:
         }
 
 
-def resume_replay(state: State, answers: object, revision: str, capabilities: Mapping[str, Any]) -> Replay:
+def resume_replay(state: State, answers: object, caller: AskedCall) -> Replay:
     """Begin the next attempt at a call.
 
     Args:
         state: That the retry brought, checked by the keeper.
         answers: Its `inputResponses`.
-        revision: Of the server.
-        capabilities: As the retry declares them.
+        caller: Whose call it is, as the retry says.
 
     Raises:
         RemoteProtocolError: The answer is not one (-32602).
@@ -122,10 +100,16 @@ def resume_replay(state: State, answers: object, revision: str, capabilities: Ma
     if not isinstance(answers, dict | None):
         raise refuse(Reason.MALFORMED, {"pointer": "/params/inputResponses"})
     if answers is None or key not in answers:
-        return Replay(revision, capabilities, recorded)  # the question is asked again
+        return Replay(caller, recorded)  # the question is asked again
     if not isinstance(answers[key], dict):
         raise refuse(Reason.MALFORMED, {"pointer": f"/params/inputResponses/{key}"})
-    return Replay(revision, capabilities, [*recorded, (digest, answers[key])])
+    return Replay(caller, [*recorded, (digest, answers[key])])
+
+
+def _turn(method: str, error: RemoteProtocolError) -> Turned:
+    """End the call with this error."""
+    reply = Refusal(INTERNAL_ERROR, error.message, {"method": method})
+    return Turned(reply, Refusal(error.code, error.message, error.data or {}))
 
 
 def _digest(question: Question) -> str:

@@ -19,18 +19,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dragoman.core.bridge import replay, urls
-from dragoman.core.bridge.asking import OpenQuestions, Turned, turn, turn_undeclared
+from dragoman.core.bridge.asking import AskedCall, Turned, read_question, turn, turn_undeclared
 from dragoman.core.bridge.capabilities import declares_tasks
 from dragoman.core.bridge.inputs import failed_tool
 from dragoman.core.bridge.names import FACTS
-from dragoman.core.bridge.questions import Reply, describe
+from dragoman.core.bridge.questions import Question, Reply, describe
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.state import Reason, State, refuse
 from dragoman.core.bridge.strategy import Strategy, choose_strategy
 from dragoman.core.bridge.to_session.attribution import ServerQuestion, UnclearQuestions
 from dragoman.core.bridge.to_session.promoting import Promoting
 from dragoman.core.bridge.to_session.reading import Served, bind, without_answers
-from dragoman.core.bridge.to_session.repeating import ask_again
 from dragoman.core.bridge.to_session.works import SETTLE_S, Work
 from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR
@@ -152,14 +151,14 @@ class Asking:
         caller = questions.caller
         name = request.params.get("name")
         takes_task = work.method == CALL_TOOL and declares_tasks(caller.capabilities) and self._promoting.has_room(work)
-        tried = OpenQuestions(caller).ask(question.key, question.method, question.params)
+        may_be_put = isinstance(read_question(caller, question.method, question.params), Question)
         work.way = choose_strategy(
             self._bridging.questions,
             work.method,
             tool=self._served.tools.find(name),
             may_repeat=name in self._bridging.repeatable,
             can_park=self.has_room(work),
-            can_be_task=takes_task and not isinstance(tried, Turned),
+            can_be_task=takes_task and may_be_put,
         )
         if work.way is Strategy.TASK:
             self._promoting.begin(work)
@@ -170,7 +169,7 @@ class Asking:
         if work.task is None and work.name not in self.parked and not self.has_room(work):
             self._turn(work, question.key, turn(f"{len(self.parked)} calls wait for their clients already"))
             return
-        asked = work.questions.ask(question.key, question.method, question.params)
+        asked = work.questions.add_question(question.key, question.method, question.params)
         if isinstance(asked, Turned):
             self._turn(work, question.key, asked)
             return
@@ -207,20 +206,28 @@ class Asking:
 
     def _repeat(self, work: Work, request: Request, question: ServerQuestion) -> None:
         """Answer from what is recorded, or end the call and ask."""
-        said = ask_again(work, question.method, question.params, self._bridging)
-        if isinstance(said, Turned):
-            self._turn(work, question.key, said)
-        elif isinstance(said, Reply):
+        assert work.questions is not None
+        if work.replay is None:
+            work.replay = Replay(work.questions.caller)
+        said = work.replay.take_question(question.method, question.params)
+        if isinstance(said, Question):
+            bridging = self._bridging
+            result = work.replay.compose(said, bridging.keeper(), bridging.now(), bridging.nonce())
+            if not isinstance(result, Turned):
+                self._works.leave(work, "the call is made again once its client has answered")
+                self._served.answer(request, result)
+                return
+            said = result
+        if isinstance(said, Reply):
             self._served.upstream.send(result_frame(question.key, said.result))
         else:
-            self._works.leave(work, "the call is made again once its client has answered")
-            self._served.answer(request, said)
+            self._turn(work, question.key, said)
 
     def _refuse(self, work: Work, question: ServerQuestion) -> None:
         """Ask nobody, and say in the client's answer what was asked."""
         request = work.request
         assert work.questions is not None
-        asked = OpenQuestions(work.questions.caller).ask(question.key, question.method, question.params)
+        asked = read_question(work.questions.caller, question.method, question.params)
         if isinstance(asked, Turned):
             self._turn(work, question.key, asked)
         elif work.method == CALL_TOOL:
@@ -266,12 +273,13 @@ class Asking:
         if text is None or request.method not in FACTS.input_required:
             return False
         bridging = self._bridging
-        state = bridging.keeper().read(text, bind(bridging, request), bridging.now(), self.parked)
+        binding = bind(bridging, request)
+        state = bridging.keeper().read(text, binding, bridging.now(), self.parked)
         if state.kind == urls.KIND:
             self._go_on_after_visit(request, state)
         elif state.kind == replay.KIND:
-            capabilities, answers = request.metadata.capabilities, request.params.get("inputResponses")
-            attempt = replay.resume_replay(state, answers, self._served.revision, capabilities)
+            caller = AskedCall(binding, request.metadata.capabilities, self._served.revision)
+            attempt = replay.resume_replay(state, request.params.get("inputResponses"), caller)
             self._start(request, without_answers(request.params), attempt)
         else:
             self._go_on(request, state)

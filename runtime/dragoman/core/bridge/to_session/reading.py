@@ -203,7 +203,7 @@ class Served:
         Raises:
             RemoteProtocolError: An answer is not one to its question (-32602); then none of them counts.
         """
-        answered, losses = questions.answer(request.params.get("inputResponses"))
+        answered, losses = questions.take_answers(request.params.get("inputResponses"))
         if losses:
             logger.warning("answers of the client: %d value(s) cannot be passed to the server", len(losses))
         for key, _, result in answered:
