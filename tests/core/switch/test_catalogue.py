@@ -359,6 +359,24 @@ def test_a_question_that_is_taken_back_is_taken_back_under_its_id() -> None:
     assert stage.client.pop()["params"] == {"requestId": asked["id"], "reason": "r"}
 
 
+def test_an_answer_says_whose_question_it_answers_and_which_of_two_under_one_id() -> None:
+    stage = Stage("a", "a:1")
+    stage.says("a", {"id": 7, "method": "roots/list"})
+    first = stage.client.pop()["id"]
+    stage.says("a", {"method": "notifications/cancelled", "params": {"requestId": 7}})
+    stage.client.clear()
+    for name in ("a", "a:1"):
+        stage.says(name, {"id": 7, "method": "roots/list"})
+    second, other = (asked["id"] for asked in stage.client)
+    assert (first, second, other) == ("a:1:7", "a:2:7", "a:1:3:7")
+    for key in (first, "a:7", "a:x:7", "b:1:7", 7, other):
+        stage.reply(key, {"roots": []})
+    assert stage.servers["a"] == []
+    assert stage.heard("a:1")["id"] == 7
+    stage.reply(second, {"roots": []})
+    assert stage.heard("a")["id"] == 7
+
+
 def test_questions_of_a_server_that_is_lost_are_taken_back() -> None:
     stage = Stage("a", "b")
     stage.says("a", {"id": 1, "method": "ping"})
@@ -586,7 +604,7 @@ def test_completion_goes_to_who_has_the_prompt_or_the_template() -> None:
     stage.ask("completion/complete", ref={"type": "ref/prompt", "name": "q"})
     for name in ("a", "b"):
         stage.answer(name, {"prompts": []})
-    assert "nothing to complete" in stage.client.pop()["error"]["message"]
+    assert "unknown prompt: q" in stage.client.pop()["error"]["message"]
 
 
 def test_tasks_go_to_who_made_them() -> None:

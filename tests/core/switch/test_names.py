@@ -122,9 +122,9 @@ def test_a_template_that_another_server_has_with_the_prefix_is_told_apart_and_bo
     for server in "ab":
         made.learn(server, TEMPLATE, [long])
     made.learn("c", TEMPLATE, [f"a+{long}"])
-    assert made.find_template(f"a+{long}".replace("{day}", "1")) == NameOwner("a", long)
+    assert made.find(RESOURCE, f"a+{long}".replace("{day}", "1")) == NameOwner("a", long.replace("{day}", "1"))
     shown = made.show("c", TEMPLATE)[f"a+{long}"]
-    assert made.find_template(shown.replace("{day}", "1")) == NameOwner("c", f"a+{long}")
+    assert made.find(RESOURCE, shown.replace("{day}", "1")) == NameOwner("c", f"a+{long}".replace("{day}", "1"))
 
 
 def test_a_prefixed_name_that_another_server_has_plain_is_told_apart() -> None:
@@ -156,11 +156,19 @@ def test_a_server_cannot_have_names_without_end() -> None:
 
 
 def test_the_template_that_says_most_of_a_uri_has_it() -> None:
-    made = names("a", "b")
-    made.learn("a", TEMPLATE, ["file:///{path}", "x{y}z", "plain:x", "broken{"])
-    made.learn("b", TEMPLATE, ["file:///logs/{day}/{name}.txt", "no:{a}{b}"])
+    templates = {
+        "files": "file:///{path}",
+        "logs": "file:///logs/{day}/{name}.txt",
+        "middle": "x{y}z",
+        "plain": "plain:x",
+        "broken": "broken{",
+        "two": "no:{a}{b}",
+    }
+    made = names(*templates)
+    for server, template in templates.items():
+        made.learn(server, TEMPLATE, [template])
     found = {
-        uri: None if (owner := made.find_template(uri)) is None else owner.name
+        uri: None if (owner := made.find(RESOURCE, uri)) is None else owner.server
         for uri in (
             "file:///a/b",
             "file:///logs/1/a.txt",
@@ -174,14 +182,14 @@ def test_the_template_that_says_most_of_a_uri_has_it() -> None:
         )
     }
     assert found == {
-        "file:///a/b": "file:///{path}",
-        "file:///logs/1/a.txt": "file:///logs/{day}/{name}.txt",
-        "file:///logs/1": "file:///{path}",
-        "file:///logs/1.txt": "file:///{path}",
-        "xz": "x{y}z",
-        "plain:x": "plain:x",
+        "file:///a/b": "files",
+        "file:///logs/1/a.txt": "logs",
+        "file:///logs/1": "files",
+        "file:///logs/1.txt": "files",
+        "xz": "middle",
+        "plain:x": "plain",
         "plain:xy": None,
-        "no:": "no:{a}{b}",
+        "no:": "two",
         "q:": None,
     }
 
@@ -310,8 +318,8 @@ def test_matching_a_template_takes_time_in_proportion_to_its_length(template: st
     made = names("a", "b")
     began_s = time.process_time()
     made.learn("a", TEMPLATE, [template, template[:8_000]])
-    made.find_template("x:" + "y" * 3_000_000)
-    made.find_template("x:" + "y" * 8_000)
+    made.find(RESOURCE, "x:" + "y" * 3_000_000)
+    made.find(RESOURCE, "x:" + "y" * 8_000)
     assert made.show_uri("a", template) == template
     assert time.process_time() - began_s < 2
 

@@ -1,24 +1,23 @@
-"""What servers ask the client: under ids of ours, and with the name of who asks where a person reads it.
+"""What servers ask the client: under ids that name the server, and with the name of who asks where a person reads it.
 
-Lives here: the table of these questions. Must not: decide who may ask: each server's own proxy does that.
+Lives here: such ids, and names for people. Must not: decide who may ask: each server's own proxy does that.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.core.calls import TOO_MANY, cancellation
-from dragoman.core.envelope import Frame, decoded, error_frame, key_of, rewrite
-from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.envelope import Frame, decoded, error_frame, id_of, key_of, read_params, rewrite
+from dragoman.core.exact_json import encode
 from dragoman.core.methods import ELICITATION
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member
 from dragoman.core.tally import deserves_a_line
-from dragoman.core.unchecked import find
+from dragoman.core.unchecked import find, with_meta
 
 logger = logging.getLogger("dragoman.router")
 
@@ -27,15 +26,11 @@ ELICITATIONS: Final = "elicitations"
 _ELICITATION_ID: Final = "elicitationId"
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    member: Member
-    key: bytes
-    token: Any
-
-
 class MemberQuestions:
     """The questions of all servers to one client.
+
+    The client gets each as `SERVER:NUMBER:ID`, and a progress token in the same form: so an answer says whose it is,
+    and which of two questions it is about for which a server has used one id.
 
     Args:
         common: What all parts know.
@@ -45,8 +40,6 @@ class MemberQuestions:
     def __init__(self, common: Common, most: int) -> None:
         self._common = common
         self._most = most
-        self._questions: dict[bytes, _Question] = {}
-        self._counts: dict[Member, int] = {}
         self._refused = 0
         self._last = 0
 
@@ -54,24 +47,20 @@ class MemberQuestions:
         """Hand on a question of a server."""
         assert frame.key is not None
         share = max(1, self._most // max(1, len(self._common.members)))
-        if self._counts.get(member, 0) >= share:
+        if len(member.asked) >= share:
             self._refuse(member, frame, share)
             return
         self._last += 1
-        key = b"%d" % self._last
-        body = dict(decoded(frame).body)
+        member.asked[frame.key] = self._last
+        body = {**decoded(frame).body, "id": _lend(member, self._last, frame.key)}
         params = body.get("params")
-        token = None
         if isinstance(params, dict):
             params = name_asker(member.name, frame.method, params)
-            token = find(params, "_meta", "progressToken")
+            token = key_of(find(params, "_meta", "progressToken"))
             if token is not None:
-                params = {**params, "_meta": {**params["_meta"], "progressToken": self._last}}
+                params = with_meta(params, "progressToken", _lend(member, self._last, token))
             body["params"] = params
-        body["id"] = self._last
-        self._questions[key] = _Question(member, frame.key, token)
-        self._counts[member] = self._counts.get(member, 0) + 1
-        self._common.outside.tell_client(frame._replace(raw=encode_line(body), key=key, body=body))
+        self._common.outside.tell_client(rewrite(frame, body)._replace(key=key_of(body["id"])))
 
     def _refuse(self, member: Member, frame: Frame, share: int) -> None:
         reason = f"more than {share} requests of {member.name} are unanswered"
@@ -81,36 +70,33 @@ class MemberQuestions:
         data = {"method": frame.method, "limit": share}
         self._common.outside.tell_member(member, error_frame(frame.key, TOO_MANY, reason, data))
 
-    def take_answer(self, frame: Frame) -> bool:
-        """Take the client's answer to its server; False where nobody asked."""
-        question = None if frame.key is None else self._questions.get(frame.key)
-        if question is None or frame.key is None:
-            return False
-        self._drop(frame.key)
-        answer = frame._replace(raw=with_id(frame, question.key), key=question.key, body=None)
-        self._common.outside.tell_member(question.member, answer)
-        return True
+    def take_answer(self, frame: Frame) -> None:
+        """Take the client's answer to its server; one that nobody waits for is dropped."""
+        found = None if frame.key is None else self._read_lent(id_of(frame.key))
+        if found is not None:
+            member, number, key = found
+            if member.asked.get(key) == number:
+                del member.asked[key]
+                answer = frame._replace(raw=with_id(frame, key), key=key, body=None)
+                self._common.outside.tell_member(member, answer)
 
     def take_progress(self, frame: Frame) -> None:
         """Take what the client says of its progress to who asked."""
-        body = decoded(frame).body
-        params = body.get("params")
-        if not isinstance(params, dict):
-            return
-        question = self._questions.get(key_of(params.get("progressToken")) or b"")
-        if question is not None and question.token is not None:
-            said = {**body, "params": {**params, "progressToken": question.token}}
-            self._common.outside.tell_member(question.member, rewrite(frame, said))
+        found = self._read_lent(read_params(frame).get("progressToken"))
+        if found is not None:
+            member, _, token = found
+            body = decoded(frame).body
+            said = {**body, "params": {**body["params"], "progressToken": id_of(token)}}
+            self._common.outside.tell_member(member, rewrite(frame, said))
 
     def cancel(self, member: Member, frame: Frame, key: bytes | None) -> None:
         """Tell the client that a server does not wait any more."""
-        for ours, question in self._questions.items():
-            if question.member is member and question.key == key:
-                self._drop(ours)  # the client need not answer, and the server may use the id again
-                body = decoded(frame).body
-                said = {**body, "params": {**body["params"], "requestId": decode(ours)}}
-                self._common.outside.tell_client(rewrite(frame, said))
-                return
+        if key is not None and key in member.asked:
+            # The client need not answer, and the server may use the id again.
+            lent = _lend(member, member.asked.pop(key), key)
+            body = decoded(frame).body
+            said = {**body, "params": {**body["params"], "requestId": lent}}
+            self._common.outside.tell_client(rewrite(frame, said))
 
     def complete(self, member: Member, frame: Frame) -> None:
         """Tell the client that a person has done what a server asked for elsewhere."""
@@ -120,17 +106,25 @@ class MemberQuestions:
             frame = rewrite(frame, {**body, "params": name_elicitation(member.name, params)})
         self._common.outside.tell_client(frame)
 
-    def _drop(self, key: bytes) -> None:
-        member = self._questions.pop(key).member
-        self._counts[member] -= 1
-        if not self._counts[member]:
-            del self._counts[member]
-
     def forget(self, member: Member) -> None:
         """Take back what a server asked that is gone."""
-        for key in [key for key, question in self._questions.items() if question.member is member]:
-            self._drop(key)
-            self._common.outside.tell_client(cancellation(key, f"{member.name} is gone"))
+        asked, member.asked = member.asked, {}
+        for key, number in asked.items():
+            lent = encode(_lend(member, number, key))
+            self._common.outside.tell_client(cancellation(lent, f"{member.name} is gone"))
+
+    def _read_lent(self, lent: object) -> tuple[Member, int, bytes] | None:
+        """Return whose an id or a progress token is that the client has used, and what its server calls it."""
+        if isinstance(lent, str):
+            for name in sorted(self._common.members, key=len, reverse=True):  # `a:1` before `a`
+                number, separator, key = lent.removeprefix(f"{name}:").partition(":")
+                if lent.startswith(f"{name}:") and separator and number.isdecimal():
+                    return self._common.members[name], int(number), key.encode()
+        return None
+
+
+def _lend(member: Member, number: int, key: bytes) -> str:
+    return f"{member.name}:{number}:{key.decode()}"
 
 
 def name_asker(server: str, method: str | None, params: dict[str, Any]) -> dict[str, Any]:

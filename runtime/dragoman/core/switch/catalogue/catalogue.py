@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.core.calls import OPEN_REQUESTS, cancelled_key
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS, PARSE_ERROR
 from dragoman.core.edges.greeting import DISCOVER, PROTOCOL_VERSION_KEY
-from dragoman.core.envelope import Frame, classify, decoded, error_frame, result_frame
+from dragoman.core.envelope import Frame, classify, decoded, error_frame, result_frame, show_key
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import CANCELLED, ELICITED, INITIALIZED, LISTEN, PROGRESS, SET_LEVEL, UPDATED
 from dragoman.core.switch.catalogue.asking import MemberQuestions
+from dragoman.core.switch.catalogue.changes import Changes
 from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.lists import Lists
 from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.core.switch.catalogue.opening import Openings
-from dragoman.core.switch.catalogue.own import Changes, OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.quick import QuickCalls
 from dragoman.core.switch.catalogue.routes import Routes
@@ -70,13 +70,12 @@ class Catalogue:
         most_questions: int = OPEN_REQUESTS,
         mark: str = "",
     ) -> None:
-        self.common = common = Common(outside, names, members, identity)
+        self.common = common = Common(outside, names, members, identity, mark)
         self.asking = MemberQuestions(common, most_questions)
-        self.own = OwnRequests(common, mark)
         self.changes = Changes(common)
-        self.lists = Lists(common, self.own, self.changes, lambda *of: self.routes.note_tasks(*of), page_size)
-        self.openings = Openings(common, self.own, self.lists.give_up, self.joined)
-        self.routes = Routes(common, self.lists, self.own)
+        self.lists = Lists(common, self.tell_changed, lambda *of: self.routes.note_tasks(*of), page_size)
+        self.openings = Openings(common, self.lists.give_up, self.joined)
+        self.routes = Routes(common, self.lists)
         self.listens: MemberStreams | None = None
         self._quick = QuickCalls(common)
 
@@ -157,12 +156,14 @@ class Catalogue:
 
     def _cancel(self, frame: Frame) -> None:
         key = cancelled_key(frame)
-        if key is None and frame.sender:  # a principal may not come in any more, and each proxy has calls of its own
-            self._tell_all(frame)
-        elif key is None or self.routes.cancel(key) or (self.listens is not None and self.listens.cancel(key)):
-            return
-        elif (member := self.common.calls.pop(key, None)) is not None and member.state is not MemberState.FAILED:
-            self.common.outside.tell_member(member, frame)
+        if key is None:
+            if frame.sender:  # a principal may not come in any more, and each proxy has calls of its own
+                self._tell_all(frame)
+        elif not (self.routes.cancel(key) or (self.listens is not None and self.listens.cancel(key))):
+            for member in self.members.values():
+                if member.state is not MemberState.FAILED and member.owed.get(key, _drop) is None:
+                    del member.owed[key]
+                    self.common.outside.tell_member(member, frame)
 
     def begin_per_request(self) -> None:
         """Record that each request of the client speaks for itself."""
@@ -170,8 +171,7 @@ class Catalogue:
             from dragoman.core.switch.catalogue.subscriptions import MemberStreams
 
             self.common.is_per_request = self.common.inspects = True
-            self.listens = MemberStreams(self.common, self.routes, self.own)
-            self.common.tell_streams = self.listens.tell_changed
+            self.listens = MemberStreams(self.common, self.routes)
 
     def joined(self, member: Member, is_late: bool) -> None:
         """Record that a server is open; late, if the client has been answered without it."""
@@ -188,15 +188,13 @@ class Catalogue:
         """Take a frame of a server."""
         key = frame.key
         if frame.method is None and key is not None:
-            owner = self.common.calls.pop(key, None)
-            if owner is member:
+            take = member.owed.pop(key, _drop)
+            if take is None:
                 if self.common.inspects or frame.kind == "error" or may_name_pages(frame.raw):
                     frame = self.routes.inspect(member, frame)
                 self.common.outside.tell_client(frame)
             else:
-                if owner is not None:  # not its call
-                    self.common.calls[key] = owner
-                self.own.take_answer(member, frame)
+                take(frame)
         else:
             try:
                 self._take_unasked(member, frame)
@@ -219,18 +217,18 @@ class Catalogue:
     def _place(self, member: Member, frame: Frame) -> Frame:
         """Say of a question whose server has one call of the client that it belongs to this call."""
         if frame.stream is None:
-            calls = list(islice((key for key, other in self.common.calls.items() if other is member), 2))
+            calls = list(islice((key for key, take in member.owed.items() if take is None), 2))
             if len(calls) == 1:
                 return frame._replace(stream=calls[0])
         return frame
 
     def _take_notice(self, member: Member, frame: Frame) -> None:
-        if frame.stream is not None and self.own.is_waiting(frame.stream) and self.listens is not None:
+        if frame.stream is not None and member.owed.get(frame.stream) is not None and self.listens is not None:
             self.listens.hear(member, frame)
         elif self.listens is not None and frame.stream is None and self.listens.hear(member, frame):
             pass
         elif frame.method in _CHANGES:
-            self.changes.tell(frame.method)
+            self.tell_changed(frame.method)
         elif frame.method == CANCELLED:
             self.asking.cancel(member, frame, cancelled_key(frame))
         elif frame.method == UPDATED:
@@ -244,7 +242,14 @@ class Catalogue:
         """Tell the client that the lists have changed that a server has a part in."""
         for method, capability in _CHANGES.items():
             if not member.lacks(capability):
-                self.changes.tell(method)
+                self.tell_changed(method)
+
+    def tell_changed(self, method: str) -> None:
+        """Tell the client with this notification that a list has changed."""
+        if self.listens is None:
+            self.changes.tell(method)
+        else:
+            self.listens.tell_changed(method)
 
     def _tell_gone(self, member: Member) -> None:
         if member.is_known:
@@ -260,12 +265,9 @@ class Catalogue:
         self._tell_gone(member)
 
     def _clear(self, member: Member, reason: str) -> None:
-        for key in [key for key, other in self.common.calls.items() if other is member]:
-            del self.common.calls[key]
-            self.common.reply(error_frame(key, CONNECTION_CLOSED, f"{member.name} is gone: {reason}"))
-        self.openings.forget(member)
-        self.lists.forget(member)
-        self.own.forget(member, reason)
+        owed, member.owed = member.owed, {}
+        for key, take in owed.items():
+            (take or self.common.reply)(error_frame(key, CONNECTION_CLOSED, f"{member.name} is gone: {reason}"))
         self.asking.forget(member)
         self._quick.clear()
 
@@ -294,3 +296,7 @@ class Catalogue:
         """Open a server that was not there, or is there again; then the client is told that lists have changed."""
         self.common.set_state(member, MemberState.WAITING)
         self.openings.join(member)
+
+
+def _drop(frame: Frame) -> None:
+    logger.debug("an answer that nobody waits for: %s", show_key(frame.key))

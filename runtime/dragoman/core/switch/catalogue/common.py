@@ -5,12 +5,13 @@ Lives here: that, and what several parts do with it. Must not: know the parts (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dragoman.core.calls import cancellation
 from dragoman.core.codes import CONNECTION_CLOSED
-from dragoman.core.envelope import Frame, error_frame
-from dragoman.core.switch.catalogue.member import Member, MemberState, Outside
+from dragoman.core.envelope import Frame, decoded, error_frame, request_frame
+from dragoman.core.switch.catalogue.member import Member, MemberState, Outside, TakeAnswer
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.core.switch.catalogue.tokens import CallTokens
 
@@ -18,28 +19,31 @@ from dragoman.core.switch.catalogue.tokens import CallTokens
 class Common:
     """What the parts share.
 
+    Args:
+        mark: Is in the ids of our own requests, so that no request of the client has one of them.
+
     Attributes:
         members: The servers by name.
         identity: Name and version that the client is told.
-        calls: The requests of the client that servers have.
         is_per_request: Whether each request of the client speaks for itself.
         inspects: Whether answers are looked into: some ask for input, name tasks, or have URIs that
             are known otherwise.
         initialized: What the client said when it was ready; None before.
-        tell_streams: Says that a list has changed, to a client that listens by streams.
     """
 
-    def __init__(self, outside: Outside, names: Names, members: Iterable[Member], identity: Mapping[str, Any]) -> None:
+    def __init__(
+        self, outside: Outside, names: Names, members: Iterable[Member], identity: Mapping[str, Any], mark: str
+    ) -> None:
         self.outside = outside
         self.names = names
         self.members = {member.name: member for member in members}
         self.identity = dict(identity)
         self.tokens = CallTokens()
-        self.calls: dict[bytes, Member] = {}
         self.is_per_request = False
         self.inspects = False
         self.initialized: Frame | None = None
-        self.tell_streams: Callable[[str], None] | None = None
+        self._mark = mark.encode()
+        self._last = 0
 
     def opened_members(self) -> list[Member]:
         """Return the servers that are open."""
@@ -69,9 +73,34 @@ class Common:
         if member.state is MemberState.FAILED:
             self.reply(error_frame(key, CONNECTION_CLOSED, f"{member.name} cannot be used: {member.reason}"))
             return
-        self.calls[key] = member
+        member.owed[key] = None
         self.tokens.note(member, frame)
         self.outside.tell_member(member, frame)
+
+    def next_key(self) -> bytes:
+        """Return an id for a request of our own, which was never used."""
+        self._last += 1
+        return b'"dragoman/%b/%d"' % (self._mark, self._last)
+
+    def ask(
+        self,
+        member: Member,
+        method: str,
+        params: Mapping[str, Any],
+        then: TakeAnswer,
+        meta: Mapping[str, Any] | None = None,
+        key: bytes | None = None,
+    ) -> None:
+        """Ask a server something of our own, under this id or the next. The answer may come before this returns."""
+        key = key or self.next_key()
+        member.owed[key] = then
+        asked = dict(params) if meta is None else {**params, "_meta": dict(meta)}
+        self.outside.tell_member(member, request_frame(key, method, asked))
+
+    def withdraw(self, member: Member, key: bytes, reason: str) -> None:
+        """Take back a request of our own, if it is not answered yet."""
+        if member.owed.pop(key, None) is not None:
+            self.outside.tell_member(member, cancellation(key, reason))
 
     def reply(self, frame: Frame) -> None:
         """Answer the client."""
@@ -86,3 +115,12 @@ class Common:
         held = {"ttlMs": 0, "cacheScope": "private"}
         kept = {name: result.get(name, default) for name, default in held.items()}
         return put_identity({**result, **(held if is_partial else kept), "resultType": "complete"}, self.identity)
+
+
+def read_error(frame: Frame) -> dict[str, Any]:
+    """Return the error of an answer, whatever stands there in its place."""
+    try:
+        error = decoded(frame).body["error"]
+    except ValueError as fault:
+        return {"message": f"an error that cannot be read: {fault}"}
+    return error if isinstance(error, dict) else {"message": "an error that is not an object"}

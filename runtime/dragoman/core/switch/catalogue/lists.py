@@ -11,19 +11,22 @@ told that the list has changed. Pages of the merged list are cut from what was r
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from itertools import product
+from typing import Any, Final, NamedTuple
 
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.exact_json import encode
 from dragoman.core.paging import Paging
-from dragoman.core.switch.catalogue.common import Common
+from dragoman.core.switch.catalogue.common import Common, read_error
+from dragoman.core.switch.catalogue.gathering import Gathering
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind
-from dragoman.core.switch.catalogue.own import Changes, OwnRequests, read_error
-from dragoman.core.switch.catalogue.pages import LISTS, ListKind, Page, Piece, keep, read_page, write_slice
+from dragoman.core.switch.catalogue.pages import ListKind, Page, Piece, keep, read_page, write_slice
 
 logger = logging.getLogger("dragoman.router")
 
@@ -37,101 +40,36 @@ _OWES: Final = "it owes an earlier answer"
 _GRACE_S: Final = 0.25
 """How long a list waits for a server that another list, or the opening, has waited for in vain."""
 
-_CURSOR: Final = "dragoman"
+_CURSOR: Final = re.compile(r"dragoman:([a-z/]+):([0-9]{1,18}):([0-9]{1,18})")
+"""A place in a merged list: which list, the number under which it is kept, and how many entries come before."""
 
 NoteTasks = Callable[[Member, Iterable[str]], None]
 
+Reading = Generator[dict[str, Any], Frame, list[Page]]
+"""Yields the params of requests for pages, takes the answers, and returns all pages; or a ValueError says why not."""
 
+
+@dataclass(slots=True, eq=False)
 class MemberListing:
-    """All pages of one list of one server.
+    """One list of one server, while it is read.
 
     Attributes:
-        member: The server.
+        meta: Of the requests.
         is_late: Whether a merged list has been answered without it.
+        waiting: Those that wait for it.
     """
 
-    def __init__(self, lists: Lists, member: Member, kind: ListKind, meta: Mapping[str, Any] | None) -> None:
-        self.member = member
-        self.meta = meta
-        self.is_late = False
-        self.pages: list[Page] = []
-        self.failure: str | None = None
-        self.waiting: list[Gathering] = []
-        self._lists = lists
-        self._kind = kind
-        self._paging = Paging()
-        self._names: set[str] = set()
-        self._barren = 0
-        self._before: list[Page] = member.listed.get(kind.method, [])
-
-    def ask_page(self, cursor: str | None = None) -> None:
-        """Ask for the first page, or the one that a cursor names."""
-        params = {} if cursor is None else {"cursor": cursor}
-        self._lists.own.send(self.member, self._kind.method, params, self._take, self.meta)
-
-    def _take(self, frame: Frame) -> None:
-        self.member.is_late = False
-        if frame.kind == "error":
-            error = read_error(frame)
-            is_empty = error.get("code") == METHOD_NOT_FOUND
-            self._end(None if is_empty else f"it answered: {str(error.get('message'))[:200]}")
-            return
-        number = len(self.pages)
-        try:
-            show = partial(self._lists.common.names.show_uri, self.member.name)
-            page = read_page(frame, self._kind, self._before[number] if number < len(self._before) else None, show)
-        except ValueError as error:
-            self._end(f"its answer cannot be read: {error}")
-            return
-        self._barren = 0 if page.names else self._barren + 1  # a server may look for more and find nothing
-        is_old = self._names.issuperset(page.names) if page.names else self._barren > _MOST_BARREN_PAGES
-        if number and is_old:
-            self._end(None, "a page has nothing that was not on one before")
-            return
-        self.pages.append(page)
-        self._names.update(page.names)
-        cursor = self._paging.follow(page.rest, len(page.raw))
-        if cursor is None:
-            self._end(None, self._paging.cut)
-        elif self.is_late:  # nobody waits any more; what it had last is better than a part
-            cut = "not all of its pages came within its listTimeout"
-            self._end(cut if self._before else None, cut)
-        else:
-            self.ask_page(cursor)
-
-    def _end(self, failure: str | None, cut: str = "") -> None:
-        if cut:
-            self._lists.say_cut(self.member, self._kind, cut)
-        self.failure = failure
-        self._lists.finish(self, self._kind)
+    member: Member
+    kind: ListKind
+    meta: Mapping[str, Any] | None
+    is_late: bool = False
+    waiting: list[Gathering[MemberListing]] = field(default_factory=list)
 
 
-class Gathering:
-    """A merged list that is being put together.
-
-    Args:
-        kind: What is listed.
-        then: Called once all is there, or late.
-    """
-
-    def __init__(self, kind: ListKind, then: Callable[[Gathering], None]) -> None:
-        self.kind = kind
-        self.then: Callable[[Gathering], None] | None = then
-        self.pending: set[MemberListing] = set()
-        self.missing: dict[str, str] = {}
-
-    def finish(self) -> None:
-        """Go on, once."""
-        then, self.then = self.then, None
-        if then is not None:
-            then(self)
-
-
-class _Snapshot:
-    def __init__(self, kind: ListKind, pieces: list[Piece], rest: dict[str, Any]) -> None:
-        self.kind = kind
-        self.pieces = pieces
-        self.rest = rest
+class _Snapshot(NamedTuple):
+    kind: ListKind
+    pieces: list[Piece]
+    rest: dict[str, Any]
 
 
 class Lists:
@@ -139,18 +77,16 @@ class Lists:
 
     Args:
         common: What all parts know.
-        own: Asks servers.
-        changes: Tells the client that a list has changed.
+        tell_changed: Tells the client with this notification that a list has changed.
         note_tasks: Told whose the tasks are that a list names.
         page_size: How many entries a page has.
     """
 
     def __init__(
-        self, common: Common, own: OwnRequests, changes: Changes, note_tasks: NoteTasks, page_size: int
+        self, common: Common, tell_changed: Callable[[str], None], note_tasks: NoteTasks, page_size: int
     ) -> None:
-        self.common = common
-        self.own = own
-        self._changes = changes
+        self._common = common
+        self._tell_changed = tell_changed
         self._note_tasks = note_tasks
         self._page_size = page_size
         self._under_way: dict[tuple[Member, str], MemberListing] = {}
@@ -165,52 +101,62 @@ class Lists:
         key = frame.key
         assert key is not None
         cursor = params.get("cursor")
-        if cursor is None:
-            self.gather(kind, meta, lambda done: self._reply(key, self._keep(done), 0))
-            return
-        place = _read_cursor(cursor, kind)
-        if place is None:
-            self.common.reply(error_frame(key, INVALID_PARAMS, "this cursor was not given by this server"))
-            return
-        number, start = place
-        known = self._snapshots.get(number)
-        if known is not None and known.kind is kind:
-            self._reply(key, number, start)
-        else:  # it was given long ago, or to another session of the same client
-            self.gather(kind, meta, lambda done: self._reply(key, self._keep(done), start))
+        start = 0
+        if cursor is not None:
+            place = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
+            if place is None or place[1] != kind.method:
+                self._common.reply(error_frame(key, INVALID_PARAMS, "this cursor was not given by this server"))
+                return
+            number, start = int(place[2]), int(place[3])
+            known = self._snapshots.get(number)
+            if known is not None and known.kind is kind:
+                self._reply(key, number, start)
+                return
+            # It was given long ago, or to another session of the same client.
 
-    def gather(self, kind: ListKind, meta: Mapping[str, Any] | None, then: Callable[[Gathering], None]) -> None:
-        """Ask every server that may have such a list."""
-        gathering = Gathering(kind, then)
+        def go_on(done: Gathering[MemberListing]) -> None:
+            self._reply(key, self._keep(kind, done.missing), start)
+
+        self.gather((kind,), meta, go_on)
+
+    def gather(
+        self,
+        kinds: Iterable[ListKind],
+        meta: Mapping[str, Any] | None,
+        then: Callable[[Gathering[MemberListing]], None],
+    ) -> None:
+        """Ask every server that may have such lists."""
+        gathering = Gathering(then)
+        new: list[MemberListing] = []
         by_time: dict[float, list[MemberListing]] = {}
-        for member in self.common.members.values():
+        for kind, member in product(kinds, self._common.members.values()):
             if member.state is MemberState.FAILED:
                 gathering.missing[member.name] = member.reason
             elif not member.lacks(kind.capability):
-                listing = self._list(member, kind, meta)
-                if not listing.is_late:
+                listing = self._under_way.get((member, kind.method))
+                if listing is None or (listing.meta != meta and not listing.is_late):
+                    listing = self._under_way[member, kind.method] = MemberListing(member, kind, meta)
+                    new.append(listing)
+                if listing.is_late:
+                    self._leave_out(gathering, listing, _OWES)
+                else:
                     gathering.pending.add(listing)
                     listing.waiting.append(gathering)
                     by_time.setdefault(_GRACE_S if member.is_late else member.list_timeout_s, []).append(listing)
-                else:
-                    self._leave_out(gathering, listing, _OWES)
         for after_s, listings in by_time.items():
-            self.common.outside.remind(after_s, partial(self._expire, gathering, listings, after_s))
-        for listing in [listing for listing in gathering.pending if listing.failure is None and not listing.pages]:
-            if listing.waiting == [gathering]:
-                listing.ask_page()
+            self._common.outside.remind(after_s, partial(self._expire, gathering, listings, after_s))
+        for listing in new:
+            self._go_on(listing, self._read(listing), None)
         if not gathering.pending:
             gathering.finish()
 
-    def _expire(self, gathering: Gathering, listings: Sequence[MemberListing], after_s: float) -> None:
+    def _expire(self, gathering: Gathering[MemberListing], listings: Sequence[MemberListing], after_s: float) -> None:
         for listing in listings:
-            if gathering.then is not None and listing in gathering.pending:
-                gathering.pending.discard(listing)
+            if listing in gathering.pending:
                 why = _OWES if listing.member.is_late else f"no answer within {after_s:g} s"
                 listing.is_late = listing.member.is_late = True
                 self._leave_out(gathering, listing, why)
-        if not gathering.pending:
-            gathering.finish()
+                gathering.settle(listing)
 
     def give_up(self, member: Member) -> None:
         """Wait no more for a server that has had its time to open."""
@@ -219,48 +165,91 @@ class Lists:
                 self._expire(gathering, (listing,), member.list_timeout_s)
         member.is_late = True
 
-    def forget(self, member: Member) -> None:
-        """Record that a server is not there any more."""
-        for key in [key for key in self._under_way if key[0] is member]:
-            listing = self._under_way[key]
-            listing.failure = member.reason or "it was removed"
-            self.finish(listing, LISTS[key[1]])
+    # One list of one server
 
-    def finish(self, listing: MemberListing, kind: ListKind) -> None:
-        """Record that a server has answered, or will not."""
-        member = listing.member
+    def _go_on(self, listing: MemberListing, reading: Reading, answer: Frame | None) -> None:
+        """Ask for a page, with the answer that has come before; or end."""
+        try:
+            params = next(reading) if answer is None else reading.send(answer)
+        except StopIteration as read:
+            self._finish(listing, read.value, "")
+        except ValueError as error:
+            self._finish(listing, [], str(error))
+        else:
+            take = partial(self._go_on, listing, reading)
+            self._common.ask(listing.member, listing.kind.method, params, take, listing.meta)
+
+    def _read(self, listing: MemberListing) -> Reading:
+        member, kind = listing.member, listing.kind
+        before: Sequence[Page] = member.listed.get(kind.method, ())
+        show = partial(self._common.names.show_uri, member.name)
+        paging, pages, names, barren = Paging(), list[Page](), set[str](), 0
+        params: dict[str, Any] = {}
+        while True:
+            answer = yield params
+            member.is_late = False
+            if answer.kind == "error":
+                error = read_error(answer)
+                if error.get("code") == METHOD_NOT_FOUND:
+                    return pages
+                raise ValueError(member.reason or f"it answered: {str(error.get('message'))[:200]}")
+            number = len(pages)
+            try:
+                page = read_page(answer, kind, before[number] if number < len(before) else None, show)
+            except ValueError as fault:
+                raise ValueError(f"its answer cannot be read: {fault}") from None
+            barren = 0 if page.names else barren + 1  # a server may look for more and find nothing
+            is_old = names.issuperset(page.names) if page.names else barren > _MOST_BARREN_PAGES
+            if number and is_old:
+                self._say_cut(listing, "a page has nothing that was not on one before")
+                return pages
+            pages.append(page)
+            names.update(page.names)
+            cursor = paging.follow(page.rest, len(page.raw))
+            if cursor is None:
+                self._say_cut(listing, paging.cut)
+                return pages
+            if listing.is_late:  # nobody waits any more; what it had last is better than a part
+                cut = "not all of its pages came within its listTimeout"
+                self._say_cut(listing, cut)
+                if before:
+                    raise ValueError(cut)
+                return pages
+            params = {"cursor": cursor}
+
+    def _finish(self, listing: MemberListing, pages: list[Page], failure: str) -> None:
+        """Record what a server has; or why that is not known."""
+        member, kind = listing.member, listing.kind
         if self._under_way.get((member, kind.method)) is listing:
             del self._under_way[member, kind.method]
         changed = False
-        if listing.failure is None:
-            changed = self._note(member, kind, listing.pages)
+        if not failure:
+            changed = self._note(member, kind, pages)
             self._said.discard((member.name, kind.method))
         for gathering in listing.waiting:
             if listing in gathering.pending:
-                gathering.pending.discard(listing)
-                if listing.failure is not None:
-                    self._leave_out(gathering, listing, listing.failure)
-                if not gathering.pending:
-                    gathering.finish()
+                if failure:
+                    self._leave_out(gathering, listing, failure)
+                gathering.settle(listing)
         if listing.is_late and changed and kind.changed is not None:
-            self._changes.tell(kind.changed)
+            self._tell_changed(kind.changed)
 
-    def say_cut(self, member: Member, kind: ListKind, why: str) -> None:
-        """Say, once, that the list of a server ends early."""
-        if (member.name, f"all of {kind.method}") not in self._said:
-            self._said.add((member.name, f"all of {kind.method}"))
-            logger.warning("%s of %s ends early: %s", kind.method, member.name, why)
+    def _say_cut(self, listing: MemberListing, why: str) -> None:
+        """Say, once, that the list of a server ends early, if it does."""
+        name, method = listing.member.name, listing.kind.method
+        if why and self._is_news(name, f"all of {method}"):
+            logger.warning("%s of %s ends early: %s", method, name, why)
 
-    def _list(self, member: Member, kind: ListKind, meta: Mapping[str, Any] | None) -> MemberListing:
-        found = self._under_way.get((member, kind.method))
-        if found is None or (found.meta != meta and not found.is_late):
-            found = self._under_way[member, kind.method] = MemberListing(self, member, kind, meta)
-        return found
+    def _is_news(self, server: str, what: str) -> bool:
+        """Whether this was not said of a server; it is now."""
+        is_news = (server, what) not in self._said
+        self._said.add((server, what))
+        return is_news
 
     def _note(self, member: Member, kind: ListKind, pages: list[Page]) -> bool:
         """Remember what a server has; whether it has changed."""
         before = member.listed.get(kind.method, [])
-        if kind.names is not None and member.has_filter and kind.method == "tools/list":
+        if kind.names is NameKind.TOOL and member.has_filter:
             pages = [
                 old if old is not None and old.raw == page.raw else keep(page, map(member.shows, page.names))
                 for page, old in zip(pages, [*before, *[None] * len(pages)], strict=False)
@@ -268,73 +257,63 @@ class Lists:
         if len(pages) == len(before) and all(page is old for page, old in zip(pages, before, strict=True)):
             return False
         member.listed[kind.method] = pages
+        names = [name for page in pages for name in page.names]
         if kind.names is not None:
-            names = [name for page in pages for name in page.names]
-            self.common.names.learn(member.name, kind.names, names)
+            self._common.names.learn(member.name, kind.names, names)
         else:
-            for page in pages:
-                self._note_tasks(member, page.names)
+            self._note_tasks(member, names)
         return True
 
-    def _leave_out(self, gathering: Gathering, listing: MemberListing, why: str) -> None:
-        member, method = listing.member, gathering.kind.method
+    def _leave_out(self, gathering: Gathering[MemberListing], listing: MemberListing, why: str) -> None:
+        member, method = listing.member, listing.kind.method
         stale = method in member.listed and member.state is not MemberState.FAILED
         if stale:
             member.is_known = True
         else:
             gathering.missing[member.name] = why
-        if (member.name, method) not in self._said:
-            self._said.add((member.name, method))
+        if self._is_news(member.name, method):
             instead = "; what it had last is listed" if stale else ""
             logger.warning("%s is missing from %s: %s%s", member.name, method, why, instead)
 
-    def _keep(self, gathering: Gathering) -> int:
+    # The merged list
+
+    def _keep(self, kind: ListKind, missing: Mapping[str, str]) -> int:
         """Keep a merged list for as long as its pages may be asked for; give its number."""
-        kind, names = gathering.kind, self.common.names
+        names = self._common.names
         pieces: list[Piece] = []
-        rests: list[Mapping[str, Any]] = []
-        for member in self.common.members.values():
-            if member.name in gathering.missing or member.state is MemberState.FAILED:
-                continue
-            shown = {} if kind.names is None else names.show(member.name, kind.names)
-            for page in member.listed.get(kind.method, ()):
-                pieces.append(Piece(page, shown))
-                rests.append(page.rest)
+        for member in self._common.members.values():
+            if member.name not in missing and member.state is not MemberState.FAILED:
+                shown = {} if kind.names is None else names.show(member.name, kind.names)
+                pieces += [Piece(page, shown) for page in member.listed.get(kind.method, ())]
         if kind.names is not None:
             names.tell(kind.names)
-        if kind.names in (NameKind.RESOURCE, NameKind.TEMPLATE) and any(piece.shown for piece in pieces):
-            self.common.inspects = True
+            if kind.names.is_uri and any(piece.shown for piece in pieces):
+                self._common.inspects = True
+        rest = self._common.complete(_merge_rests([piece.page.rest for piece in pieces]), bool(missing))
+        if missing:
+            named = [{"server": name, "reason": reason} for name, reason in missing.items()]
+            rest["_meta"] = {**rest.get("_meta", {}), MISSING: named}
         self._last += 1
-        rest = self.common.complete(_merge_rests(rests), bool(gathering.missing))
-        if gathering.missing:
-            missing = [{"server": name, "reason": reason} for name, reason in gathering.missing.items()]
-            rest["_meta"] = {**rest.get("_meta", {}), MISSING: missing}
         self._snapshots[self._last] = _Snapshot(kind, pieces, rest)
-        while len(self._snapshots) > _SNAPSHOTS:
+        if len(self._snapshots) > _SNAPSHOTS:
             del self._snapshots[next(iter(self._snapshots))]
         return self._last
 
     def _reply(self, key: bytes, number: int, start: int) -> None:
-        snapshot = self._snapshots[number]
+        kind, pieces, rest = self._snapshots[number]
         try:
-            frame = self._write(key, number, start)
+            entries, following = write_slice(kind, pieces, start, self._page_size)
+            if following is not None:
+                rest = {**rest, "nextCursor": f"dragoman:{kind.method}:{number}:{following}"}
+            tail = b"," + encode(rest)[1:-1] if rest else b""
+            head = b'{"jsonrpc":"2.0","id":' + key + b',"result":{"' + kind.member.encode() + b'":['
+            frame = Frame(b"".join((head, *entries, b"]", tail, b"}}\n")), "result", key, None)
         except ValueError as error:  # read it could be, and not be written
+            following, start = None, 0
+            frame = error_frame(key, INTERNAL_ERROR, f"{kind.method} cannot be written: {error}")
+        if following is None and start == 0:
             del self._snapshots[number]
-            frame = error_frame(key, INTERNAL_ERROR, f"{snapshot.kind.method} cannot be written: {error}")
-        self.common.reply(frame)
-
-    def _write(self, key: bytes, number: int, start: int) -> Frame:
-        snapshot = self._snapshots[number]
-        entries, following = write_slice(snapshot.kind, snapshot.pieces, start, self._page_size)
-        rest = snapshot.rest
-        if following is not None:
-            rest = {**rest, "nextCursor": f"{_CURSOR}:{snapshot.kind.method}:{number}:{following}"}
-        elif start == 0:
-            del self._snapshots[number]
-        tail = b"," + encode(rest)[1:-1] if rest else b""
-        member = snapshot.kind.member.encode()
-        head = b'{"jsonrpc":"2.0","id":' + key + b',"result":{"' + member + b'":['
-        return Frame(b"".join((head, *entries, b"]", tail, b"}}\n")), "result", key, None)
+        self._common.reply(frame)
 
 
 def _merge_rests(rests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -344,14 +323,3 @@ def _merge_rests(rests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     ttls = [ttl if isinstance(ttl := rest.get("ttlMs"), int) and ttl > 0 else 0 for rest in rests]
     is_public = all(rest.get("cacheScope") == "public" for rest in rests)
     return {"ttlMs": min(ttls), "cacheScope": "public" if is_public else "private"}
-
-
-def _read_cursor(cursor: object, kind: ListKind) -> tuple[int, int] | None:
-    parts = cursor.split(":") if isinstance(cursor, str) and len(cursor) < 200 else []
-    if (
-        len(parts) != 4
-        or parts[:2] != [_CURSOR, kind.method]
-        or not all(p.isascii() and p.isdigit() for p in parts[2:])
-    ):
-        return None
-    return int(parts[2]), int(parts[3])

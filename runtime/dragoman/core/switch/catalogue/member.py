@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 from dragoman.core.envelope import Frame
 
+TakeAnswer = Callable[[Frame], None]
+
 
 class MemberState(Enum):
     """How far a server is."""
@@ -58,6 +60,8 @@ class Member:
         is_known: Whether the client may have been told what it has.
         is_late: Whether it has had its time to answer, and has answered nothing since: nobody waits for it meanwhile.
         listed: The answers that its lists were read from, by method.
+        owed: The requests that it has not answered, by id: None for one of the client, else who takes the answer.
+        asked: Its own requests that the client has not answered: the number that each was lent, by its id.
     """
 
     name: str
@@ -72,6 +76,8 @@ class Member:
     is_known: bool = False
     is_late: bool = False
     listed: dict[str, Any] = field(default_factory=dict)
+    owed: dict[bytes, TakeAnswer | None] = field(default_factory=dict)
+    asked: dict[bytes, int] = field(default_factory=dict)
 
     @property
     def has_filter(self) -> bool:

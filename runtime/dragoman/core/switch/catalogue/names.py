@@ -48,6 +48,11 @@ class NameKind(Enum):
 
     __hash__ = object.__hash__
 
+    @property
+    def is_uri(self) -> bool:
+        """Whether such names are URIs, or templates of URIs."""
+        return self in (NameKind.RESOURCE, NameKind.TEMPLATE)
+
 
 class NameOwner(NamedTuple):
     """Whose something is: the server, and what it calls it."""
@@ -105,7 +110,7 @@ class Names:
             schemes[server] = f"{scheme}-{_digest(server)}" if scheme in schemes.values() else scheme
         by_prefix = {server: prefix + self._separator for server, prefix in unique.items()}
         by_scheme = {server: f"{scheme}+" for server, scheme in schemes.items()}
-        self._starts = {kind: by_prefix if kind in (NameKind.TOOL, NameKind.PROMPT) else by_scheme for kind in NameKind}
+        self._starts = {kind: by_scheme if kind.is_uri else by_prefix for kind in NameKind}
         gone = {server for server in self._prefixes if server not in unique} | set(changed)
         self._prefixes = unique
         for kind, table in self._tables.items():
@@ -159,11 +164,15 @@ class Names:
         return uri
 
     def find(self, kind: NameKind, name: str) -> NameOwner | None:
-        """Return whose a name is that a client used."""
+        """Return whose a name is that a client used; a URI may be of an extension, or made of a template."""
         table = self._tables[kind]
-        return table.owners.get(name) or table.told.get(name)
+        found = table.owners.get(name) or table.told.get(name)
+        if found is not None or not kind.is_uri:
+            return found
+        resources = self._tables[NameKind.RESOURCE]
+        return resources.owners.get(name) or resources.told.get(name) or self._find_page(name) or self._find_made(name)
 
-    def find_page(self, uri: str) -> NameOwner | None:
+    def _find_page(self, uri: str) -> NameOwner | None:
         """Return whose a URI in the scheme of an extension is: it names its server, `ui://SERVER/…`."""
         scheme = next(filter(uri.startswith, EXTENSION_SCHEMES), None)
         if scheme is None:
@@ -177,7 +186,7 @@ class Names:
         own = scheme + rest
         return NameOwner(server, uri if uri in claimed and own not in claimed else own)
 
-    def find_template(self, uri: str) -> NameOwner | None:
+    def _find_made(self, uri: str) -> NameOwner | None:
         """Return whose template a URI fits best: the one that says most of it, as it is known now or was once told."""
         table = self._tables[NameKind.TEMPLATE]
         for known in (table.owners, table.told):
@@ -185,7 +194,9 @@ class Names:
                 (sum(map(len, pieces)), shown) for shown in known if (pieces := _fit_template(shown, uri)) is not None
             ]
             if fitting:
-                return known[max(fitting)[1]]
+                shown = max(fitting)[1]
+                server, template = known[shown]
+                return NameOwner(server, uri.removeprefix(shown.removesuffix(template)))
         return None
 
     def _arrange(self, kind: NameKind) -> None:
@@ -197,15 +208,14 @@ class Names:
                 counts[name] = counts.get(name, 0) + 1
         owners: dict[str, NameOwner] = {}
         later: list[NameOwner] = []
-        by_name = kind in (NameKind.TOOL, NameKind.PROMPT)
         for server in self._prefixes:
             for name in table.claims.get(server, ()):
                 plain = _fit(name) if kind is NameKind.TOOL else name
                 owner = NameOwner(server, name)
                 is_free = plain not in owners and table.told.get(plain, owner) == owner
                 is_free = is_free and not self._is_of_other(kind, server, plain)
-                is_free = is_free and (by_name or not name.startswith(EXTENSION_SCHEMES))
-                if counts[name] > 1 or (self._always and by_name) or not is_free:
+                is_free = is_free and not (kind.is_uri and name.startswith(EXTENSION_SCHEMES))
+                if counts[name] > 1 or (self._always and not kind.is_uri) or not is_free:
                     later.append(owner)
                 else:
                     owners[plain] = owner
@@ -230,9 +240,8 @@ class Names:
     def _prefixed(
         self, kind: NameKind, owner: NameOwner, taken: Mapping[str, NameOwner], told: Mapping[str, NameOwner]
     ) -> str:
-        is_uri = kind in (NameKind.RESOURCE, NameKind.TEMPLATE)
         start = self._starts[kind][owner.server]
-        prefixed = _put_prefix(start, owner.name) if is_uri else f"{start}{owner.name}"
+        prefixed = _put_prefix(start, owner.name) if kind.is_uri else f"{start}{owner.name}"
         if kind is NameKind.TOOL:
             prefixed = _fit(prefixed)
         number = 0
@@ -244,7 +253,7 @@ class Names:
             # A URI stays whole behind its prefix: a template would not fit any more.
             free = (
                 _put_prefix(f"{start[:-1]}-{mark}+", owner.name)
-                if is_uri
+                if kind.is_uri
                 else f"{prefixed[: LONGEST - _HASH - 1]}_{mark}"
             )
         return free

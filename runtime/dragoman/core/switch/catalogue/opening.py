@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.core.codes import METHOD_NOT_FOUND
-from dragoman.core.envelope import Frame, error_frame, result_frame
+from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
 from dragoman.core.methods import SET_LEVEL
 from dragoman.core.peek import with_id
-from dragoman.core.switch.catalogue.common import Common
+from dragoman.core.switch.catalogue.common import Common, read_error
+from dragoman.core.switch.catalogue.gathering import Gathering
 from dragoman.core.switch.catalogue.member import Member, MemberState
-from dragoman.core.switch.catalogue.own import OwnRequests, read_error, read_result
 from dragoman.core.unchecked import find_object
 
 _LISTED: Final = ("prompts", "resources", "tools")
@@ -29,23 +29,17 @@ class Openings:
 
     Args:
         common: What all parts know.
-        own: Asks servers.
         give_up: Has lists wait no more for a server.
         joined: Told of a server that is open; late, if the client has been answered without it.
     """
 
     def __init__(
-        self,
-        common: Common,
-        own: OwnRequests,
-        give_up: Callable[[Member], None],
-        joined: Callable[[Member, bool], None],
+        self, common: Common, give_up: Callable[[Member], None], joined: Callable[[Member, bool], None]
     ) -> None:
-        self.own = own
-        self.give_up = give_up
         self._common = common
+        self._give_up = give_up
         self._joined = joined
-        self._under_way: list[MemberOpening] = []
+        self._opening: Gathering[Member] | None = None
         self._asked: tuple[str, Mapping[str, Any]] | None = None
         self._level: Mapping[str, Any] | None = None
 
@@ -53,7 +47,7 @@ class Openings:
         """Answer `initialize`."""
         key = frame.key or b"null"
 
-        def reply() -> None:
+        def reply(_: Gathering[Member]) -> None:
             result = {
                 "protocolVersion": params.get("protocolVersion"),
                 "capabilities": merge_capabilities(self._common.members.values()),
@@ -67,7 +61,7 @@ class Openings:
         """Answer `server/discover`."""
         key = frame.key or b"null"
 
-        def reply() -> None:
+        def reply(_: Gathering[Member]) -> None:
             from dragoman.core.bridge.discovery import served_versions
 
             result: dict[str, Any] = {
@@ -84,29 +78,54 @@ class Openings:
         instructions = merge_instructions(self._common.members.values())
         return {**result, "instructions": instructions} if instructions else result
 
-    def _begin(self, method: str, params: Mapping[str, Any], then: Callable[[], None]) -> None:
+    def _begin(self, method: str, params: Mapping[str, Any], then: Callable[[Gathering[Member]], None]) -> None:
+        """Ask every server what it is, and go on once all have answered, or are late."""
         self._asked = (method, params)
-        opening = MemberOpening(self, self._common, method, params, then)
-        self._under_way = [one for one in self._under_way if not one.is_over]
-        members = list(self._common.members.values())
-        if not self._under_way:  # one that is opening all the same has been waited for already
-            members = [member for member in members if member.state is not MemberState.OPENING]
-        self._under_way.append(opening)
-        opening.begin(members)
+        asked = [member for member in self._common.members.values() if member.state is not MemberState.FAILED]
+        if self._opening is None or self._opening.is_over:
+            # One that is opening all the same has been waited for already.
+            asked = [member for member in asked if member.state is not MemberState.OPENING]
+        self._opening = opening = Gathering(then)
+        opening.pending.update(asked)
+        for member in asked:
+            self._ask(member, opening)
+        if opening.pending:
+            self._common.outside.remind(max(member.open_timeout_s for member in asked), opening.finish)
+        else:
+            opening.finish()
 
     def join(self, member: Member) -> None:
         """Open a server that comes later."""
         if self._asked is not None:
-            MemberOpening(self, self._common, *self._asked, None).open_member(member)
+            self._ask(member, None)
         elif self._common.is_per_request:
             self._joined(member, True)
 
-    def forget(self, member: Member) -> None:
-        """Record that a server is not there any more."""
-        for opening in self._under_way:
-            opening.forget(member)
+    def _ask(self, member: Member, opening: Gathering[Member] | None) -> None:
+        assert self._asked is not None
+        if member.state is MemberState.WAITING:
+            self._common.set_state(member, MemberState.OPENING)
+            self._common.outside.remind(member.list_timeout_s, partial(self._expire, member))
+        self._common.ask(member, *self._asked, partial(self._take, member, opening))
 
-    def opened(self, member: Member, result: Mapping[str, Any], is_late: bool) -> None:
+    def _expire(self, member: Member) -> None:
+        if member.state is MemberState.OPENING:
+            self._give_up(member)
+
+    def _take(self, member: Member, opening: Gathering[Member] | None, frame: Frame) -> None:
+        try:
+            failure = str(read_error(frame).get("message"))[:300] if frame.kind == "error" else ""
+            result = read_result(frame) if not failure else {}
+        except ValueError as error:
+            failure = f"its answer cannot be read: {error}"
+        if failure:
+            self._common.fail(member, f"it could not be opened: {failure}")
+        else:
+            self._note_opened(member, result, opening is None or opening.is_over)
+        if opening is not None:
+            opening.settle(member)
+
+    def _note_opened(self, member: Member, result: Mapping[str, Any], is_late: bool) -> None:
         """Record what a server says of itself."""
         member.capabilities = find_object(result, "capabilities")
         member.told = result
@@ -116,7 +135,7 @@ class Openings:
         if is_late and self._common.initialized is not None:
             self._common.outside.tell_member(member, self._common.initialized)
             if self._level is not None and "logging" in member.capabilities:
-                self.own.send(member, SET_LEVEL, self._level, lambda _: None)
+                self._common.ask(member, SET_LEVEL, self._level, lambda _: None)
         self._joined(member, is_late)
 
     def set_level(self, frame: Frame, params: Mapping[str, Any]) -> None:
@@ -139,87 +158,7 @@ class Openings:
                 self._common.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
 
         for member in heard:
-            self.own.send(member, SET_LEVEL, params, take_answer)
-
-
-class MemberOpening:
-    """One round of asking every server what it is.
-
-    Args:
-        openings: Told what servers answer.
-        common: What all parts know.
-        method: Of the requests.
-        params: Of the requests.
-        then: Called once all have answered, or are late; None where nobody waits.
-    """
-
-    def __init__(
-        self,
-        openings: Openings,
-        common: Common,
-        method: str,
-        params: Mapping[str, Any],
-        then: Callable[[], None] | None,
-    ) -> None:
-        self._openings = openings
-        self._common = common
-        self._method = method
-        self._params = params
-        self._then: Callable[[], None] | None = then
-        self._pending: set[Member] = set()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nobody waits for it any more."""
-        return self._then is None
-
-    def begin(self, members: Iterable[Member]) -> None:
-        """Ask."""
-        asked = [member for member in members if member.state is not MemberState.FAILED]
-        self._pending.update(asked)
-        for member in asked:
-            self.open_member(member)
-        if self._pending:
-            longest_s = max(member.open_timeout_s for member in asked)
-            self._common.outside.remind(longest_s, self.finish)
-        else:
-            self.finish()
-
-    def open_member(self, member: Member) -> None:
-        """Ask one of them."""
-        if member.state is MemberState.WAITING:
-            self._common.set_state(member, MemberState.OPENING)
-            self._common.outside.remind(member.list_timeout_s, partial(self._give_up, member))
-        self._openings.own.send(member, self._method, self._params, lambda frame: self._take(member, frame), None)
-
-    def _give_up(self, member: Member) -> None:
-        if member.state is MemberState.OPENING:
-            self._openings.give_up(member)
-
-    def forget(self, member: Member) -> None:
-        """Record that a server is not there any more."""
-        self._pending.discard(member)
-        if not self._pending:
-            self.finish()
-
-    def finish(self) -> None:
-        """Go on, once, with what is known."""
-        then, self._then = self._then, None
-        if then is not None:
-            then()
-
-    def _take(self, member: Member, frame: Frame) -> None:
-        is_late = self._then is None
-        try:
-            failure = str(read_error(frame).get("message"))[:300] if frame.kind == "error" else ""
-            result = read_result(frame) if not failure else {}
-        except ValueError as error:
-            failure = f"its answer cannot be read: {error}"
-        if failure:
-            self._common.fail(member, f"it could not be opened: {failure}")
-        else:
-            self._openings.opened(member, result, is_late)
-        self.forget(member)
+            self._common.ask(member, SET_LEVEL, params, take_answer)
 
 
 def merge_capabilities(members: Iterable[Member]) -> dict[str, Any]:
@@ -255,3 +194,15 @@ def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged.setdefault(name, value)
     return merged
+
+
+def read_result(frame: Frame) -> dict[str, Any]:
+    """Return the result of an answer.
+
+    Raises:
+        ValueError: It cannot be read, or is not an object.
+    """
+    result = decoded(frame).body["result"]
+    if not isinstance(result, dict):
+        raise ValueError("expected result to be an object")
+    return result

@@ -38,7 +38,6 @@ class QuickCalls:
     def __init__(self, common: Common) -> None:
         self._common = common
         self._names = common.names
-        self._calls = common.calls
         self._routes: dict[bytes, tuple[Member, bytes | None]] = {}
         self._version = -1
 
@@ -69,7 +68,7 @@ class QuickCalls:
         if other is not None:
             line = b"%b%b%b" % (raw[:start], other, raw[end:])
             frame = Frame(line, kind, key, method, None, stream, headers, sender, source)
-        self._calls[key] = member
+        member.owed[key] = None
         if _TOKEN in raw:
             self._common.tokens.note(member, frame)
         self._common.outside.tell_member(member, frame)

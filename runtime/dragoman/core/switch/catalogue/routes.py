@@ -6,7 +6,7 @@ Lives here: finding the owner, and writing the name that it uses. Must not: hold
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -18,7 +18,6 @@ from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.lists import Lists
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import LONGEST_NAME, NameKind, NameOwner
-from dragoman.core.switch.catalogue.own import OwnRequests
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.search import Search
 from dragoman.core.switch.catalogue.uris import may_name_pages, show_uris
@@ -26,9 +25,28 @@ from dragoman.core.unchecked import find
 
 logger = logging.getLogger("dragoman.router")
 
-_NAMED: Final = {"tools/call": (NameKind.TOOL, "tools/list"), "prompts/get": (NameKind.PROMPT, "prompts/list")}
-_BY_URI: Final = frozenset({"resources/read", "resources/subscribe", "resources/unsubscribe"})
-_RESOURCE_LISTS: Final = ("resources/list", "resources/templates/list")
+Place = tuple[NameKind, tuple[str, ...]]
+"""What is named, and where in the params of a request."""
+
+_RESOURCE: Final[Place] = (NameKind.RESOURCE, ("uri",))
+_NAMED: Final[Mapping[str, tuple[Place, ...]]] = {
+    "tools/call": ((NameKind.TOOL, ("name",)),),
+    "prompts/get": ((NameKind.PROMPT, ("name",)),),
+    "resources/read": (_RESOURCE,),
+    "resources/subscribe": (_RESOURCE,),
+    "resources/unsubscribe": (_RESOURCE,),
+    "completion/complete": ((NameKind.PROMPT, ("ref", "name")), (NameKind.TEMPLATE, ("ref", "uri"))),
+}
+"""Requests that name something: one of these."""
+
+_LISTED_WITH: Final[Mapping[NameKind, tuple[NameKind, ...]]] = {
+    NameKind.TOOL: (NameKind.TOOL,),
+    NameKind.PROMPT: (NameKind.PROMPT,),
+    NameKind.RESOURCE: (NameKind.RESOURCE, NameKind.TEMPLATE),
+    NameKind.TEMPLATE: (NameKind.RESOURCE, NameKind.TEMPLATE),
+}
+"""What is listed to find something: a URI may be that of a resource, or made of a template."""
+
 _MOST_REMEMBERED: Final = 10_000
 
 K = TypeVar("K")
@@ -41,24 +59,22 @@ class Routes:
     Args:
         common: What all parts know.
         lists: What there is, where nobody is known to own something.
-        own: Asks servers.
     """
 
-    def __init__(self, common: Common, lists: Lists, own: OwnRequests) -> None:
+    def __init__(self, common: Common, lists: Lists) -> None:
         self._common = common
         self._lists = lists
-        self._own = own
         self._tasks: dict[str, Member] = {}
         self._found: dict[str, Member] = {}
         self._watched: dict[NameOwner, str] = {}
-        self._sought: dict[bytes, Callable[[str], None]] = {}
+        self._sought: dict[bytes, Search | Frame] = {}  # whose owner is sought, and the search for it at each server
 
     def cancel(self, key: bytes) -> bool:
         """Record that the client does not wait any more; False where nobody is sought for this request."""
-        stop = self._sought.pop(key, None)
-        if stop is not None:
-            stop("the client has cancelled the request")
-        return stop is not None
+        sought = self._sought.pop(key, None)
+        if isinstance(sought, Search):
+            sought.stop("the client has cancelled the request")
+        return sought is not None
 
     def forget(self, member: Member) -> None:
         """Record that a server is not there any more, nor is what it had."""
@@ -73,12 +89,7 @@ class Routes:
         method = frame.method or ""
         task = params.get("taskId")
         if method in _NAMED:
-            kind, listing = _NAMED[method]
-            self._take_named(frame, params, kind, (listing,))
-        elif method in _BY_URI:
-            self._take_uri(frame, params)
-        elif method == "completion/complete":
-            self._complete(frame, params)
+            self._take_named(frame, params, _NAMED[method])
         elif isinstance(task, str) and method.startswith("tasks/"):
             self._take_task(frame, params, task)
         elif len(self._common.members) == 1:
@@ -90,116 +101,71 @@ class Routes:
 
     # By name
 
-    def _take_named(self, frame: Frame, params: dict[str, Any], kind: NameKind, listings: Sequence[str]) -> None:
-        name = params.get("name")
+    def _take_named(self, frame: Frame, params: dict[str, Any], places: Sequence[Place]) -> None:
+        """Hand a request on to the owner of what it names; where nobody is known to be, list what there is first."""
+        kind, path = next((place for place in places if find(params, *place[1]) is not None), places[0])
+        name = find(params, *path)
         if not isinstance(name, str):
-            self._refuse(frame, INVALID_PARAMS, "expected params.name to be a string")
+            self._refuse(frame, INVALID_PARAMS, f"expected params.{'.'.join(path)} to be a string")
             return
-
-        def send() -> bool:
-            owner = self._common.names.find(kind, name)
-            return owner is not None and self._send(frame, owner, {**params, "name": owner.name}, name)
-
-        def refuse() -> None:
-            self._refuse(frame, INVALID_PARAMS, f"unknown {kind.value}: {name[:200]}{self._explain_absent()}")
-
-        self._send_or_list(frame, send, refuse, listings, params)
-
-    def _send_or_list(
-        self,
-        frame: Frame,
-        send: Callable[[], bool],
-        refuse: Callable[[], None],
-        listings: Sequence[str],
-        params: Mapping[str, Any],
-    ) -> None:
-        """Hand a request on; where nobody is known to own it, list what there is first."""
-        if send():
-            return
-        left = len(listings)
         key = frame.key or b"null"
 
-        def stop(_: str) -> None:
-            nonlocal left
-            left = -1
+        def send() -> bool:
+            owner = self.find_owner(kind, name)
+            return owner is not None and self._send(frame, owner, name, _replace(params, path, owner.name))
 
         def go_on(_: object) -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
+            if self._sought.get(key) is frame:  # else the client has cancelled it
                 del self._sought[key]
                 if not send():
-                    refuse()
+                    self._seek(frame, params, kind, name)
 
-        self._sought[key] = stop
-        for listing in listings:
-            self._lists.gather(LISTS[listing], self._common.meta_of(params), go_on)
+        if not send():
+            self._sought[key] = frame
+            listed = [listing for listing in LISTS.values() if listing.names in _LISTED_WITH[kind]]
+            self._lists.gather(listed, self._common.meta_of(params), go_on)
 
-    def _send(self, frame: Frame, owner: NameOwner, params: dict[str, Any], used: str) -> bool:
+    def find_owner(self, kind: NameKind, name: str) -> NameOwner | None:
+        """Return whose something is, as far as lists, templates and searches say."""
+        found = self._found.get(name) if kind.is_uri else None
+        return self._common.names.find(kind, name) if found is None else NameOwner(found.name, name)
+
+    def _send(self, frame: Frame, owner: NameOwner, used: str, params: dict[str, Any]) -> bool:
         """Hand a request to its owner, under the name that it uses."""
         member = self._common.members.get(owner.server)
         if member is None:
             return False
+        if frame.method == "resources/subscribe":
+            self.note_watched(owner, used)
         if owner.name != used or member.has_filter:  # where some are hidden, what was read is what is sent
             frame = rewrite(frame, {**frame.body, "params": params})
         self._common.forward(member, frame)
         return True
 
-    # By URI
-
-    def _take_uri(self, frame: Frame, params: dict[str, Any]) -> None:
-        uri = params.get("uri")
-        if not isinstance(uri, str):
-            self._refuse(frame, INVALID_PARAMS, "expected params.uri to be a string")
+    def _seek(self, frame: Frame, params: Mapping[str, Any], kind: NameKind, name: str) -> None:
+        """Go on with what is on no list: of a resource, that means little."""
+        if kind is not NameKind.RESOURCE:
+            self._refuse(frame, INVALID_PARAMS, f"unknown {kind.value}: {name[:500]}{self._explain_absent()}")
             return
-
-        def send() -> bool:
-            owner = self.find_resource(uri)
-            if owner is not None and frame.method == "resources/subscribe":
-                self.note_watched(owner, uri)
-            return owner is not None and self._send(frame, owner, {**params, "uri": owner.name}, uri)
-
-        def seek() -> None:
-            able = self._able(frame.method or "")
-            if len(able) == 1:
-                self._common.forward(able[0], frame)
-            elif frame.method == "resources/read" and able:
-                self._seek_resource(frame, params, able, uri)
-            else:
-                self._refuse(frame, INVALID_PARAMS, f"no server is known to have this resource: {uri[:500]}")
-
-        self._send_or_list(frame, send, seek, _RESOURCE_LISTS, params)
-
-    def find_resource(self, uri: str) -> NameOwner | None:
-        """Return whose a resource is, as far as lists and templates say."""
-        names = self._common.names
-        found = self._found.get(uri)
-        if found is not None and found.name in self._common.members:
-            return NameOwner(found.name, uri)
-        owner = names.find(NameKind.RESOURCE, uri) or names.find_page(uri)
-        if owner is not None:
-            return owner
-        owner = names.find_template(uri)
-        return None if owner is None else NameOwner(owner.server, self._without_prefix(owner.server, uri))
-
-    def _without_prefix(self, server: str, uri: str) -> str:
-        """Return a URI as its server knows it, where its template has got a prefix."""
-        for name, shown in self._common.names.show(server, NameKind.TEMPLATE).items():
-            prefix = shown.removesuffix(name)
-            if prefix and uri.startswith(prefix):
-                return uri.removeprefix(prefix)
-        return uri
+        able = self._able(frame.method or "")
+        refusal = f"no server is known to have this resource: {name[:500]}"
+        if len(able) == 1:
+            self._common.forward(able[0], frame)
+        elif able and frame.method == "resources/read":
+            self._search(frame, params, able, name, refusal)
+        else:
+            self._refuse(frame, INVALID_PARAMS, refusal)
 
     def _able(self, method: str) -> list[Member]:
         able = []
         for member in self._common.members.values():
-            declared = (member.capabilities or {}).get("resources")
+            declared = find(member.capabilities, "resources")
             can = isinstance(declared, dict) and (method == "resources/read" or bool(declared.get("subscribe")))
             if member.state is not MemberState.FAILED and (member.capabilities is None or can):
                 able.append(member)
         return able
 
-    def _seek_resource(self, frame: Frame, params: Mapping[str, Any], able: list[Member], uri: str) -> None:
+    def _search(self, frame: Frame, params: Mapping[str, Any], able: Sequence[Member], uri: str, refusal: str) -> None:
         key = frame.key or b"null"
 
         def take_found(member: Member | None, answer: Frame) -> None:
@@ -209,9 +175,11 @@ class Routes:
             self._common.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
 
         asked = {name: value for name, value in params.items() if name != "_meta"}
-        search = Search(self._own, self._common.outside.remind, able, asked, self._common.meta_of(params), take_found)
-        self._sought[key] = search.stop
-        search.go_on(error_frame(key, INVALID_PARAMS, f"no server is known to have this resource: {uri[:500]}"))
+        search = Search(self._common, able, asked, self._common.meta_of(params), take_found)
+        self._sought[key] = search
+        search.go_on(error_frame(key, INVALID_PARAMS, refusal))
+
+    # URIs
 
     def note_watched(self, owner: NameOwner, uri: str) -> None:
         """Record the URI under which the client wants to hear of a resource."""
@@ -229,33 +197,6 @@ class Routes:
         uri = find(body, "params", "uri")
         known = self.show_uri(member, uri) if isinstance(uri, str) else uri
         return frame if known == uri else rewrite(frame, {**body, "params": {**body["params"], "uri": known}})
-
-    # Completion
-
-    def _complete(self, frame: Frame, params: dict[str, Any]) -> None:
-        ref = params.get("ref")
-        named, uri = find(ref, "name"), find(ref, "uri")
-        used = named if isinstance(named, str) else uri
-        if not isinstance(ref, dict) or not isinstance(used, str):
-            self._refuse(frame, INVALID_PARAMS, "expected params.ref to name a prompt or a resource")
-            return
-        key = "name" if used is named else "uri"
-
-        def send() -> bool:
-            owner = self._find_ref(key, used)
-            return owner is not None and self._send(frame, owner, {**params, "ref": {**ref, key: owner.name}}, used)
-
-        def refuse() -> None:
-            self._refuse(frame, INVALID_PARAMS, f"nothing to complete is known as {used[:500]}{self._explain_absent()}")
-
-        listings = ("prompts/list",) if key == "name" else _RESOURCE_LISTS
-        self._send_or_list(frame, send, refuse, listings, params)
-
-    def _find_ref(self, key: str, used: str) -> NameOwner | None:
-        names = self._common.names
-        if key == "name":
-            return names.find(NameKind.PROMPT, used)
-        return names.find(NameKind.TEMPLATE, used) or self.find_resource(used)
 
     # Tasks
 
@@ -325,3 +266,9 @@ class Routes:
 
     def _refuse(self, frame: Frame, code: int, message: str, data: Any = None) -> None:
         self._common.reply(error_frame(frame.key, code, message, data))
+
+
+def _replace(params: dict[str, Any], path: Sequence[str], name: str) -> dict[str, Any]:
+    """Return params with another name in this place."""
+    first, *rest = path
+    return {**params, first: _replace(params[first], rest, name) if rest else name}

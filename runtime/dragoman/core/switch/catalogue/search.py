@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from dragoman.core.envelope import Frame
+from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member, MemberState
-from dragoman.core.switch.catalogue.own import OwnRequests
 
 _READ = "resources/read"
 
@@ -21,8 +21,7 @@ class Search:
     """One resource that is sought.
 
     Args:
-        own: Asks servers.
-        remind: Calls something after so many seconds.
+        common: What all parts know.
         servers: Who may have it, in their order.
         params: Of the requests.
         meta: Their metadata.
@@ -31,32 +30,29 @@ class Search:
 
     def __init__(
         self,
-        own: OwnRequests,
-        remind: Callable[[float, Callable[[], None]], None],
+        common: Common,
         servers: Sequence[Member],
         params: Mapping[str, Any],
         meta: Mapping[str, Any] | None,
         then: Callable[[Member | None, Frame], None],
     ) -> None:
-        self._own = own
-        self._remind = remind
+        self._common = common
         self._left = list(servers)
         self._params = params
         self._meta = meta
-        self._then: Callable[[Member | None, Frame], None] | None = then
-        self._asked: dict[Member, bytes | None] = {}
+        self._then = then
+        self._is_over = False
+        self._asked: dict[Member, bytes] = {}
 
     def go_on(self, refusal: Frame) -> None:
         """Ask the next server; where nobody is left, this is the answer."""
         while self._left:
             member = self._left.pop(0)
             if member.state is not MemberState.FAILED:  # it may have gone since
-                self._asked[member] = None
-                key = self._own.send(member, _READ, self._params, self._hear(member), self._meta)
-                if member in self._asked:
-                    self._asked[member] = key
-                    if self._left:
-                        self._remind(member.list_timeout_s, partial(self._expire, member, refusal))
+                key = self._asked[member] = self._common.next_key()
+                self._common.ask(member, _READ, self._params, partial(self._take, member), self._meta, key)
+                if self._left:
+                    self._common.outside.remind(member.list_timeout_s, partial(self._expire, member, refusal))
                 return
         if not self._asked:
             self._end(None, refusal)
@@ -65,27 +61,23 @@ class Search:
         if member in self._asked:
             self.go_on(refusal)
 
+    def _take(self, member: Member, answer: Frame) -> None:
+        self._asked.pop(member, None)
+        if answer.kind == "result":
+            self._end(member, answer)
+        else:
+            self.go_on(answer)
+
     def stop(self, reason: str) -> None:
         """Ask nobody any more."""
-        self._then = None
+        self._is_over = True
         self._left.clear()
         asked, self._asked = self._asked, {}
-        for key in asked.values():
-            if key is not None and self._own.is_waiting(key):
-                self._own.withdraw(key, reason)
-
-    def _hear(self, member: Member) -> Callable[[Frame], None]:
-        def hear(answer: Frame) -> None:
-            self._asked.pop(member, None)
-            if answer.kind == "result":
-                self._end(member, answer)
-            else:
-                self.go_on(answer)
-
-        return hear
+        for member, key in asked.items():
+            self._common.withdraw(member, key, reason)
 
     def _end(self, member: Member | None, answer: Frame) -> None:
-        then = self._then
+        was_over = self._is_over
         self.stop("another server has answered")
-        if then is not None:
-            then(member, answer)
+        if not was_over:
+            self._then(member, answer)

@@ -11,7 +11,6 @@ that want them, under their ids, each kind at most twice a second: only the late
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS, META_SUBSCRIPTION_ID
@@ -20,49 +19,50 @@ from dragoman.core.bridge.notifications import (
     UPDATED,
     Backlog,
     Filter,
-    covers,
     read_filter,
+    wants,
     write_filter,
 )
 from dragoman.core.envelope import Frame, key_of, notification_frame, read_params
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
 from dragoman.core.switch.catalogue.common import Common
+from dragoman.core.switch.catalogue.gathering import Gathering
 from dragoman.core.switch.catalogue.member import Member, MemberState
-from dragoman.core.switch.catalogue.own import OwnRequests
+from dragoman.core.switch.catalogue.names import NameKind
 from dragoman.core.switch.catalogue.routes import Routes
 from dragoman.core.unchecked import find_object, with_meta
 
 _PATIENCE_S: Final = 4.0
 _PAUSE_S: Final = 0.5
+_NO_MORE: Final = "it is not listened to any more"
 
 
 class _Stream:
     """One listen request of the client, and what it wants of each server, in the server's words."""
 
-    def __init__(self, frame: Frame, asked: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        frame: Frame,
+        asked: Mapping[str, Any],
+        meta: Mapping[str, Any],
+        opening: Gathering[Member],
+    ) -> None:
         self.key = frame.key or b"null"
         self.id = frame.body["id"]
-        self.lists = {name for name, value in asked.items() if name != RESOURCE_FILTER and value is True}
-        uris = asked.get(RESOURCE_FILTER)
-        self.uris = [uri for uri in uris if isinstance(uri, str)] if isinstance(uris, list) else []
+        wanted = read_filter(asked)
+        self.uris = sorted(uri for name, uri in wanted if name == RESOURCE_FILTER)
+        self.lists: Filter = frozenset(one for one in wanted if one[0] != RESOURCE_FILTER)
         self.meta = meta
-        self.agreed: dict[str, Any] = {name: True for name in FACTS.subscriptions if name in self.lists}
+        self.opening = opening
+        self.agreed: dict[str, Any] = {name: True for name in FACTS.subscriptions if (name, "") in self.lists}
         self.parts: dict[Member, Filter] = {}
-        self.watched: dict[Member, set[str]] = {}
-        self.pending: set[Member] = set()
-        self.is_acknowledged = False
         self.waiting = Backlog()
 
-    def wants(self, method: str) -> bool:
-        """Whether it asked for a notice that says of no server whose it is."""
-        names = [name for name, announced in FACTS.subscriptions.items() if announced == method]
-        return bool(self.lists.intersection(names) if names else self.lists - FACTS.subscriptions.keys())
-
-    def wants_of(self, member: Member, method: str, uri: object) -> bool:
+    def wants(self, member: Member, method: str, uri: object) -> bool:
         """Whether it asked for what a server says."""
-        if method != UPDATED:
-            return self.wants(method)
-        return isinstance(uri, str) and covers(self.watched.get(member, ()), uri)
+        if method in FACTS.subscriptions.values():
+            return wants(self.parts.get(member, self.lists), method, uri)
+        return any(name not in FACTS.subscriptions for name, _ in self.lists)
 
 
 class _Ear:
@@ -81,30 +81,32 @@ class MemberStreams:
     Args:
         common: What all parts know.
         routes: Know whose a resource is.
-        own: Asks servers.
     """
 
-    def __init__(self, common: Common, routes: Routes, own: OwnRequests) -> None:
+    def __init__(self, common: Common, routes: Routes) -> None:
         self._common = common
         self._routes = routes
-        self._own = own
         self._streams: dict[bytes, _Stream] = {}
         self._ears: dict[Member, _Ear] = {}
-        self._members: dict[bytes, Member] = {}
         self._is_quiet = False
 
     def open(self, frame: Frame, params: Mapping[str, Any]) -> None:
         """Take a listen request."""
-        stream = _Stream(frame, find_object(params, "notifications"), self._common.meta_of(params) or {})
+
+        def acknowledge(_: object) -> None:
+            self._acknowledge(stream)
+
+        asked = find_object(params, "notifications")
+        stream = _Stream(frame, asked, self._common.meta_of(params) or {}, Gathering(acknowledge))
         self._streams[stream.key] = stream
         members = list(self._common.members.values())
-        stream.pending.update(members)  # before they are asked: they may acknowledge at once
+        stream.opening.pending.update(members)  # before they are asked: they may acknowledge at once
         for member in members:
             self._listen(stream, member)
-        if stream.pending:
-            self._common.outside.remind(_PATIENCE_S, partial(self._acknowledge, stream))
+        if stream.opening.pending:
+            self._common.outside.remind(_PATIENCE_S, stream.opening.finish)
         else:
-            self._acknowledge(stream)
+            stream.opening.finish()
 
     def _go_on(self) -> None:
         self._is_quiet = False
@@ -116,16 +118,13 @@ class MemberStreams:
             self._listen(stream, member)
 
     def _listen(self, stream: _Stream, member: Member) -> None:
-        own = {uri for uri in (self._own_uri(member, uri) for uri in stream.uris) if uri is not None}
-        stream.watched[member] = own
-        stream.parts[member] = frozenset(
-            {(name, "") for name in stream.lists} | {(RESOURCE_FILTER, uri) for uri in own}
-        )
+        own = {(RESOURCE_FILTER, self._own_uri(member, uri)) for uri in stream.uris}
+        stream.parts[member] = frozenset(stream.lists | {(name, uri) for name, uri in own if uri is not None})
         self._follow(member)
         self._settle(stream, member)
 
     def _own_uri(self, member: Member, uri: str) -> str | None:
-        owner = self._routes.find_resource(uri)
+        owner = self._routes.find_owner(NameKind.RESOURCE, uri)
         if owner is None:
             return uri
         self._routes.note_watched(owner, uri)
@@ -138,19 +137,13 @@ class MemberStreams:
         if member.state is MemberState.FAILED or not wanted:
             del self._ears[member]
             for key in filter(None, (ear.current, ear.opening)):
-                self._withdraw(member, key)
+                self._common.withdraw(member, key, _NO_MORE)
         elif wanted != ear.asked and ear.opening is None:
-            key = ear.opening = self._own.next_key()
+            key = ear.opening = self._common.next_key()
             ear.asked = wanted
-            self._members[key] = member  # before it is asked: it may acknowledge at once
             meta = next(reversed(self._streams.values())).meta
             params = {"notifications": write_filter(wanted)}
-            self._own.send(member, LISTEN, params, lambda _: self._end(member, key), meta, key)
-
-    def _withdraw(self, member: Member, key: bytes) -> None:
-        del self._members[key]
-        if member.state is not MemberState.FAILED:  # else nobody is there to be told
-            self._own.withdraw(key, "it is not listened to any more")
+            self._common.ask(member, LISTEN, params, lambda _: self._end(member, key), meta, key)
 
     def hear(self, member: Member, frame: Frame) -> bool:
         """Take a notice of a server; False where it belongs to no stream."""
@@ -159,12 +152,12 @@ class MemberStreams:
         named = meta.get(META_SUBSCRIPTION_ID) if isinstance(meta, dict) else params.get("requestId")
         key = key_of(named) or frame.stream or b""
         ear = self._ears.get(member)
-        if ear is None or self._members.get(key) is not member:
+        if ear is None or key not in (ear.current, ear.opening):
             return frame.stream is not None
         if frame.method == ACKNOWLEDGED:
             self._take_agreed(member, ear, key, params.get("notifications"))
         elif frame.method == CANCELLED:
-            self._withdraw(member, key)
+            self._common.withdraw(member, key, _NO_MORE)
             self._end(member, key)
         else:
             self._tell(member, frame.method or "", params)
@@ -176,7 +169,7 @@ class MemberStreams:
         before, ear.current, ear.opening = ear.current, key, None
         ear.granted = read_filter(agreed)
         if before is not None:
-            self._withdraw(member, before)
+            self._common.withdraw(member, before, _NO_MORE)
         self._follow(member)
         for stream in list(self._streams.values()):
             self._settle(stream, member)
@@ -184,7 +177,7 @@ class MemberStreams:
     def _settle(self, stream: _Stream, member: Member) -> None:
         """Record what a server has agreed to of a stream; acknowledge the stream, if it was the last."""
         ear, part = self._ears.get(member), stream.parts.get(member, frozenset())
-        if member not in stream.pending or (ear is not None and ear.opening is not None):
+        if member not in stream.opening.pending or (ear is not None and ear.opening is not None):
             return
         for name, uri in sorted(part & ear.granted if ear is not None else ()):
             if name == RESOURCE_FILTER:
@@ -192,9 +185,7 @@ class MemberStreams:
                 known += [] if shown in known else [shown]
             else:
                 stream.agreed[name] = True
-        stream.pending.discard(member)
-        if not stream.pending:
-            self._acknowledge(stream)
+        stream.opening.settle(member)
 
     def _tell(self, member: Member, method: str, params: dict[str, Any]) -> None:
         uri = params.get("uri")
@@ -202,14 +193,14 @@ class MemberStreams:
         if method == UPDATED and isinstance(uri, str):
             shown = {**params, "uri": self._routes.show_uri(member, uri)}
         for stream in self._streams.values():
-            if stream.wants_of(member, method, uri):
+            if stream.wants(member, method, uri):
                 stream.waiting.put(method, shown)
         self._flush()
 
     def tell_changed(self, method: str) -> None:
         """Say that a list has changed, to each stream that asked for it."""
         for stream in self._streams.values():
-            if stream.wants(method):
+            if wants(stream.lists, method, None):
                 stream.waiting.put(method, {})
         self._flush()
 
@@ -218,7 +209,7 @@ class MemberStreams:
         if self._is_quiet:
             return
         if not self._common.outside.is_paused:
-            for stream in [one for one in self._streams.values() if one.is_acknowledged]:
+            for stream in [one for one in self._streams.values() if one.opening.is_over]:
                 for method, params in stream.waiting.take_all():
                     self._is_quiet = True
                     self._say(stream, method, params or {})
@@ -231,14 +222,12 @@ class MemberStreams:
         self._common.outside.tell_client(notice._replace(stream=stream.key))
 
     def _acknowledge(self, stream: _Stream) -> None:
-        if not stream.is_acknowledged and self._streams.get(stream.key) is stream:
-            stream.is_acknowledged = True
+        if self._streams.get(stream.key) is stream:
             self._say(stream, ACKNOWLEDGED, {"notifications": stream.agreed})
             self._flush()
 
     def _end(self, member: Member, key: bytes) -> None:
         """A server has ended its stream, or refused it: the others go on, and it is asked again for something else."""
-        self._members.pop(key, None)
         ear = self._ears.get(member)
         if ear is None:
             return
