@@ -74,14 +74,14 @@ class Desk:
         promoting: Any = SimpleNamespace(listeners={}, listen=lambda to: None, stop_listening=lambda to: None)
         served: Any = SimpleNamespace(
             front=front,
-            answer=lambda to, result: self.said.append(End(to.name, result)),
-            works=SimpleNamespace(ask=self.ask),
+            put_result=lambda to, result: self.said.append(End(to.name, result)),
+            works=SimpleNamespace(send_own=self.send_own),
             capabilities=capabilities,
             bridging=SimpleNamespace(shares_channel=True),
         )
         self.listens = ListenRequests(served, promoting)
 
-    def ask(self, method: str, params: dict[str, Any], hook: Any) -> None:
+    def send_own(self, method: str, params: dict[str, Any], hook: Any) -> None:
         uri = params["uri"]
         if method == "resources/subscribe":
             self.settling[uri] = hook
@@ -93,7 +93,7 @@ class Desk:
 
     def open(self, name: str, request_id: Any, params: Any) -> list[Any]:
         self.requests[name] = Asked(name, request_id, params)
-        self.listens.take(self.requests[name])
+        self.listens.open(self.requests[name])
         return self.take()
 
     def settle(self, uri: str, agreed: bool) -> list[Any]:

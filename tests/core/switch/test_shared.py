@@ -448,3 +448,12 @@ def test_a_garbled_answer_to_a_session_that_has_gone_is_forgotten() -> None:
     talk.leaves("a")
     assert talk.says("server", b'{"x":1,"jsonrpc":"2.0","id":%d,"result":[]}\n' % number) == []
     assert talk.switch.held == 0
+
+
+def test_a_session_is_not_subscribed_to_what_the_server_has_answered_with_garbage() -> None:
+    talk = Talk()
+    number = talk.opens("a")
+    talk.says("a", subscribe(1))
+    [(to, told)] = talk.says("server", b'{"x":1,"jsonrpc":"2.0","id":%d,"result":[]}\n' % number)
+    assert (to, told["id"], told["error"]["data"]) == ("a", 1, {"method": "resources/subscribe"})
+    assert talk.switch.held == 0

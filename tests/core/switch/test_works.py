@@ -75,7 +75,7 @@ def test_a_question_that_was_guessed_wrong_is_about_an_older_call_of_the_same_se
     works = make_works()
     put: list[Any] = []
     served = SimpleNamespace(works=works, upstream=None, bridging=BRIDGING)
-    asker = SimpleNamespace(ask=lambda *what: put.append(what), has_room=lambda work: True)
+    asker = SimpleNamespace(put_question=lambda *what: put.append(what), has_room=lambda work: True)
     unclear = UnclearQuestions(cast(Served, served), asker)
     older, other, asked = begin(works, "Ann"), make_call(works, "Ben"), begin(works, "Ann")
     question = ask(unclear, works, asked)
@@ -94,7 +94,7 @@ def test_questions_of_our_own_that_nobody_answers_do_not_pile_up() -> None:
     works = Works(upstream, True, "x", schedule, BRIDGING)
     answered: list[Any] = []
     for _ in range(5000):
-        works.ask("tasks/cancel", {"taskId": "t"}, answered.append)
+        works.send_own("tasks/cancel", {"taskId": "t"}, answered.append)
     assert len(sent) == 5000
     assert works.take_answered(b"1") == (None, None)
     assert len(works.take_open()) == 4096

@@ -187,7 +187,7 @@ class PerRequestFront:
         """End in order what would never end: listen streams, and calls that wait for their client to come back."""
         for request in [one for one in self.requests.values() if one.method == LISTEN]:
             self._behind.cancel(request, reason)
-            self.answer(request, {"resultType": "complete", "_meta": {META_SUBSCRIPTION_ID: request.id}})
+            self.put_result(request, {"resultType": "complete", "_meta": {META_SUBSCRIPTION_ID: request.id}})
         self._behind.leave(reason)
 
     def _take_request(self, frame: Frame) -> None:
@@ -266,7 +266,7 @@ class PerRequestFront:
         except ValueError as error:
             self.refuse(request, INVALID_PARAMS, str(error))
 
-    def answer(self, request: Request, result: dict[str, Any]) -> None:
+    def put_result(self, request: Request, result: dict[str, Any]) -> None:
         """Answer a request with a result, in the client's revision."""
         self.put_answer(request, {"jsonrpc": "2.0", "id": request.id, "result": result})
 

@@ -92,7 +92,7 @@ class Asking:
 
     # What the server asks
 
-    def take(self, frame: Frame) -> None:
+    def take_question(self, frame: Frame) -> None:
         """Take a request of the server."""
         key, method = frame.key or b"null", frame.method or ""
         try:
@@ -123,7 +123,7 @@ class Asking:
             self._keep(work, question)
         return bool(work.questions)
 
-    def ask(self, work: Work, question: ServerQuestion) -> None:
+    def put_question(self, work: Work, question: ServerQuestion) -> None:
         """Put a question to the client of this call."""
         request = work.request
         self._works.note_asking(work)
@@ -215,7 +215,7 @@ class Asking:
             result = work.replay.compose(said, bridging.keeper(), bridging.now(), bridging.nonce())
             if not isinstance(result, Turned):
                 self._works.leave(work, "the call is made again once its client has answered")
-                self._served.answer(request, result)
+                self._served.put_result(request, result)
                 return
             said = result
         if isinstance(said, Reply):
@@ -235,7 +235,7 @@ class Asking:
             self._reply(question.key, turn("that is not wanted here").reply)
             assert request is not None, "who is refused does not come back"
             self._works.refuse(work, _NOT_ASKED)
-            self._served.answer(request, failed_tool(f"{text}. Questions are not passed on here."))
+            self._served.put_result(request, failed_tool(f"{text}. Questions are not passed on here."))
         else:
             self._turn(work, question.key, turn("questions are not passed on here"))
 
@@ -290,7 +290,7 @@ class Asking:
         if params is not None:
             self._start(request, params, None)
         elif request.method == CALL_TOOL:
-            self._served.answer(request, failed_tool("The URL that this tool needs visited was not visited."))
+            self._served.put_result(request, failed_tool("The URL that this tool needs visited was not visited."))
         else:
             self._served.front.refuse(request, INTERNAL_ERROR, "the URL that this needs visited was not visited")
 
@@ -399,5 +399,5 @@ class Asking:
         work.request = None
         self.parked[work.name] = self.parked.pop(work.name)
         self._works.wait(work, keeper.ttl_s, self._expire)
-        self._served.answer(request, result)
+        self._served.put_result(request, result)
         self._works.go_on()

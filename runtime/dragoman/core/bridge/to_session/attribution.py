@@ -74,7 +74,7 @@ class ServerQuestion:
 class Asker(Protocol):
     """Who asks clients."""
 
-    def ask(self, work: Work, question: ServerQuestion) -> None:
+    def put_question(self, work: Work, question: ServerQuestion) -> None:
         """Put a question to the client of this call."""
 
     def has_room(self, work: Work) -> bool:
@@ -130,7 +130,7 @@ class UnclearQuestions:
         if roots is not None:
             self._upstream.send(result_frame(key, {"roots": list(roots)}))
         elif len(works) == 1:
-            self._asker.ask(works[0], ServerQuestion(key, method, params))
+            self._asker.put_question(works[0], ServerQuestion(key, method, params))
         elif waits:
             self.open.append(ServerQuestion(key, method, params))
         elif len(senders) != 1:
@@ -181,7 +181,7 @@ class UnclearQuestions:
             if len(works) > 1:
                 question.work = work
                 self.open.append(question)
-            self._asker.ask(work, question)
+            self._asker.put_question(work, question)
         elif len(self.waiting) >= MOST:
             self._refuse(question.key)
         else:

@@ -249,7 +249,7 @@ class DeclaredSession:
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """Take what the server says."""
         if self._session is not None:
-            self._session.take(frame)
+            self._session.take_frame(frame)
         elif isinstance(frame, Malformed):
             self._front.exchange.mistakes.note_malformed(Side.SERVER, frame)
         else:

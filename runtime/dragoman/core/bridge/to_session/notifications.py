@@ -50,7 +50,7 @@ class ServerNotifications:
         self.listens = ListenRequests(served, promoting)
         self._levels = RequestLevels()
 
-    def take(self, frame: Frame) -> None:
+    def take_notification(self, frame: Frame) -> None:
         """Take a notification of the server that is not about a request of its own."""
         if frame.method == TASK_STATUS:
             self._tasks.take_status(read_params(frame))
@@ -104,7 +104,7 @@ class ServerNotifications:
 
     def _set_level(self, level: str | None) -> None:
         if level is not None:
-            self._served.works.ask("logging/setLevel", {"level": level}, lambda answer: _note_level(level, answer))
+            self._served.works.send_own("logging/setLevel", {"level": level}, lambda answer: _note_level(level, answer))
 
     def tell_log(self, work: Work | None, method: str, params: Mapping[str, Any]) -> None:
         """Give a log message to the request that it is about, if that is known and wants it."""

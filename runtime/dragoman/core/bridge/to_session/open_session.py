@@ -164,10 +164,10 @@ class OpenSession:
     def _serve_checked(self, request: Request) -> None:
         self._served.tools.check(request)
         if request.method == DISCOVER:
-            self._requests.answer(request, self._discovered)
+            self._requests.put_result(request, self._discovered)
             return
         if request.method == LISTEN:
-            self._notifications.listens.take(request)
+            self._notifications.listens.open(request)
             return
         if request.metadata.log_level is not None:
             self._notifications.set_level(request, request.metadata.log_level)
@@ -184,7 +184,7 @@ class OpenSession:
                 page = {}
             take(page, len(answer.raw))
 
-        self._works.ask(LIST_TOOLS, params, take_answer)
+        self._works.send_own(LIST_TOOLS, params, take_answer)
 
     def start(self, request: Request, params: Mapping[str, Any], attempt: Replay | None = None) -> None:
         """Send the server a request with these params; one that was made before has its answers recorded."""
@@ -209,7 +209,7 @@ class OpenSession:
 
     def ping(self, then: Callable[[], None]) -> None:
         """Go on once the server has read everything so far."""
-        self._works.ask("ping", {}, lambda answer: then(), _PING_KEY)
+        self._works.send_own("ping", {}, lambda answer: then(), _PING_KEY)
 
     def cancel(self, request: Request, reason: str) -> None:
         """Tell the server that nobody waits for this any more."""
@@ -228,7 +228,7 @@ class OpenSession:
 
     # What the server says
 
-    def take(self, frame: Frame | Malformed) -> None:
+    def take_frame(self, frame: Frame | Malformed) -> None:
         """Take a frame of the server."""
         if isinstance(frame, Malformed):
             self._take_malformed(frame)
@@ -236,13 +236,13 @@ class OpenSession:
             self._take_response(frame)
         elif frame.kind == "batch":
             for member in frame.body:
-                self.take(classify(b"", member, frame.stream))
+                self.take_frame(classify(b"", member, frame.stream))
         elif frame.kind == "request":
             self._take_request(frame)
         elif frame.method == CANCELLED:
             self._asking.withdraw(frame)
         else:
-            self._notifications.take(frame)
+            self._notifications.take_notification(frame)
 
     def _take_request(self, frame: Frame) -> None:
         key = frame.key or b"null"
@@ -257,7 +257,7 @@ class OpenSession:
             self._exchange.counters.malformed += 1  # an answer under its id would be one to the other request
             logger.warning("%s request of the server dropped: its id belongs to one that is not answered", frame.method)
         else:
-            self._asking.take(frame)
+            self._asking.take_question(frame)
 
     def _take_malformed(self, malformed: Malformed) -> None:
         self._exchange.mistakes.note_malformed(Side.SERVER, malformed)

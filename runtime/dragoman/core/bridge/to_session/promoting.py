@@ -102,7 +102,7 @@ class Promoting:
         alarm = self._served.works.schedule.after(task.ttl_ms / 1000, lambda: self._expire(work, task))
         self.kept[work.name] = KeptTask(work, task, alarm)
         work.request = None
-        self._served.answer(request, {"resultType": "task", **task.describe()})
+        self._served.put_result(request, {"resultType": "task", **task.describe()})
         return True
 
     def change(self, work: Work) -> None:
@@ -178,7 +178,7 @@ class Promoting:
                 if task.end("cancelled", {}, self._served.bridging.now()):
                     self._tell(task)
                     self._served.works.leave(work, "the client cancelled the task")
-        self._served.answer(request, result)
+        self._served.put_result(request, result)
 
     def _find(self, request: Request, task_id: object) -> KeptTask:
         bridging = self._served.bridging

@@ -156,9 +156,9 @@ class Served:
     capabilities: Mapping[str, Any]
     downward: Adaptor
 
-    def answer(self, request: Request, result: dict[str, Any]) -> None:
+    def put_result(self, request: Request, result: dict[str, Any]) -> None:
         """Answer with a result in the form of 2026-07-28; it says whose it is."""
-        self.front.answer(request, self.sign(result))
+        self.front.put_result(request, self.sign(result))
 
     def pass_answer(self, request: Request, method: str, frame: Frame) -> None:
         """Give a client the server's answer to its request, which has this method there."""
@@ -177,7 +177,7 @@ class Served:
             declared, binding = request.metadata.capabilities, bind(bridging, request)
             result = urls.ask_to_visit(error, bridging.keeper(), binding, declared, bridging.now(), bridging.nonce())
         if result is not None:
-            self.answer(request, result)
+            self.put_result(request, result)
         else:
             said = urls.refuse_visit(error)
             self.front.refuse(request, said.code, said.message, said.data)

@@ -70,7 +70,7 @@ class ListenRequests:
     def __len__(self) -> int:
         return len(self._listens)
 
-    def take(self, request: Request) -> None:
+    def open(self, request: Request) -> None:
         """Take a listen request."""
         asked = find(request.params, "notifications")
         if (fault := find_fault(asked)) is not None:
@@ -87,7 +87,7 @@ class ListenRequests:
         self._listens[request] = listen
         self._subscribed.update(dict.fromkeys(new, False))
         for uri in new:
-            self._served.works.ask("resources/subscribe", {"uri": uri}, partial(self._settle, uri))
+            self._served.works.send_own("resources/subscribe", {"uri": uri}, partial(self._settle, uri))
         self._acknowledge(listen)
 
     def _promises(self, name: str) -> bool:
@@ -104,7 +104,7 @@ class ListenRequests:
         wanted = {uri for listen in self._listens.values() for uri in listen.uris}
         for uri in [uri for uri in self._subscribed if uri not in wanted]:
             del self._subscribed[uri]
-            self._served.works.ask("resources/unsubscribe", {"uri": uri}, lambda answer: None)
+            self._served.works.send_own("resources/unsubscribe", {"uri": uri}, lambda answer: None)
         return True
 
     def hear(self, method: str, params: Mapping[str, Any] | None) -> None:
@@ -123,7 +123,7 @@ class ListenRequests:
             self._promoting.listeners.pop(request, None)
             if self._served.bridging.shares_channel:
                 self._served.front.tell(request, CANCELLED, {"requestId": request.id, "reason": reason})
-            self._served.answer(request, {"resultType": "complete", "_meta": {META_SUBSCRIPTION_ID: request.id}})
+            self._served.put_result(request, {"resultType": "complete", "_meta": {META_SUBSCRIPTION_ID: request.id}})
 
     def _settle(self, uri: str, answer: Frame) -> None:
         """Take the server's answer to `resources/subscribe`."""

@@ -417,9 +417,9 @@ class Works:
             self._cancel_task(decoded(answer).body["result"]["task"]["taskId"])
 
     def _cancel_task(self, task_id: Any) -> None:
-        self.ask("tasks/cancel", {"taskId": task_id}, lambda answer: None)
+        self.send_own("tasks/cancel", {"taskId": task_id}, lambda answer: None)
 
-    def ask(self, method: str, params: dict[str, Any], hook: Hook, key: bytes | None = None) -> None:
+    def send_own(self, method: str, params: dict[str, Any], hook: Hook, key: bytes | None = None) -> None:
         """Send the server a request of our own."""
         key = key or self.new_key()
         self._keep_hook(key, hook)

@@ -133,7 +133,7 @@ class Desk:
         finally:
             LABEL.reset(token)
 
-    def answer(self, session: ClientSession, call: Call, frame: Frame) -> None:
+    def pass_answer(self, session: ClientSession, call: Call, frame: Frame) -> None:
         """Give a session the answer to a call, under the client's own id."""
         token = LABEL.set(session.label)
         try:
@@ -169,7 +169,7 @@ class Desk:
         """Answer a session's call with an error."""
         self.counters.refused += 1
         self._warn("request of a session refused", call.method, f"session {session.number}: {reason}")
-        self.answer(session, call, error_frame(call.key, code, reason, {"method": call.method}))
+        self.pass_answer(session, call, error_frame(call.key, code, reason, {"method": call.method}))
 
     def refuse_server(self, frame: Frame, answer: Frame) -> None:
         """Answer a server's request with this error."""
@@ -191,7 +191,7 @@ class Desk:
         self.loans.forget(loan)
         self.refuse(loan.session, loan.call, code, reason)
 
-    def ask(self, method: str, params: dict[str, Any]) -> None:
+    def send_own(self, method: str, params: dict[str, Any]) -> None:
         """Send the server a request of our own, whose answer nobody waits for."""
         loan = self.loans.add(method)
         self.loans.cancel(loan, self.now)
@@ -201,7 +201,7 @@ class Desk:
         """Tell the server the log level, if what is wanted has changed."""
         told = self.levels.change(self.sessions.values())
         if told is not None:
-            self.ask("logging/setLevel", {"level": told})
+            self.send_own("logging/setLevel", {"level": told})
 
     def let_in(self, before: float = -inf) -> None:
         """Send the calls whose turn it is, and those that have waited since before this moment."""

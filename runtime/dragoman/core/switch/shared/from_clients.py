@@ -58,7 +58,7 @@ class FromClients:
             frame = decoded(frame)
         except ValueError as error:
             self._desk.counters.malformed += 1
-            self._desk.answer(session, call, error_frame(call.key, PARSE_ERROR, str(error)))
+            self._desk.pass_answer(session, call, error_frame(call.key, PARSE_ERROR, str(error)))
             return
         fault = find_fault(frame, "client", self._desk.methods)
         if fault is not None:
@@ -90,7 +90,7 @@ class FromClients:
     def take_reply(self, session: ClientSession, frame: Frame) -> None:
         """Pass the answer to a question of the server on, if this session was asked."""
         desk = self._desk
-        if not desk.questions.answer(frame.key, session):
+        if not desk.questions.take_answer(frame.key, session):
             desk.counters.unmatched += 1
             return
         try:
@@ -120,7 +120,7 @@ class FromClients:
 
     def _agree(self, session: ClientSession, call: Call) -> None:
         """Answer in place of the server, which has been told already."""
-        self._desk.answer(session, call, result_frame(call.key, {}))
+        self._desk.pass_answer(session, call, result_frame(call.key, {}))
 
     def _initialized(self, session: ClientSession, frame: Frame) -> None:
         session.ready = True

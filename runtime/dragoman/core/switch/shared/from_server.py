@@ -51,7 +51,7 @@ class FromServer:
             ),
         }
 
-    def take(self, frame: Frame | Malformed) -> None:
+    def take_frame(self, frame: Frame | Malformed) -> None:
         """Take a frame; the id of its stream is that of the request, of ours, on whose stream it came."""
         if isinstance(frame, Malformed):
             self._take_malformed(frame)
@@ -61,7 +61,7 @@ class FromServer:
                 if isinstance(member, Frame) and member.kind == "batch":
                     self._desk.counters.malformed += 1
                 else:
-                    self.take(member)
+                    self.take_frame(member)
         elif frame.kind == "request":
             self._take_question(frame)
         elif frame.kind == "notification":
@@ -74,16 +74,11 @@ class FromServer:
         desk.counters.malformed += 1
         logger.warning("%s", explain_malformed(malformed, "shared server"))
         loan = desk.loans.find(malformed.key) if malformed.is_response else None
-        if loan is None:
-            if malformed.is_response and malformed.key is not None:
-                desk.loans.suspects.clear(malformed.key)
-            return
-        desk.loans.forget(loan)
-        if loan.session is not None and loan.session.present and loan.call is not None:
+        if loan is not None:
             message = f"the server answered with something that is not a response: {malformed.reason}"
-            answer = error_frame(loan.call.key, INTERNAL_ERROR, message, {"method": loan.method})
-            desk.answer(loan.session, loan.call, answer)
-        desk.let_in()
+            self._take_answer(error_frame(loan.key, INTERNAL_ERROR, message, {"method": loan.method}))
+        elif malformed.is_response and malformed.key is not None:
+            desk.loans.suspects.clear(malformed.key)
 
     def _take_answer(self, frame: Frame) -> None:
         desk = self._desk
@@ -95,7 +90,7 @@ class FromServer:
             return
         desk.loans.forget(loan)
         if loan.session is not None and loan.session.present and loan.call is not None:
-            desk.answer(loan.session, loan.call, self._return_id(loan, loan.call.key, loan.session, frame))
+            desk.pass_answer(loan.session, loan.call, self._return_id(loan, loan.call.key, loan.session, frame))
         desk.let_in()
 
     def _return_id(self, loan: Loan, key: bytes, session: ClientSession, frame: Frame) -> Frame:

@@ -69,7 +69,7 @@ class ServerRequests:
             self._attribution.add_elicitation(params.get("elicitationId"), session)
         return session
 
-    def answer(self, key: bytes | None, session: ClientSession) -> bool:
+    def take_answer(self, key: bytes | None, session: ClientSession) -> bool:
         """Take a session's answer; False when it was not asked that."""
         if key is None or self._asked.get(key, (None, None))[0] is not session:
             return False

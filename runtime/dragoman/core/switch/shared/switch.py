@@ -150,7 +150,7 @@ class Shared:
         for key in desk.questions.forget(session):
             desk.tell_server(error_frame(key, CONNECTION_CLOSED, "the client has closed"))
         for uri in desk.subscriptions.remove_all(session):
-            desk.ask("resources/unsubscribe", {"uri": uri})
+            desk.send_own("resources/unsubscribe", {"uri": uri})
         desk.tell_level()
         desk.attribution.forget(session)
         desk.let_in()
@@ -175,7 +175,7 @@ class Shared:
         loan = self._desk.loans.find(frame.key)
         if loan is None:  # nobody waits for it: what it left behind stays suspect
             return
-        self._from_server.take(frame)
+        self._from_server.take_frame(frame)
         self._desk.loans.suspect(loan)
 
     # What the front edges say
@@ -231,7 +231,7 @@ class Shared:
 
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """Find whom it is for."""
-        self._from_server.take(frame)
+        self._from_server.take_frame(frame)
 
     def waits_for(self, upstream: UpstreamEdge) -> bool:
         """Whether anybody does: if not now, then whoever comes next."""
@@ -269,7 +269,7 @@ class Shared:
         """Answer what the clients have asked, and take back what they were asked; what waits for its turn goes on."""
         desk = self._desk
         for loan in [loan for loan in desk.loans.by_key.values() if loan.started]:
-            self._from_server.take(failure.answer(loan.key))
+            self._from_server.take_frame(failure.answer(loan.key))
         desk.loans.suspects.forget_all()
         for key, session in desk.questions.withdraw_all().items():
             desk.tell(session, cancellation(key, "the server that asked is gone"))
