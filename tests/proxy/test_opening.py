@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from tests.proxy.conversation import (
     server_restarts,
     time_passes,
 )
+from tests.support.waiting import IdleClockLoop
 
 A, B, C, D = HANDSHAKE_REVISIONS
 
@@ -612,3 +614,29 @@ def test_the_log_says_once_that_a_silent_server_is_waited_for(
         server_name="slow",
     )
     assert [one.getMessage() for one in caplog.records if one.name == "dragoman.waiting"] == said
+
+
+def test_no_timer_runs_once_the_session_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that runs makes each turn of the event loop dearer, and so each call."""
+    started: list[tuple[Any, asyncio.TimerHandle]] = []
+    start = IdleClockLoop.call_at
+
+    def call_at(loop: IdleClockLoop, when: float, callback: Any, *args: Any, **context: Any) -> asyncio.TimerHandle:
+        timer = start(loop, when, callback, *args, **context)
+        started.append((callback, timer))
+        return timer
+
+    def runs_none(_: Any) -> bool:
+        ours = [timer for callback, timer in started if callback.__module__.startswith("dragoman")]
+        return bool(ours) and all(timer.cancelled() for timer in ours)
+
+    monkeypatch.setattr(IdleClockLoop, "call_at", call_at)
+    hold(
+        [
+            *opening(C, C, server_has=["tools"]),
+            client(request(1, "tools/list")),
+            expect_to_server(request(1, "tools/list")),
+            server(result(1, {"tools": []})),
+            expect_to_client(runs_none),
+        ]
+    )

@@ -51,6 +51,7 @@ class Port:
     """
 
     __slots__ = (
+        "_silence",
         "alive",
         "backlog",
         "backlog_bytes",
@@ -85,9 +86,10 @@ class Port:
         self.backlog_bytes = 0
         self.stalled_at: float | None = None
         self.closing: asyncio.Task[None] | None = None
+        self._silence: asyncio.TimerHandle | None = None
         if isinstance(edge, UpstreamEdge):
             edge.takes_headers = getattr(transport, "takes_headers", False)
-            asyncio.get_running_loop().call_later(PATIENCE_S, self._mention_silence)
+            self._silence = asyncio.get_running_loop().call_later(PATIENCE_S, self._mention_silence)
 
     @property
     def name(self) -> str:
@@ -126,6 +128,9 @@ class Port:
             PRINCIPAL.set(self.principal)
         if self._is_heard():
             self.host.receive(self, frames)
+            if self._silence is not None and self.alive and self.edge.state is not UpstreamState.OPENING:
+                self._silence.cancel()  # while a timer runs, each turn of the event loop costs more
+                self._silence = None
 
     def failed(self, frame: Frame) -> None:
         """The transport gives up a request."""
