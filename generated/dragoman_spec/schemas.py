@@ -98,7 +98,17 @@ def drop_old_dialect(
     frame: dict[str, Any], at: At, out: Losses, *, list_field: str, fields: list[str]
 ) -> dict[str, Any]:
     """Take a draft-07 `$schema` off the schemas of listed items, where the schema means the same in 2020-12."""
-    return _each(frame, at, list_field, lambda item, place: _newer_dialect(item, place, out, fields))
+
+    def newer(schema: dict[str, Any], place: At) -> dict[str, Any]:
+        dialect = schema.get("$schema")
+        if dialect not in DRAFT_7 or not _means_the_same(schema):
+            return schema
+        out.add((place, "$schema"), "dropped", dialect)
+        return {key: value for key, value in schema.items() if key != "$schema"}
+
+    for field in fields:
+        frame = _mend(frame, at, list_field, field, newer)
+    return frame
 
 
 @action("frame", losses=["added"])
@@ -107,36 +117,38 @@ def supply_type(
 ) -> dict[str, Any]:
     """Say in a schema of listed items that values are of a type, where it says nothing: there is no other type."""
 
-    def typed(item: Any, place: At) -> Any:
-        schema = item.get(field) if isinstance(item, dict) else None
-        if type(schema) is not dict or "type" in schema:
-            return item
-        out.add(((place, field), "type"), "added", value, cosmetic=True)
-        return {**item, field: {"type": value, **schema}}
+    def typed(schema: dict[str, Any], place: At) -> dict[str, Any]:
+        out.add((place, "type"), "added", value, cosmetic=True)
+        return {"type": value, **schema}
 
-    return _each(frame, at, list_field, typed)
+    return _mend(frame, at, list_field, field, typed, without="type")
 
 
-def _each(frame: dict[str, Any], at: At, list_field: str, change: Callable[[Any, At], Any]) -> dict[str, Any]:
-    """The result with each of its listed items changed; the same frame where none is."""
+def _mend(
+    frame: dict[str, Any],
+    at: At,
+    list_field: str,
+    field: str,
+    change: Callable[[dict[str, Any], At], dict[str, Any]],
+    without: str | None = None,
+) -> dict[str, Any]:
+    """The result with a schema of each of its listed items changed, where that lacks a keyword; the same frame where
+    none is.
+    """
     result = frame.get("result")
     items = result.get(list_field) if isinstance(result, dict) else None
     if not isinstance(items, list):
         return frame
-    place: At = ((at, "result"), list_field)
-    new = [change(item, (place, i)) for i, item in enumerate(items)]
-    if all(one is two for one, two in zip(new, items, strict=True)):
-        return frame
-    return {**frame, "result": {**frame["result"], list_field: new}}
-
-
-def _newer_dialect(item: Any, at: At, out: Losses, fields: list[str]) -> Any:
-    for field in fields if isinstance(item, dict) else ():
-        schema = item.get(field)
-        if isinstance(schema, dict) and schema.get("$schema") in DRAFT_7 and _means_the_same(schema):
-            out.add(((at, field), "$schema"), "dropped", schema["$schema"])
-            item = {**item, field: {key: value for key, value in schema.items() if key != "$schema"}}
-    return item
+    new = items
+    for i, item in enumerate(items):
+        schema = item.get(field) if type(item) is dict else None
+        if type(schema) is not dict or without in schema:
+            continue
+        changed = change(schema, ((((at, "result"), list_field), i), field))
+        if changed is not schema:
+            new = items.copy() if new is items else new
+            new[i] = {**item, field: changed}
+    return frame if new is items else {**frame, "result": {**frame["result"], list_field: new}}
 
 
 def _means_the_same(schema: dict[str, Any]) -> bool:
