@@ -1,9 +1,10 @@
 """Frames of one revision to frames of another: steps composed into routes, one for each kind and method.
 
 *Theory of operation.* A `Translator` knows the chain of directions from source to target. The first frame of a method
-composes its route: for each step the functions that touch such frames, repairs first; a step with none is left out. A
-route of no steps is the identity: the same object comes back, and bytes may pass unparsed. A method that some step on
-the way refuses or swallows runs no step before it. Losses are noted a step at a time. Nothing here imports pydantic.
+composes its route: for each step the functions that touch such frames, repairs first, those of a rule in the first step
+that has any; a step with none is left out. A route of no steps is the identity: the same object comes back, and bytes
+may pass unparsed. A method that some step on the way refuses or swallows runs no step before it. Losses are noted a
+step at a time. Nothing here imports pydantic.
 """
 
 from __future__ import annotations
@@ -247,6 +248,7 @@ class Translator:
             steps.append((_renaming(name),))
         if NULLS in self.rules and name is not None and (nulls := _nulls(self.source, kind, name)):
             steps.append((nulls,))
+        rules = set(self.rules)
         for way in self.steps:
             strict = name in self._strict_methods
             direction = way["strict" if strict else self.profile]
@@ -254,7 +256,9 @@ class Translator:
                 return _Route(refusal=direction.refused[name])
             if name in direction.swallowed:
                 return _Route(swallowed=True)
-            functions = tuple(self._functions(direction, kind, name))
+            repairs = [r for r in direction.repairs if r.rule in rules and r.kind == kind and r.method in ("*", name)]
+            rules.difference_update([r.rule for r in repairs])  # what one step has mended is whole for the others
+            functions = tuple(self._functions(direction, kind, name, [r.convert for r in repairs]))
             steps += [functions] if functions else []
             name = direction.methods.get(name, name) if name is not None else None
         return _Route(tuple(steps)) if steps else _IDLE
@@ -263,10 +267,7 @@ class Translator:
         """Whether what comes to one of the first steps may be an error that is not an object."""
         return any(way[self.profile].odd_errors for way in self.steps[:steps])
 
-    def _functions(self, direction: Direction, kind: str, name: str | None) -> list[Convert]:
-        found = [
-            r.convert for r in direction.repairs if r.rule in self.rules and r.kind == kind and r.method in ("*", name)
-        ]
+    def _functions(self, direction: Direction, kind: str, name: str | None, found: list[Convert]) -> list[Convert]:
         if kind == "error":
             return error_functions(direction, name, found, odd=self._takes_odd_errors())
         table: Mapping[str, Convert] = getattr(direction, TABLES[kind])
