@@ -24,7 +24,6 @@ from dragoman.core.commands import (
     Defer,
     Finish,
     Open,
-    Outbox,
     Outcome,
     Reached,
     Remind,
@@ -298,27 +297,23 @@ class Host:
 
     def flush(self) -> None:
         """Carry out everything that has come out of the switch."""
-        outbox = self.switch.outbox
-        while outbox.waiting or outbox.commands or self._commands:
-            try:
-                self._work_off(outbox)
-            except Exception as error:  # of a transport, as like as not
-                self.take_defect(error)
-
-    def _work_off(self, outbox: Outbox) -> None:
         # A step may lead to another one, and that back to here: what is done leaves its list first, so that all is
         # done once, and in order.
-        commands, waiting = self._commands, outbox.waiting
-        while commands or outbox.commands:
-            if outbox.commands:
-                commands.extend(outbox.take_all())
-            self._carry_out(commands.popleft())
-        while waiting:
-            edge = waiting.pop(0)
-            frames, edge.outgoing = edge.outgoing, []
-            port = self._ports.get(edge)
-            if port is not None:
-                self.send(port, frames)
+        outbox, commands = self.switch.outbox, self._commands
+        while outbox.waiting or outbox.commands or commands:
+            try:
+                if outbox.commands:
+                    commands.extend(outbox.take_all())
+                if commands:
+                    self._carry_out(commands.popleft())
+                    continue
+                edge = outbox.waiting.pop(0)
+                frames, edge.outgoing = edge.outgoing, []
+                port = self._ports.get(edge)
+                if port is not None:
+                    self.send(port, frames)
+            except Exception as error:  # of a transport, as like as not
+                self.take_defect(error)
 
     def send(self, port: Port, frames: Sequence[Frame]) -> None:
         """Write to a peer."""
