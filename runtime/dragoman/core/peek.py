@@ -46,7 +46,7 @@ def peek(line: bytes) -> Frame | None:
         valid JSON is not looked at: whoever the line is passed on to will.
     """
     head = _HEAD.match(line)
-    if head is None:
+    if head is None or not (line.endswith(b"}\n") or line.rstrip().endswith(b"}")):
         return None
     version, key, method, member, end = head.groups()
     # What ends with two braces has no id at its end. Anything else that has one already must not have another there.
@@ -60,10 +60,10 @@ def peek(line: bytes) -> Frame | None:
         if version is None:
             return None
     if member == b"result" or member == b"error":
-        if key is None or method is not None or not _ends_with_brace(line):
+        if key is None or method is not None:
             return None
         return new_frame(Frame, (line, member.decode(), key, None, None, None, (), "", ()))
-    if method is None or not _ends_with_brace(line):
+    if method is None:
         return None
     if key is not None:
         return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", ()))
@@ -131,7 +131,3 @@ def _put_id(line: bytes, key: bytes) -> bytes | None:
         return None
     start, end = found.span(2)
     return b"".join((line[:start], key, memoryview(line)[end:]))  # one copy of a long line, not two
-
-
-def _ends_with_brace(line: bytes) -> bool:
-    return line.endswith((b"}\n", b"}")) or line.rstrip().endswith(b"}")

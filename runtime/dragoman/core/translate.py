@@ -204,7 +204,7 @@ class Adaptor:
 
     def _pass(self, frame: Frame) -> Frame:
         self.counters.passed += 1
-        return written(frame)
+        return frame if frame.raw else written(frame)
 
     def _show(self, translator: Translator, frame: Frame, method: str | None) -> Frame | Refusal | None:
         """Translate a frame, and report it to the watcher."""

@@ -108,7 +108,7 @@ class UnclearQuestions:
     @property
     def early(self) -> list[ServerQuestion]:
         """Those that wait for the next call."""
-        return [one for one in self.waiting if not one.latest]
+        return [one for one in self.open if one.work is None and not one.latest]
 
     def __contains__(self, key: object) -> bool:
         return any(one.key == key for one in self.waiting)
