@@ -16,7 +16,7 @@ class Option:
 
     Attributes:
         name: The flag without its dashes; empty where there is none.
-        kind: How its value is read: a word that `cli.options` and `config.reading` know, or the words it may be.
+        kind: How its value is read: a word that `values.READERS` knows, or the words it may be.
         about: What it says.
         default: What counts without it; an empty tuple where it may be repeated, False for a switch.
         placeholder: What stands for its value in the help, if not what stands for all of its kind.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
 
 import pytest
 
-from dragoman.cli import checks, options
+from dragoman import values
+from dragoman.cli import checks
 from dragoman.transports.http.config import Paths
 
 
@@ -21,45 +21,45 @@ from dragoman.transports.http.config import Paths
     ],
 )
 def test_an_address_is_host_port_and_scheme(text: str, found: tuple[str, int, str]) -> None:
-    assert options.address(text) == found
+    assert values.address(text) == found
 
 
 @pytest.mark.parametrize("text", ["http://[::1", "http://:80", "http://h:80?x", "http://h:80#x", "http://h:99999"])
 def test_what_is_more_or_less_than_an_address_is_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="expected http://HOST:PORT"):
-        options.address(text)
+    with pytest.raises(ValueError, match="expected http://HOST:PORT"):
+        values.address(text)
 
 
 @pytest.mark.parametrize("text", ["*", "example.com", "example.com:8080", "[::1]:80", "EXAMPLE.com"])
 def test_what_a_host_header_can_say_is_taken_as_it_is(text: str) -> None:
-    assert options.host(text) == text
+    assert values.host(text) == text
 
 
 @pytest.mark.parametrize(
     "text", ["*", "null", "https://a.example", "http://localhost:*", "http://[::1]:80", "chrome-extension://abc"]
 )
 def test_what_an_origin_header_can_say_is_taken_as_it_is(text: str) -> None:
-    assert options.origin(text) == text
+    assert values.origin(text) == text
 
 
 @pytest.mark.parametrize("text", ["a.example", "https://a.example/page", "https://", "https://*.a.example", ""])
 def test_what_no_origin_header_can_say_is_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="expected SCHEME"):
-        options.origin(text)
+    with pytest.raises(ValueError, match="expected SCHEME"):
+        values.origin(text)
 
 
 def test_a_file_may_be_a_pipe_and_is_not_read_before_its_time(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert options.readable_file(str(pipe)) == str(pipe)
+    assert values.readable_file(str(pipe)) == str(pipe)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_of_somebody_else_is_named(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.touch(0o000)
-    with pytest.raises(argparse.ArgumentTypeError, match="may not be read by this user"):
-        options.readable_file(str(secret))
+    with pytest.raises(ValueError, match="may not be read by this user"):
+        values.readable_file(str(secret))
 
 
 def test_the_path_of_messages_is_the_one_that_is_served() -> None:

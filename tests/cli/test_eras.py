@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.options import add_options, state_key_file
+from dragoman.cli.options import add_options
 from dragoman.cli.proxy import chosen_bridging
 from dragoman.core.bridge.strategy import SETTINGS
 from dragoman.options import ERAS
 from dragoman.proxy import ProxyConfig
+from dragoman.values import state_key_file
 
 KEY = b"0123456789abcdef" * 2
 
@@ -46,13 +47,13 @@ def test_further_lines_are_further_keys(tmp_path: Path) -> None:
 
 
 def test_there_is_a_limit_for_keys(tmp_path: Path) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="more than 8 keys"):
+    with pytest.raises(ValueError, match="more than 8 keys"):
         state_key_file(write(tmp_path, f"{KEY.hex()}\n" * 9))
 
 
 @pytest.mark.parametrize("text", ["", "secret", KEY.hex() + "00", "x" * 64, "0123456789abcdef " * 4])
 def test_what_is_no_key_is_refused_and_not_shown(text: str, tmp_path: Path) -> None:
-    with pytest.raises(argparse.ArgumentTypeError) as caught:
+    with pytest.raises(ValueError, match="hexadecimal digits") as caught:
         state_key_file(write(tmp_path, text))
     said = str(caught.value)
     assert "hexadecimal digits" in said
@@ -62,7 +63,7 @@ def test_what_is_no_key_is_refused_and_not_shown(text: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("mode", [0o644, 0o602, 0o620, 0o601])
 def test_a_key_that_others_can_use_is_refused(mode: int, tmp_path: Path) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="can be used by others"):
+    with pytest.raises(ValueError, match="can be used by others"):
         state_key_file(write(tmp_path, KEY.hex(), mode))
 
 
@@ -81,7 +82,7 @@ def test_a_key_may_come_through_a_pipe() -> None:
 
 
 def test_there_has_to_be_a_file(tmp_path: Path) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="there is no file"):
+    with pytest.raises(ValueError, match="there is no file"):
         state_key_file(str(tmp_path / "nowhere"))
 
 

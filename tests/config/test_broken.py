@@ -144,7 +144,22 @@ MEANING = {
     "variable": ('{"mcpServers": {"a": {"command": "${NOBODY}"}}}', 1, 34, "no variable NOBODY", "${NOBODY:-}"),
     "input": ('{"servers": {"a": {"command": "${input:my-key}"}}}', 1, 31, "VS Code asks", "DRAGOMAN_INPUT_MY_KEY"),
     "own-key": ('{"mcpServers": {}, "dragoman": {"prefx": "always"}}', 1, 33, "no key 'prefx'", "write 'prefix'"),
-    "own-value": ('{"mcpServers": {}, "dragoman": {"prefix": "never"}}', 1, 43, "one of clash, always", "choose"),
+    "own-value": (
+        '{"mcpServers": {}, "dragoman": {"prefix": "never"}}',
+        1,
+        43,
+        "one of clash, always, found",
+        "correct",
+    ),
+    "own-empty": ('{"mcpServers": {}, "dragoman": {"name": " "}}', 1, 41, "dragoman.name is empty", "leave it out"),
+    "own-zero": ('{"mcpServers": {}, "dragoman": {"pageSize": 0}}', 1, 45, "a number above 0, found '0'", "correct"),
+    "own-certificate": (
+        '{"mcpServers": {"a": {"url": "https://h/"}}, "dragoman": {"servers": {"a": {"caFile": "/dev/null"}}}}',
+        1,
+        87,
+        "expected certificates in PEM, found none in '/dev/null'",
+        "correct",
+    ),
     "own-server": (
         '{"mcpServers": {"files": {"command": "a"}}, "dragoman": {"servers": {"file": {}}}}',
         1,
@@ -159,7 +174,7 @@ MEANING = {
         "does not belong",
         "beside the servers",
     ),
-    "timeout": ('{"mcpServers": {}, "dragoman": {"listTimeout": "5s"}}', 1, 48, "number of seconds", "such as 5"),
+    "timeout": ('{"mcpServers": {}, "dragoman": {"listTimeout": "5s"}}', 1, 48, "to be a number", "such as 5"),
 }
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from dragoman.cli import COMMANDS
-from dragoman.cli.options import size
 from dragoman.cli.parsing import CommandParser
+from dragoman.values import size
 from tests.docs.test_docs import PAGES, ROOT, name
 
 DOCS = sorted(ROOT.glob("docs/*.md"))

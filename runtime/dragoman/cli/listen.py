@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Final
 from dragoman.cli.descriptors import raise_limit
 from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.names import describe_names, is_loopback, own_names
-from dragoman.cli.options import state_key_file
 from dragoman.cli.secrets import caution_secrets
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.upstream import choose_loop
 from dragoman.errors import TransportClosed
+from dragoman.values import state_key_file
 
 if TYPE_CHECKING:
     from dragoman.cli.reloading import Reloading

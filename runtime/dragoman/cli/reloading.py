@@ -6,7 +6,6 @@ that fails, what was read before stays.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import inspect
@@ -117,7 +116,7 @@ def say(level: int, path: str, lines: Sequence[str]) -> None:
 def _explain(error: Exception, path: str) -> list[str]:
     if isinstance(error, ConfigError):
         return [str(problem) for problem in error.problems]
-    if isinstance(error, OSError | ValueError | argparse.ArgumentTypeError):
+    if isinstance(error, OSError | ValueError):
         return [str(error).removeprefix(f"{path}: ")]
     return [f"internal error: {error!r}"]
 

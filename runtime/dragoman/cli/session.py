@@ -18,7 +18,7 @@ import dragoman_spec
 from dragoman.cli.checks import check_options
 from dragoman.cli.child import Launcher, add_child_arguments
 from dragoman.cli.known import know_server
-from dragoman.cli.options import add_options, add_seconds, revision_among
+from dragoman.cli.options import add_options, add_seconds, explaining
 from dragoman.cli.parsing import suggest
 from dragoman.cli.signals import raise_on_interrupt
 from dragoman.cli.stderr import ServerWords, carry_stderr
@@ -33,6 +33,7 @@ from dragoman.errors import (
     RequestTimeout,
 )
 from dragoman.options import KNOWN, LOG_LEVEL
+from dragoman.values import revision_among
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
@@ -62,7 +63,7 @@ def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
     """
     parser.add_argument(
         "--revision",
-        type=revision_among("any", *dragoman_spec.REVISIONS),
+        type=explaining(revision_among("any", *dragoman_spec.REVISIONS)),
         default="any",
         metavar="any|REV",
         help="revision to speak; a server that speaks another one is an error (default: any, which is the newest, "

@@ -12,18 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-import dragoman_spec
 from dragoman.config.clients import with_local_servers
 from dragoman.config.document import Node, NotJson, look, place_of
 from dragoman.config.entries import UNUSABLE, Entry
 from dragoman.config.expansion import Variables
-from dragoman.config.findings import Findings, named, near
+from dragoman.config.findings import Findings, named, near, plain
 from dragoman.config.formats import parse_text
 from dragoman.config.keys import OURS, SERVERS, WRAPPERS
 from dragoman.config.model import CommandTarget, Configuration, RouterOptions, ServerConfig, ServerOptions
 from dragoman.errors import ConfigError, ConfigProblem
 from dragoman.options import ROUTER_KEYS, SERVER_KEYS, Option
-from dragoman.transports.upstream.proxies import DIRECT, parse_proxy
+from dragoman.values import READERS, word_among
 
 if TYPE_CHECKING:
     from dragoman.signin.settings import SignInSettings
@@ -228,14 +227,6 @@ def _read_options(server: ServerConfig, node: Node, findings: Findings, director
     return replace(server, options=options, problems=() if server.disabled else (*server.problems, *problems))
 
 
-_NUMBERS: Final[dict[str, tuple[type[float], float, str, str]]] = {
-    "seconds": (float, 1e9, "a number of seconds above 0", "5"),
-    "count": (int, 100_000, "a whole number above 0", "1000"),
-    "port": (int, 65535, "a port", "8090"),
-}
-"""What a number of each kind may be: its type, the most, and how that is said."""
-
-
 class _Own:
     """Reads keys of ours: unknown ones are errors."""
 
@@ -261,56 +252,33 @@ class _Own:
         return found
 
     def _read_value(self, node: Node, what: str, kind: str | tuple[str, ...]) -> Any:
-        findings = self._findings
-        if isinstance(kind, tuple):
-            return self._choose(node, what, kind)
         match kind:
             case "switch":
-                return findings.flag(node, what)
-            case "seconds" | "count" | "port":
-                return self._read_number(node, what, *_NUMBERS[kind])
-            case "revision":
-                return self._choose(node, what, ("auto", *dragoman_spec.REVISIONS))
-            case "file" | "certificates":
-                return self._read_file(node, what)
+                return self._findings.flag(node, what)
             case "pairs":
                 return self._read_pairs(node, what)
-            case "proxy":
-                return self._read_proxy(node, what)
             case "headers":
                 return self._read_headers(node, what)
             case "sign-in":
                 return self._read_sign_in(node, what)
+            case "seconds" | "count" | "port":
+                text: str | None = plain(node)
+                if not text:
+                    self._findings.add(node, f"expected {what} to be a number, found {named(node)}", "such as 5")
             case _:
-                text = findings.text(node, what)
+                text = self._findings.text(node, what)
                 if text is not None and not text.strip():
-                    findings.add(node, f"{what} is empty", "write a name, or leave it out")
-                return text
-
-    def _read_number(self, node: Node, what: str, kind: type[float], most: float, expected: str, example: str) -> Any:
-        value: Any = node.value
-        if isinstance(value, bool) or not isinstance(value, int | kind) or not 0 < value <= most:
-            self._findings.add(node, f"expected {what} to be {expected}", f"write a number, such as {example}")
+                    self._findings.add(node, f"{what} is empty", "write something, or leave it out")
+        if not text or not text.strip():
             return None
-        return kind(value)
-
-    def _choose(self, node: Node, what: str, allowed: tuple[str, ...]) -> str | None:
-        if node.value in allowed:
-            return str(node.value)
-        found = repr(node.value[:40]) if isinstance(node.value, str) else named(node)
-        self._findings.add(
-            node, f"expected {what} to be one of {', '.join(allowed)}, found {found}", "choose one of them"
-        )
-        return None
-
-    def _read_file(self, node: Node, what: str) -> str | None:
-        text = self._findings.text(node, what)
-        if text is None:
+        if kind in ("file", "certificates"):
+            text = os.path.join(self._directory, os.path.expanduser(text))
+        try:
+            read = word_among(kind) if isinstance(kind, tuple) else READERS[kind]
+            return read(text)
+        except ValueError as error:
+            self._findings.add(node, f"{what}: {error}", "correct it")
             return None
-        path = os.path.join(self._directory, os.path.expanduser(text))
-        if not os.path.isfile(path):
-            self._findings.add(node, f"{what}: there is no file {path!r}", "correct the path")
-        return path
 
     def _read_sign_in(self, node: Node, what: str) -> SignInSettings | None:
         """Read how to sign in; None is not at all, as for a value that cannot be used."""
@@ -329,16 +297,6 @@ class _Own:
         members = self._findings.members(node, what) or {}
         texts = {name: self._findings.text(one, f"{what}.{name}") for name, one in members.items()}
         return tuple((name, text) for name, text in texts.items() if text is not None)
-
-    def _read_proxy(self, node: Node, what: str) -> str | None:
-        text = self._findings.text(node, what)
-        try:
-            if text is not None and text != DIRECT:
-                parse_proxy(text, what)
-        except ValueError as error:
-            self._findings.add(node, str(error), f"write its URL, or {DIRECT}")
-            return None
-        return text
 
     def _read_headers(self, node: Node, what: str) -> InjectHeaders | None:
         from dragoman.transports.upstream.inject_headers import InjectHeaders
