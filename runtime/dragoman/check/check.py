@@ -5,11 +5,12 @@ Lives here: visiting it once a revision, and putting the reports together. Must 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from dragoman.check.findings import CheckReport, Finding, LostFor, RevisionReport
+from dragoman.check.findings import CheckReport, LostFor, RevisionReport
 from dragoman.check.losses import find_lost
 from dragoman.check.patience import CheckPatience
 from dragoman.check.plan import VisitPlan
@@ -79,8 +80,9 @@ async def check_server(
     with_handshake = [one.revision for one in reports.values() if one.served and era(one.revision) == "handshake"]
     if with_handshake and not plan.patience.is_over:
         chosen = reports[with_handshake[-1]]
-        found = await _visit_strangely(connect, chosen.revision, plan)
-        reports[chosen.revision] = replace(chosen, findings=(*chosen.findings, *found))
+        with contextlib.suppress(TransportError):  # it was there, so that what it broke is known
+            found = await visit_strangely(connect, chosen.revision, plan)
+            reports[chosen.revision] = replace(chosen, findings=(*chosen.findings, *found))
     report = CheckReport(target, tuple(sorted(reports.values(), key=lambda one: one.revision)), ())
     if newest is not None:
         report = replace(report, lost=_find_lost(newest, report))
@@ -131,13 +133,6 @@ def _find_lost(newest: Visited, report: CheckReport) -> tuple[LostFor, ...]:
     revision = newest.report.revision
     older = REVISIONS[: REVISIONS.index(revision)]
     return find_lost(newest.heard, revision, [one for one in reversed(older) if one not in report.served])
-
-
-async def _visit_strangely(connect: Callable[[], Transport], revision: str, plan: VisitPlan) -> tuple[Finding, ...]:
-    try:
-        return await visit_strangely(connect, revision, plan)
-    except TransportError:
-        return ()  # it was there, so that what it broke is known
 
 
 def _without_hearsay(report: CheckReport, over: Wires) -> CheckReport:

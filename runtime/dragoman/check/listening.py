@@ -124,8 +124,9 @@ class CheckListener:
     def received(self, frames: Sequence[Frame | Malformed]) -> None:
         """Messages came, and what is not one."""
         for frame in frames:
-            if self._is_flooding(frame):
-                continue
+            is_asked = frame.key is not None and frame.key in self.asked
+            if not is_asked and self._is_one_too_many():
+                continue  # nobody looks at it
             if isinstance(frame, Malformed):
                 self._take_malformed(frame)
                 continue
@@ -138,11 +139,8 @@ class CheckListener:
             self._look_for_repeated(frame.raw, body)
             self._take(body)
 
-    def _is_flooding(self, frame: Frame | Malformed) -> bool:
-        """Whether a message is one too many of those that answer nothing; then nobody looks at it."""
-        return (frame.key is None or frame.key not in self.asked) and self._is_one_too_many()
-
     def _is_one_too_many(self) -> bool:
+        """Count a message that answers nothing; whether there are too many of them."""
         self._unasked += 1
         if self._unasked <= UNASKED_MOST:
             return False

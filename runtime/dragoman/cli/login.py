@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.oauth import add_sign_in_arguments, read_sign_in
 from dragoman.cli.options import add_options, url
-from dragoman.cli.screen import shown
+from dragoman.cli.screen import shown, tell
 from dragoman.cli.upstream import configure_way
 from dragoman.options import LOG_LEVEL, WAY
 from dragoman_spec import LATEST
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         done = asyncio.run(_sign_in(sign_in, config))
     except TransportError as error:
-        print(shown(f"dragoman: {error}"), file=sys.stderr)
+        tell(f"dragoman: {error}")
         return _EXIT_FAILED
     scope = f", for {done.tokens.scope}" if done.tokens.scope else ""
     print(shown(f"Signed in to {config.peer} at {done.server.issuer}{scope}."))
@@ -110,13 +110,13 @@ class AtTerminal:
         from dragoman.signin.people import open_page
 
         is_open = not self._is_elsewhere and not await open_page(url)
-        _say("Your browser should show the page to sign in. If it does not, open:" if is_open else "Open this page:")
+        tell("Your browser should show the page to sign in. If it does not, open:" if is_open else "Open this page:")
         print(f"\n  {url}\n", file=sys.stderr, flush=True)  # as it is: it has to be copied
-        _say("If the browser is on another machine, the last page will not be found. Paste its address here:")
+        tell("If the browser is on another machine, the last page will not be found. Paste its address here:")
 
     async def show_code(self, peer: str, url: str, code: str) -> None:
         """Show a code."""
-        _say(f"Open {url} in a browser anywhere, and type {code}")
+        tell(f"Open {url} in a browser anywhere, and type {code}")
 
     async def paste(self) -> str:
         """Read the address of the last page."""
@@ -126,9 +126,5 @@ class AtTerminal:
             while (line := await read_line()) is not None:
                 if "code=" in line or "error=" in line:
                     return line
-                _say("That is not it: expected an address with `code=` in it.")
+                tell("That is not it: expected an address with `code=` in it.")
         return await asyncio.Future[str]()
-
-
-def _say(text: str) -> None:
-    print(shown(text), file=sys.stderr, flush=True)

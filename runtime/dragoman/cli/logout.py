@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.options import add_options, url
-from dragoman.cli.screen import shown
+from dragoman.cli.screen import shown, tell
 from dragoman.cli.upstream import configure_way
 from dragoman.options import WAY
 from dragoman.signin.settings import OPTIONS
@@ -38,13 +37,13 @@ def run(args: argparse.Namespace) -> int:
     kept = [(file, written) for file, written in list_files(find_folder())]
     kept = [(file, written) for file, written in kept if meant & {written["url"], describe_url(written["url"])}]
     if not kept:
-        print(shown(f"dragoman: there are no tokens for {describe_url(args.url)}"), file=sys.stderr)
+        tell(f"dragoman: there are no tokens for {describe_url(args.url)}")
         return _EXIT_NOTHING
     try:
         for file, _ in kept:
             file.remove()
     except OSError as error:
-        print(shown(f"dragoman: its tokens are not forgotten: {error}"), file=sys.stderr)
+        tell(f"dragoman: its tokens are not forgotten: {error}")
         return _EXIT_NOTHING
     print(shown(f"Forgotten: {describe_url(args.url)}."))
     for _, written in kept:
@@ -76,4 +75,4 @@ async def _give_back(args: argparse.Namespace, server: str, found: SignedIn) -> 
 
 
 def _say(reason: str) -> None:
-    print(shown(f"dragoman: its tokens may still be good elsewhere: {reason}"), file=sys.stderr)
+    tell(f"dragoman: its tokens may still be good elsewhere: {reason}")

@@ -62,6 +62,11 @@ def write_styled(text: str, stream: TextIO) -> None:
         stream.write(text)
 
 
+def tell(text: str, end: str = "\n") -> None:
+    """Say something to the person at the terminal, beside what a command gives."""
+    print(shown(text), end=end, file=sys.stderr, flush=True)
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON; on a terminal, what would steer it is escaped, which is the same value."""
     text = json.dumps(value, indent=2, ensure_ascii=False)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
 import dragoman_spec
-from dragoman.cli.screen import shown
+from dragoman.cli.screen import tell
 from dragoman.cli.values import read_value
 
 _LONGEST_LINE_BYTES: Final = 64 * 1024
@@ -36,18 +35,18 @@ class Questions:
         form = params.model_dump()
         schema = form.get("requestedSchema")
         if not self._is_attended or not isinstance(schema, Mapping):
-            _say(f"declined, as nobody can be asked: {form['message']}")
+            tell(f"declined, as nobody can be asked: {form['message']}")
             return self._result(action="decline")
         async with self._turn:
             return await self._fill_in(form["message"], schema)
 
     async def _fill_in(self, message: str, schema: Mapping[str, Any]) -> Any:
-        _say(f"The server asks: {message}")
+        tell(f"The server asks: {message}")
         content: dict[str, Any] = {}
         required = schema.get("required", [])
         for name, member in schema.get("properties", {}).items():
             while True:
-                _say(describe(name, member, name in required), end=" ")
+                tell(describe(name, member, name in required), end=" ")
                 line = await read_line()
                 if line is None:
                     return self._result(action="cancel")
@@ -58,7 +57,7 @@ class Questions:
                 elif name in required:
                     continue
                 break
-        _say("Send this? [y/N]", end=" ")
+        tell("Send this? [y/N]", end=" ")
         line = await read_line()
         if line is not None and line.lower() in ("y", "yes"):
             return self._result(action="accept", content=content)
@@ -79,10 +78,6 @@ def describe(name: str, member: Mapping[str, Any], is_required: bool) -> str:
     elif not is_required:
         said.append("[none]")
     return f"{' '.join(said)}:"
-
-
-def _say(text: str, end: str = "\n") -> None:
-    print(shown(text), end=end, file=sys.stderr, flush=True)
 
 
 async def read_line() -> str | None:
