@@ -7,10 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dragoman.cli.options import explaining
 from dragoman.cli.parsing import suggest
 from dragoman.cli.screen import print_json
 from dragoman.cli.session import EXIT_ERROR, OwnerOf, WrongArgument, add_session_arguments, find_listed, run_session
 from dragoman.cli.values import read_value, signature
+from dragoman.values import matching
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
@@ -96,16 +98,8 @@ def check_keys(tool: str, keys: Sequence[str], schema: Mapping[str, Any]) -> Non
             raise WrongArgument(f"{tool} has no argument {key!r}{near}; it is {signature(tool, schema)}")
 
 
-def pair(text: str) -> tuple[str, str]:
-    """Read an argument, for argparse.
-
-    Raises:
-        argparse.ArgumentTypeError: There is no `=` in it.
-    """
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, found {text!r}")
-    return key, value
+pair = explaining(matching(r"(?s)[^=]+=.*", "KEY=VALUE", lambda text: tuple(text.split("=", 1))))
+"""How an argument is read."""
 
 
 def _object(text: str) -> dict[str, Any]:

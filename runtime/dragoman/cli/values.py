@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dragoman.core.bridge.forms import IS_OF
+
 _NAMES: Final = {
     "string": "str",
     "integer": "int",
@@ -19,15 +21,6 @@ _NAMES: Final = {
     "null": "None",
 }
 _MOST_VALUES: Final = 4
-
-_TYPES: Final = {
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-    "object": (dict,),
-    "array": (list,),
-    "null": (type(None),),
-}
 
 
 def signature(name: str, schema: object) -> str:
@@ -74,13 +67,13 @@ def read_value(text: str, schema: object) -> Any:
         schema: The schema of the value; anything else where there is none.
     """
     types = _types_of(schema)
-    if "string" in types and not types & _TYPES.keys():
+    if not types & (IS_OF.keys() - {"string"}):
         return text
     try:
         value = json.loads(text)
     except ValueError:
         return text
-    return value if any(_is(value, name) for name in types) else text
+    return value if any(IS_OF[name](value) for name in types & IS_OF.keys()) else text
 
 
 def _types_of(schema: object) -> set[str]:
@@ -91,12 +84,6 @@ def _types_of(schema: object) -> set[str]:
         if isinstance(schema.get(keyword), list):
             return {name for arm in schema[keyword] for name in _types_of(arm)}
     if isinstance(schema.get("enum"), list):
-        return {name for value in schema["enum"] for name in ("string", *_TYPES) if _is(value, name)}
-    found = schema.get("type", [*_TYPES, "string"])
+        return {name for value in schema["enum"] for name, is_of in IS_OF.items() if is_of(value)}
+    found = schema.get("type", [*IS_OF])
     return {found} if isinstance(found, str) else set(found)
-
-
-def _is(value: object, name: str) -> bool:
-    if isinstance(value, bool):
-        return name == "boolean"
-    return isinstance(value, str) if name == "string" else isinstance(value, _TYPES.get(name, ()))

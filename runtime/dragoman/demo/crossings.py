@@ -7,9 +7,7 @@ the way, and a notification its method, so that is what they are paired by. Must
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any
 
 from dragoman.core.commands import Side
@@ -99,10 +97,11 @@ class DemoCrossing:
 
 def pair_lines(record: Record) -> list[DemoCrossing]:
     """Return every frame that a peer sent, in order, with what became of it."""
-    arrived = {(line.side, key_of(frame)): line for line, frame in _read(record.lines) if not line.sent}
+    frames = [(line, json.loads(line.data)) for line in record.lines]
+    arrived = {(line.side, key_of(frame)): line for line, frame in frames if not line.sent}
     losses = {(done.side, key_of(json.loads(done.before.raw))): tuple(done.losses) for done in record.translations}
     crossings = []
-    for line, frame in _read(record.lines):
+    for line, frame in frames:
         if line.sent:
             key = key_of(frame)
             found = arrived.pop((line.side.other, key), None)
@@ -115,17 +114,14 @@ def pair_lines(record: Record) -> list[DemoCrossing]:
     return crossings
 
 
-def scenes(crossings: list[DemoCrossing]) -> Iterator[list[DemoCrossing]]:
+def scenes(crossings: list[DemoCrossing]) -> list[list[DemoCrossing]]:
     """Split a conversation before each request of the client."""
-    number = 0
-
-    def count(crossing: DemoCrossing) -> int:
-        nonlocal number
-        number += crossing.opens_scene
-        return number
-
-    for _, group in groupby(crossings, count):
-        yield list(group)
+    found: list[list[DemoCrossing]] = []
+    for crossing in crossings:
+        if crossing.opens_scene or not found:
+            found.append([])
+        found[-1].append(crossing)
+    return found
 
 
 def key_of(frame: dict[str, Any]) -> Key:
@@ -139,8 +135,3 @@ def _answer(arrived: dict[tuple[Side, Key], Line], side: Side, request: dict[str
     line = arrived.get((side, ("response", json.dumps(request.get("id")))))
     answer: dict[str, Any] | None = json.loads(line.data) if line else None
     return answer
-
-
-def _read(lines: list[Line]) -> Iterator[tuple[Line, dict[str, Any]]]:
-    for line in lines:
-        yield line, json.loads(line.data)
