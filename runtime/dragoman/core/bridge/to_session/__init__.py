@@ -3,7 +3,7 @@
 Lives here: `switch` (which session serves a request), `declared_session` (opening one), `open_session` (requests and
 answers), `reading` (how both are written), `works` (what the server is at work on), `attribution` (which call a
 question of the server is about), `asking` (how it is put to the client, and the calls that wait for the answers),
-`promoting` (calls that become tasks for it), `native` (tools that are tasks at the server),
-`notifications` and `subscriptions` (what it says without being asked). Must not: open a transport, or read a
-clock. Made by `direct`.
+`promoting` (tasks: calls that become one for it, and those that are one at the server), `notifications` and
+`subscriptions` (what the server says without being asked). Must not: open a transport, or read a clock. Made by
+`direct`.
 """

@@ -16,7 +16,6 @@ from typing import Any
 
 from dragoman.core.bridge.levels import RequestLevels
 from dragoman.core.bridge.names import FACTS
-from dragoman.core.bridge.to_session.native import ServerTasks
 from dragoman.core.bridge.to_session.promoting import Promoting
 from dragoman.core.bridge.to_session.reading import Served
 from dragoman.core.bridge.to_session.subscriptions import ListenRequests
@@ -34,18 +33,17 @@ class ServerNotifications:
 
     Args:
         served: The session.
-        promoting: The tasks of the clients.
-        tasks: The tasks of the server.
+        promoting: The tasks.
 
     Attributes:
         listens: The clients' listen requests.
     """
 
-    __slots__ = ("_alarm", "_levels", "_served", "_tasks", "listens")
+    __slots__ = ("_alarm", "_levels", "_promoting", "_served", "listens")
 
-    def __init__(self, served: Served, promoting: Promoting, tasks: ServerTasks) -> None:
+    def __init__(self, served: Served, promoting: Promoting) -> None:
         self._served = served
-        self._tasks = tasks
+        self._promoting = promoting
         self._alarm: Alarm | None = None
         self.listens = ListenRequests(served, promoting)
         self._levels = RequestLevels()
@@ -53,7 +51,7 @@ class ServerNotifications:
     def take_notification(self, frame: Frame) -> None:
         """Take a notification of the server that is not about a request of its own."""
         if frame.method == TASK_STATUS:
-            self._tasks.take_status(read_params(frame))
+            self._promoting.take_status(read_params(frame))
             return
         self._served.tools.hear(frame.method)
         adapted = self._served.downward.adapt(frame, frame.method)

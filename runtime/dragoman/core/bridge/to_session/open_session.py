@@ -2,7 +2,7 @@
 
 Lives here: requests on their way to the server, its answers on their way back, and telling apart what it says. Must
 not: open the session or end it (`switch`), or know what is made of questions (`asking`), `notifications` and tasks
-(`native`, `promoting`). Made by `switch` once the server has agreed to a revision.
+(`promoting`). Made by `switch` once the server has agreed to a revision.
 
 A request goes to the server under an id of ours, over the steps, and its answer comes back the same way. What the
 server asks meanwhile is for `asking`, what it tells for `notifications`. Most requests need no more than the steps,
@@ -22,7 +22,6 @@ from dragoman.core.bridge.names import DISCOVER, NEWER, TASK_METHODS
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.bridge.to_session.asking import Asking
-from dragoman.core.bridge.to_session.native import ServerTasks
 from dragoman.core.bridge.to_session.notifications import ServerNotifications
 from dragoman.core.bridge.to_session.promoting import Promoting
 from dragoman.core.bridge.to_session.reading import KNOWN, RETRY, RequestWriter, Served, without_answers
@@ -75,7 +74,6 @@ class OpenSession:
         "_requests",
         "_served",
         "_straight",
-        "_tasks",
         "_unclear",
         "_upward",
         "_works",
@@ -115,16 +113,15 @@ class OpenSession:
         self._promoting = promoting = Promoting(served)
         self._asking = Asking(served, self.start, promoting, declared)
         self._unclear = self._asking.unclear
-        self._tasks = ServerTasks(served, promoting)
-        self._notifications = ServerNotifications(served, promoting, self._tasks)
-        self._lists_all = self._tasks.are_there or (not bridging.shares_channel and "tools" in capabilities)
+        self._notifications = ServerNotifications(served, promoting)
+        self._lists_all = promoting.runs_at_server or (not bridging.shares_channel and "tools" in capabilities)
         looks_at_calls = self._lists_all or bridging.questions == Strategy.REPLAY.value
         self._straight = _STRAIGHT - {CALL_TOOL} if looks_at_calls else _STRAIGHT
 
     def release(self) -> None:
         """Let go of everything."""
         self._works.clear()
-        del self._asking, self._unclear, self._notifications, self._tasks
+        del self._asking.unclear, self._asking, self._unclear, self._notifications
 
     @property
     def is_idle(self) -> bool:
@@ -203,7 +200,7 @@ class OpenSession:
         elif isinstance(adapted, Refusal):
             self._requests.refuse(request, adapted.code, adapted.message, adapted.data)
         else:
-            work.frame = self._tasks.ask_for(work, adapted) if self._tasks.are_there else adapted
+            work.frame = self._promoting.ask_for(work, adapted) if self._promoting.runs_at_server else adapted
             if not self._unclear.open or not self._asking.ask_first(work):
                 self._works.start(work)
 
@@ -278,6 +275,6 @@ class OpenSession:
                 self._works.go_on()
             if work.request is not None:
                 self._served.pass_answer(work.request, work.method, frame)
-        elif not (work.wants_task and self._tasks.follow(work, frame)):
+        elif not (work.wants_task and self._promoting.follow(work, frame)):
             self._asking.finish(work, frame)
             self._works.finish(work)

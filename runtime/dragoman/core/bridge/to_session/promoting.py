@@ -1,11 +1,14 @@
-"""Calls at a server with a handshake that are tasks for their per-request clients: asking, polling, and the end.
+"""Tasks between a server with a handshake and its per-request clients: calls that become tasks, polling, and the end.
 
-Lives here: which calls are tasks and for how long they are kept, and the requests about tasks. Must not: say
-what is told of one (`bridge.promoted`), or decide which call becomes one (`asking`, `bridge.strategy`).
+Lives here: which calls are tasks and for how long they are kept, the requests about tasks, and the tools that run as
+tasks at their server. Must not: say what is told of one (`bridge.promoted`), or decide that a question makes a call
+one (`asking`, `bridge.strategy`).
 
-A call becomes a task where its server asks something in the middle of it, and where it is a task at the server, too
-(2025-11-25). Then its result is fetched at once by `tasks/result`, which waits for it, and the questions come on the
-stream of that.
+A server of 2025-11-25 says of each tool whether it runs as a task: "required", "optional" or not at all
+(2025-11-25/basic/utilities/tasks). A call of the first kind asks for one in any case, a call of the second kind where
+its client takes tasks. Its result is fetched at once by `tasks/result`, which waits for it, and the questions come on
+the stream of that: so the client's request waits for the end, or its task does. Any other call becomes a task for its
+client where its server asks something in the middle of it.
 """
 
 from __future__ import annotations
@@ -16,19 +19,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.bridge.capabilities import declares_tasks
+from dragoman.core.bridge.capabilities import declares_tasks, runs_tools_as_tasks
 from dragoman.core.bridge.names import META_SUBSCRIPTION_ID, MISSING_CLIENT_CAPABILITY, TASKS_EXTENSION
 from dragoman.core.bridge.promoted import Task
 from dragoman.core.bridge.state import Binding, Reason, State, refuse
+from dragoman.core.bridge.strategy import Strategy
+from dragoman.core.bridge.tasks import read_support
 from dragoman.core.bridge.to_session.reading import Served, VisitFirst, bind
 from dragoman.core.bridge.to_session.works import Work
 from dragoman.core.bridge.urls import refuse_visit
-from dragoman.core.codes import INVALID_PARAMS
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.commands import Alarm
 from dragoman.core.edges.per_request_front import Request
-from dragoman.core.envelope import Frame, Refusal, decoded
+from dragoman.core.envelope import Frame, Refusal, decoded, rewrite
+from dragoman.core.methods import CALL_TOOL
 from dragoman.core.places import has_place
-from dragoman.core.unchecked import find
+from dragoman.core.unchecked import find, find_object
 from dragoman.errors import RemoteProtocolError
 
 logger = logging.getLogger("dragoman.bridge")
@@ -64,13 +70,15 @@ class Promoting:
 
     Attributes:
         kept: The calls that are tasks, by name, and those that have ended.
+        runs_at_server: Whether the server runs tools as tasks.
         listeners: The tasks that each listen request hears of.
     """
 
-    __slots__ = ("_served", "kept", "listeners")
+    __slots__ = ("_served", "kept", "listeners", "runs_at_server")
 
     def __init__(self, served: Served) -> None:
         self._served = served
+        self.runs_at_server = runs_tools_as_tasks(served.capabilities)
         self.kept: dict[str, KeptTask] = {}
         self.listeners: dict[Request, list[Task]] = {}
 
@@ -111,12 +119,6 @@ class Promoting:
             work.task.updated_s = self._served.bridging.now()
             self._tell(work.task)
 
-    def note(self, work: Work, told: Mapping[str, Any]) -> None:
-        """Record what the server says of a task of its own."""
-        if work.task is not None:
-            work.task.note(told, self._served.bridging.now())
-            self._tell(work.task)
-
     def finish(self, work: Work, frame: Frame) -> None:
         """Take the server's answer to a call that is a task."""
         said = self._served.spell(work.method, frame, _NOBODY, None)
@@ -155,6 +157,64 @@ class Promoting:
 
     def _forget(self, name: str) -> None:
         self._served.works.schedule.stop(self.kept.pop(name).alarm)
+
+    # Tasks of the server
+
+    def ask_for(self, work: Work, frame: Frame) -> Frame:
+        """Ask for a task where a call is to have one: give the request, in the server's revision, that says so."""
+        request = work.request
+        if request is None or request.method != CALL_TOOL:
+            return frame
+        support = read_support(self._served.tools.find(request.params.get("name")))
+        if support == "forbidden" or (support == "optional" and not declares_tasks(request.metadata.capabilities)):
+            return frame
+        work.wants_task = True
+        body = decoded(frame).body
+        task = {"ttl": int(self._served.bridging.task_s * 1000)}
+        return rewrite(frame, {**body, "params": {**body["params"], "task": task}})
+
+    def follow(self, work: Work, frame: Frame) -> bool:
+        """Take an answer to a call that is to be a task; False where it does not say that it has become one.
+
+        A client that was asked about the call before goes on as it began: it waits for the result.
+        """
+        task_id, told = self._read_created(work, frame)
+        if task_id is None:
+            return False
+        work.task_id, request = task_id, work.request
+        is_left = work.is_left
+        if request is not None and work.way is None and declares_tasks(request.metadata.capabilities):
+            self._served.note_caller(work, request)
+            if self.begin(work, told):
+                work.way = Strategy.TASK
+            else:
+                is_left = True
+                self._served.front.refuse(
+                    request, INTERNAL_ERROR, "too many tasks are under way", {"method": work.method}
+                )
+        if is_left:
+            self._served.works.leave(work, "")
+        else:
+            self._served.works.follow(work, "tasks/result", {"taskId": task_id})
+        return True
+
+    def take_status(self, params: Mapping[str, Any]) -> None:
+        """Take what the server says of a task of its own without being asked."""
+        work = self._served.works.find_task(params.get("taskId"))
+        if work is not None and work.task is not None:
+            work.task.note(params, self._served.bridging.now())
+            self._tell(work.task)
+
+    @staticmethod
+    def _read_created(work: Work, frame: Frame) -> tuple[str | None, Mapping[str, Any]]:
+        if work.task_id is not None or frame.kind != "result":
+            return None, {}
+        try:
+            task = find_object(decoded(frame).body, "result", "task")
+        except ValueError:  # whoever it is given to will say so
+            return None, {}
+        task_id = task.get("taskId")
+        return (task_id, task) if isinstance(task_id, str) else (None, {})
 
     # Requests about them
 
