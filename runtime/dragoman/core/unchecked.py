@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 MOST_LEVELS: Final = 500
@@ -48,11 +48,11 @@ def with_meta(holder: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]
     return {**holder, "_meta": {**find_object(holder.get("_meta")), key: value}}
 
 
-def without_meta(holder: Mapping[str, Any], keys: Collection[str]) -> Any:
-    """Give params or a result without these in its `_meta`, which goes if it is empty then; the same if it has none."""
+def without_meta(holder: Mapping[str, Any], key: str) -> Any:
+    """Give params or a result without this in its `_meta`, which goes if it is empty then; the same if it has none."""
     meta = holder.get("_meta")
-    if not isinstance(meta, dict) or not any(key in meta for key in keys):
+    if not isinstance(meta, dict) or key not in meta:
         return holder
-    left = {key: value for key, value in meta.items() if key not in keys}
-    rest = {name: value for name, value in holder.items() if name != "_meta"}
+    rest, left = dict(holder), meta.copy()
+    del rest["_meta"], left[key]
     return {**rest, "_meta": left} if left else rest

@@ -24,11 +24,10 @@ from dragoman.core.bridge.names import (
 )
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.exact_json import escape
-from dragoman.core.unchecked import MOST_LEVELS, find, find_object, is_deeper, without_meta
+from dragoman.core.unchecked import MOST_LEVELS, find, find_object, is_deeper, with_meta, without_meta
 from dragoman.errors import RemoteProtocolError
 
 _OF_REQUESTS: Final = frozenset({META_VERSION, META_CLIENT_INFO, META_CLIENT_CAPABILITIES, META_LOG_LEVEL})
-_OF_RESULTS: Final = frozenset({META_SERVER_INFO})
 
 
 class Metadata(NamedTuple):
@@ -170,15 +169,12 @@ def take_identity(result: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping
         The result without them, the same object where they are not in it; and what they are, None if not known.
     """
     info = find(result, "_meta", META_SERVER_INFO)
-    return without_meta(result, _OF_RESULTS), info if isinstance(info, dict) else None
+    return without_meta(result, META_SERVER_INFO), info if isinstance(info, dict) else None
 
 
 def put_identity(result: Mapping[str, Any], server_info: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result that names the server; what else is in its `_meta` stays."""
-    meta = result.get("_meta")
-    left = _without(meta, _OF_RESULTS) if meta else {}
-    left[META_SERVER_INFO] = dict(server_info)
-    return {**result, "_meta": left}
+    return with_meta(result, META_SERVER_INFO, dict(server_info))
 
 
 def _without(meta: object, keys: Collection[str]) -> dict[str, Any]:

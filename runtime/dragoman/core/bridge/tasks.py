@@ -47,7 +47,7 @@ def spell_time(time_s: float) -> str:
 
 def leave_off_relation(result: dict[str, Any]) -> dict[str, Any]:
     """Return a result of 2025-11-25 without the task that it says it is of; the same object where it says none."""
-    left: dict[str, Any] = without_meta(result, (RELATED_TASK,))
+    left: dict[str, Any] = without_meta(result, RELATED_TASK)
     return left
 
 

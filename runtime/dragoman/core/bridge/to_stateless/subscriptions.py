@@ -128,7 +128,7 @@ class ClientSubscriptions:
             stream.close()
             self.end(stream)
         elif frame.method is not None and self._is_news(stream, frame.method, params):
-            told = without_meta(params, (META_SUBSCRIPTION_ID,))  # it names a request that this client never sent
+            told = without_meta(params, META_SUBSCRIPTION_ID)  # it names a request that this client never sent
             self._hop.front.take_server(notification_frame(frame.method, told or None))
 
     def end(self, stream: _Stream, error: Mapping[str, Any] | None = None) -> None:
