@@ -109,15 +109,15 @@ class Findings:
         found = [self.text(item, f"item {number} of {what}") for number, item in enumerate(node.value, 1)]
         return None if None in found else [item for item in found if item is not None]
 
-    def table(self, node: Node, what: str) -> dict[str, str] | None:
-        """Read an object of strings."""
+    def table(self, node: Node, what: str, *, expands: bool = True) -> dict[str, str] | None:
+        """Read an object of strings, with their variables filled in or not."""
         if isinstance(node.value, list):
             self.add(node, f"expected {what} to be an object, found an array", 'write {"NAME": "value"}')
             return None
         members = self.members(node, what)
         if members is None:
             return None
-        found = {name: self.text(value, f"{name} of {what}") for name, value in members.items()}
+        found = {name: self.text(value, f"{name} of {what}", expands=expands) for name, value in members.items()}
         return None if None in found.values() else {name: text for name, text in found.items() if text is not None}
 
 

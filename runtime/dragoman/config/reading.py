@@ -256,7 +256,7 @@ class _Own:
             case "switch":
                 return self._findings.flag(node, what)
             case "pairs":
-                return self._read_pairs(node, what)
+                return tuple((self._findings.table(node, what) or {}).items())
             case "headers":
                 return self._read_headers(node, what)
             case "sign-in":
@@ -293,19 +293,10 @@ class _Own:
             self._findings.add(node, f"{what}: {fault}", "correct it")
         return settings
 
-    def _read_pairs(self, node: Node, what: str) -> tuple[tuple[str, str], ...]:
-        members = self._findings.members(node, what) or {}
-        texts = {name: self._findings.text(one, f"{what}.{name}") for name, one in members.items()}
-        return tuple((name, text) for name, text in texts.items() if text is not None)
-
     def _read_headers(self, node: Node, what: str) -> InjectHeaders | None:
         from dragoman.transports.upstream.inject_headers import InjectHeaders
 
-        members = self._findings.members(node, what)
-        texts = {
-            name: self._findings.text(one, f"{name} of {what}", expands=False) for name, one in (members or {}).items()
-        }
-        headers = {name: text for name, text in texts.items() if text is not None}
+        headers = self._findings.table(node, what, expands=False)
         try:
             return InjectHeaders(headers, self._findings.variables.environment, self._directory) if headers else None
         except ValueError as error:

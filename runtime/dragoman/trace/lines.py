@@ -9,7 +9,6 @@ The revision of a connection is read off its own frames: what answers `initializ
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -81,29 +80,27 @@ class Scribe:
         return _line(time_s, self._process, "", {"direction": "dropped", "lines": count})
 
     def _describe(self, noted: Noted) -> dict[str, Any]:
-        said: dict[str, Any] = {"side": noted.side, "connection": noted.connection, "direction": noted.direction}
-        match noted.what:
-            case Frame() as frame:
-                shown = _read(frame)
-                self._learn(noted, frame, shown)
-                said["revision"] = self._revisions.get(noted.connection)
-                if frame.stream is not None:
-                    said["stream"] = _read_id(frame.stream)
-                return said | shown
+        what, number = noted.what, noted.connection
+        shown: dict[str, Any] = {}
+        if isinstance(what, Frame):
+            shown = _read(what)
+            self._learn(number, what, shown)
+        said = {"side": noted.side, "connection": number, "direction": noted.direction}
+        said["revision"] = self._revisions.get(number)
+        match what:
+            case Frame(stream=bytes(stream)):
+                said["stream"] = _read_id(stream)
             case Malformed() as malformed:
-                said["revision"] = self._revisions.get(noted.connection)
-                return said | {"malformed": malformed.reason, "line": _show(malformed.line)}
-            case reason:
-                said["revision"] = self._revisions.get(noted.connection)
-                if noted.direction == "closed":
-                    self._revisions.pop(noted.connection, None)
-                    self._asked.pop(noted.connection, None)
-                    return said
-                return said | {"reason": redact_text(reason)}
+                shown = {"malformed": malformed.reason, "line": _show(malformed.line)}
+            case str() if noted.direction == "closed":
+                self._revisions.pop(number, None)
+                self._asked.pop(number, None)
+            case str(reason):
+                shown = {"reason": redact_text(reason)}
+        return said | shown
 
-    def _learn(self, noted: Noted, frame: Frame, shown: dict[str, Any]) -> None:
+    def _learn(self, number: int, frame: Frame, shown: dict[str, Any]) -> None:
         """Record the revision, where a frame agrees on one."""
-        number = noted.connection
         if frame.method == "initialize" and frame.kind == "request":
             self._asked[number] = frame.key
         elif frame.kind == "result" and number in self._asked and self._asked[number] == frame.key:
@@ -129,14 +126,11 @@ class Scribe:
                 said["refused"] = redact({"code": code, "message": message, "data": data})
             case None:
                 said["after"] = None
-        return said | {"losses": _losses(crossing)}
-
-
-def _losses(crossing: Crossing) -> Sequence[dict[str, Any]]:
-    return [
-        {"pointer": one.pointer, "kind": one.kind, "bytes": one.bytes, "cosmetic": one.cosmetic}
-        for one in crossing.losses
-    ]
+        said["losses"] = [
+            {"pointer": one.pointer, "kind": one.kind, "bytes": one.bytes, "cosmetic": one.cosmetic}
+            for one in crossing.losses
+        ]
+        return said
 
 
 def _read(frame: Frame) -> dict[str, Any]:
