@@ -127,6 +127,15 @@ def test_a_loss_of_a_shape_that_was_said_is_only_counted(caplog: pytest.LogCaptu
     assert adapting.counters.describe() == "4 translated, 4 lossy, 6 losses, 2 lossy as before"
 
 
+def test_a_loss_that_the_log_does_not_say_at_its_level_makes_no_frame_new(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    adapting = adaptor()
+    for more in ({}, {"title": "A"}):
+        adapt(adapting, result({"tools": [tool(outputSchema={"type": "object"}, **more)]}), "tools/list")
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert adapting.counters.lossy_as_before == 1
+
+
 def test_shapes_that_a_peer_makes_up_are_not_kept_without_end(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

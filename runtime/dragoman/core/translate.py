@@ -278,13 +278,15 @@ class Adaptor:
         if refusal is not None:
             return self._refuse(kind, method, refusal)
         if self.on_loss is not OnLoss.SILENT and logger.isEnabledFor(logging.WARNING):
-            self._say(kind, method, translation.group_losses())
+            groups = translation.group_losses(cosmetic=logger.isEnabledFor(logging.INFO))
+            if groups:
+                self._say(kind, method, groups)
         return None
 
     def _say(self, kind: str, method: str | None, groups: list[LossGroup]) -> None:
         """Log losses; those of a shape that was logged before are only counted, or each `tools/list` would say them."""
         new = [group for group in groups if self._is_new(kind, method, group)]
-        if not new and (logger.isEnabledFor(logging.INFO) or not all(group.cosmetic for group in groups)):
+        if not new:
             self.counters.lossy_as_before += 1  # what the first of them lost is in the log
         way = self._where(method)
         for level, cosmetic in ((logging.WARNING, False), (logging.INFO, True)):
