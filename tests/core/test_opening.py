@@ -40,7 +40,7 @@ def asked() -> tuple[UpstreamEdge, Outbox]:
     hello = frame_of(initialize(NEWEST))
     greeting = read_greeting(hello, "auto")
     assert not isinstance(greeting, Malformed)
-    assert edge.ask(greeting, lambda _: hello, greeting.key, metadata=Metadata(REVISIONS[-1], {})) is None
+    assert edge.initialize(greeting, lambda _: hello, greeting.key, metadata=Metadata(REVISIONS[-1], {})) is None
     return edge, outbox
 
 

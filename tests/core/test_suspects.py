@@ -38,9 +38,9 @@ def test_late_words_about_a_request_that_was_given_up_reach_its_owner_alone(
         edge.take_server(edge.upstream, classify(encode_line(frame), frame))
 
     first, second = Asker("ann"), Asker(whose)
-    lent = edge.ask(first.lent, {"_meta": {}})
+    lent = edge.lend(first.lent, {"_meta": {}})
     edge.withdraw(lent)
-    edge.ask(second.lent, {"_meta": {}})
+    edge.lend(second.lent, {"_meta": {}})
     if is_answered:
         says(result(id_of(lent.key), {}))
     says(notification("notifications/message", level="info", data="of the first"))

@@ -36,7 +36,7 @@ class UpstreamTalk:
         hello = frame_of(initialize(NEWEST))
         greeting = read_greeting(hello, "auto")
         assert not isinstance(greeting, Malformed)
-        assert self.edge.ask(greeting, lambda _: hello, greeting.key) is None
+        assert self.edge.initialize(greeting, lambda _: hello, greeting.key) is None
         self.hello = self.bodies()
         self.hear(initialized(NEWEST))
         self.edge.announce(INITIALIZED_FRAME)

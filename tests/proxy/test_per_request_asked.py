@@ -681,3 +681,16 @@ def test_a_retry_says_anew_what_may_be_asked() -> None:
             expect_to_server(an_error(8, -32601, "did not declare")),
         ]
     )
+
+
+def test_all_questions_of_a_call_are_answered_that_ends_because_one_of_them_cannot_be_put() -> None:
+    hold(
+        [
+            *begin(),
+            server(elicit(7)),
+            server({"jsonrpc": "2.0", "id": 8, "method": "elicitation/create"}),
+            expect_to_server(an_error(8, -32602, "")),
+            expect_to_server(an_error(7, -32603, "could not be asked")),
+            expect_to_client(an_error(1, -32603, "cannot be asked")),
+        ]
+    )

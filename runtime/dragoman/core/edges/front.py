@@ -56,10 +56,10 @@ _WATCHED: Final = frozenset({"initialize", DISCOVER, INITIALIZED, LEGACY_INITIAL
 class Behind(Backend["FrontEdge"], Protocol):
     """Who opens a session for the client of a front edge, too."""
 
-    def ask(self, front: FrontEdge) -> Refusal | None:
+    def initialize(self, front: FrontEdge) -> Refusal | None:
         """The client has sent `initialize`; a refusal if there is nothing that it could be offered as."""
 
-    def asked(self, front: FrontEdge) -> None:
+    def wait_for_server(self, front: FrontEdge) -> None:
         """The front edge waits for the server: it may be told of one that is open already."""
 
     def describe_offer(self, front: FrontEdge) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class FrontEdge:
         elif self.per_request is None:
             self._take_early(frame)
         elif self.state is _PER_REQUEST and frame.method != "initialize":
-            self.per_request.take(frame)
+            self.per_request.take_frame(frame)
         else:
             self._take_per_request(self.per_request, frame)
 
@@ -318,7 +318,7 @@ class FrontEdge:
             self._advance(FrontEvent.HANDSHAKE_BEGUN)
             self._take_initialize(frame)
         elif is_open or frame.kind != "request":
-            per_request.take(frame)
+            per_request.take_frame(frame)
             self.answered()
         else:
             self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
@@ -344,7 +344,7 @@ class FrontEdge:
             return
         self.greeting, self._client_owed = greeting, frame.key
         has_failed = self.state is FrontState.FAILED
-        refusal = None if has_failed else self.behind.ask(self)
+        refusal = None if has_failed else self.behind.initialize(self)
         if refusal is not None:
             self.greeting = self._client_owed = None
             answer = error_frame(frame.key, refusal.code, refusal.message, refusal.data)
@@ -352,7 +352,7 @@ class FrontEdge:
             return
         self._advance(FrontEvent.INITIALIZE_REQUESTED)
         if not has_failed:
-            self.behind.asked(self)
+            self.behind.wait_for_server(self)
 
     def _take_initialized(self, frame: Frame) -> None:
         if self.state is FrontState.INITIALIZING:

@@ -81,7 +81,7 @@ class PerRequestEdge:
         self._suspects: Suspects[Hashable] = Suspects(_SUSPECTS)
         upstream.serve(self)
 
-    def ask(
+    def lend(
         self,
         lent: Lent,
         params: dict[str, Any],
@@ -90,7 +90,7 @@ class PerRequestEdge:
         sender: str = "",
         source: tuple[object, ...] = (),
     ) -> Lent:
-        """Send a request; give it.
+        """Send a request under an id of ours; give it.
 
         Args:
             lent: Who hears of it.

@@ -154,7 +154,7 @@ class PerRequestFront:
 
     # What the client does
 
-    def take(self, frame: Frame) -> None:
+    def take_frame(self, frame: Frame) -> None:
         """Take a frame of the client."""
         if frame.kind == "request":
             self._take_request(frame)

@@ -127,7 +127,7 @@ class UpstreamEdge:
                 self.recovery.session.note(frame)
         self._outbox.post(self, frame)
 
-    def ask(
+    def initialize(
         self, greeting: Greeting, introduce: Introduce, key: bytes, *, metadata: Metadata | None = None
     ) -> Refusal | None:
         """Open the server. One that is being opened for a client goes on with that, as far as it can.

@@ -75,18 +75,19 @@ class Direct:
 
     # What the front edge says
 
-    def ask(self, front: FrontEdge) -> Refusal | None:
+    def initialize(self, front: FrontEdge) -> Refusal | None:
         """Offer the server what the client's `initialize` says."""
         greeting = front.expect_greeting()
         self._open_late(greeting)
-        refusal = self.upstream.ask(greeting, pass_on(greeting, self._wiring, front.exchange.counters), greeting.key)
+        introduce = pass_on(greeting, self._wiring, front.exchange.counters)
+        refusal = self.upstream.initialize(greeting, introduce, greeting.key)
         if refusal is not None and self.upstream.state is UpstreamState.OPENING:  # for what the client has given up
             self.outbox.add(Close(self.upstream))
             self.upstream.release()
             self._serve_with(None)
         return refusal
 
-    def asked(self, front: FrontEdge) -> None:
+    def wait_for_server(self, front: FrontEdge) -> None:
         """Nothing to do: the server's answer is on its way."""
 
     def describe_offer(self, front: FrontEdge) -> dict[str, Any]:

@@ -176,7 +176,7 @@ class ByIds:
         meta = self._reach(request, LIST_TOOLS, {"_meta": given})[1]["_meta"]
 
         def ask(params: dict[str, Any], take: TakePage) -> None:
-            self._edge.ask(ask_for_page(take), {**params, "_meta": meta}, sender=request.frame.sender)
+            self._edge.lend(ask_for_page(take), {**params, "_meta": meta}, sender=request.frame.sender)
 
         self.tools.list(ask, then)
 
@@ -221,7 +221,7 @@ class ByIds:
         lent = Lent(method, principal, answer, notify, hears_logs)
         mirrored = self.tools.mirrored(method, params)
         written = frame.raw if params is request.params else b""
-        request.at_server = self._edge.ask(lent, params, mirrored, written, frame.sender, frame.source)
+        request.at_server = self._edge.lend(lent, params, mirrored, written, frame.sender, frame.source)
 
     def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
         """Return a result whose state is good for this client alone: the server may know all of them by one name."""

@@ -158,7 +158,7 @@ class DeclaredSession:
         greeting = write_greeting(request, self._path, self._declared)
         introduce = pass_on(greeting, self._wiring, self._front.exchange.counters)
         self._alarm = self._schedule.after(self._wiring.settings.init_timeout_s, self._time_out)
-        refusal = self.upstream.ask(greeting, introduce, greeting.key, metadata=request.metadata)
+        refusal = self.upstream.initialize(greeting, introduce, greeting.key, metadata=request.metadata)
         if refusal is not None:
             self._fail(refusal)
 

@@ -71,7 +71,6 @@ class OpenSession:
         "_lists_all",
         "_notifications",
         "_promoting",
-        "_requests",
         "_served",
         "_straight",
         "_unclear",
@@ -95,7 +94,6 @@ class OpenSession:
         schedule: Schedule,
     ) -> None:
         self._exchange = exchange
-        self._requests = requests
         self._discovered, losses = to_discover_result(initialized, path)
         if losses:
             named = ", ".join(loss.pointer for loss in losses)
@@ -146,9 +144,9 @@ class OpenSession:
         ):
             self.start(request, params)
         elif self._must_list(request):
-            self._served.tools.list(self._ask_page, lambda: self._requests.attempt(request, self._serve_checked))
+            self._served.tools.list(self._ask_page, lambda: self._served.front.attempt(request, self._serve_checked))
         else:
-            self._requests.attempt(request, self._serve_checked)
+            self._served.front.attempt(request, self._serve_checked)
 
     def _must_list(self, request: Request) -> bool:
         """Whether too little is known of the tool that a request calls."""
@@ -161,7 +159,7 @@ class OpenSession:
     def _serve_checked(self, request: Request) -> None:
         self._served.tools.check(request)
         if request.method == DISCOVER:
-            self._requests.put_result(request, self._discovered)
+            self._served.front.put_result(request, self._discovered)
             return
         if request.method == LISTEN:
             self._notifications.listens.open(request)
@@ -192,13 +190,13 @@ class OpenSession:
             body = self._writer.write(request, work.number, params)
             adapted = self._upward.cross("request", work.key, request.method, body)
         except ValueError as error:  # nested deeper than can be written
-            self._requests.refuse(request, INVALID_PARAMS, str(error))
+            self._served.front.refuse(request, INVALID_PARAMS, str(error))
             return
         if adapted is None:
             reason = f"the server's revision has no {request.method}"
-            self._requests.refuse(request, METHOD_NOT_FOUND, reason, {"method": request.method})
+            self._served.front.refuse(request, METHOD_NOT_FOUND, reason, {"method": request.method})
         elif isinstance(adapted, Refusal):
-            self._requests.refuse(request, adapted.code, adapted.message, adapted.data)
+            self._served.front.refuse(request, adapted.code, adapted.message, adapted.data)
         else:
             work.frame = self._promoting.ask_for(work, adapted) if self._promoting.runs_at_server else adapted
             if not self._unclear.open or not self._asking.ask_first(work):

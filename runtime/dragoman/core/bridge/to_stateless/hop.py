@@ -88,7 +88,7 @@ class Hop:
     def send(self, lent: Lent, params: Mapping[str, Any], *, takes_tasks: bool = False) -> Lent:
         """Send a request to the server, with the client's metadata, which may say that it takes tasks."""
         stamped = stamp_spelled(params, self._spelled_with_tasks if takes_tasks else self._spelled)
-        return self.edge.ask(lent, stamped, self.tools.mirrored(lent.method, stamped), sender=self.sender)
+        return self.edge.lend(lent, stamped, self.tools.mirrored(lent.method, stamped), sender=self.sender)
 
     def ask_page(self, params: dict[str, Any], take: TakePage) -> None:
         """Ask for a page of the list of tools."""

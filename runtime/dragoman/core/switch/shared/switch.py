@@ -180,13 +180,13 @@ class Shared:
 
     # What the front edges say
 
-    def ask(self, front: FrontEdge) -> Refusal | None:
-        """Take a client's `initialize`: what it declares there, here; what it asks for, in `asked`."""
+    def initialize(self, front: FrontEdge) -> Refusal | None:
+        """Take a client's `initialize`: what it declares there, here; what it asks for, in `wait_for_server`."""
         session, declared = self._desk.sessions[front], read_declared(front.expect_greeting().capabilities)
         session.declared = self._declared.setdefault(declared, declared)
         return None
 
-    def asked(self, front: FrontEdge) -> None:
+    def wait_for_server(self, front: FrontEdge) -> None:
         """Answer with what the server has said, or let the client wait until it has."""
         if self._accepted is not None:
             front.accepted(*self._accepted)
@@ -309,7 +309,7 @@ class Shared:
             self.upstream.hand_to(self, self.outbox)
             if self.upstream.state is UpstreamState.IDLE:
                 self.upstream.open()
-        self.upstream.ask(greeting, introduce, key)
+        self.upstream.initialize(greeting, introduce, key)
 
     def _turn_away(self, tell: Any) -> None:
         asking, self._asking = self._asking, None
