@@ -115,20 +115,20 @@ class HttpProbe:
                 answer.close()
         return HttpAnswer(about, answer.status, answer.media_type, answer.header("Mcp-Session-Id"), begins)
 
+    def _note(self, rule: str, answer: HttpAnswer, expected: str, found: str) -> None:
+        self._findings.note(rule, f"the answer to {answer.about}", expected, found)
+
     def _expect(self, rule: str, answer: HttpAnswer, status: int) -> None:
         if answer.status != status:
-            about, found = f"the answer to {answer.about}", f"the status {answer.status}"
-            self._findings.note(rule, about, f"the status {status}", found)
+            self._note(rule, answer, f"the status {status}", f"the status {answer.status}")
 
     def _expect_refusal(self, rule: str, answer: HttpAnswer) -> None:
         if not 400 <= answer.status < 500:
-            found = f"the status {answer.status}"
-            self._findings.note(rule, f"the answer to {answer.about}", "a status that refuses it", found)
+            self._note(rule, answer, "a status that refuses it", f"the status {answer.status}")
 
     def _expect_type(self, answer: HttpAnswer) -> None:
         if answer.status == 200 and answer.media_type not in (JSON, EVENTS):
-            found = answer.media_type or "none"
-            self._findings.note("http-content-type", f"the answer to {answer.about}", f"{JSON} or {EVENTS}", found)
+            self._note("http-content-type", answer, f"{JSON} or {EVENTS}", answer.media_type or "none")
 
     # With a handshake
 
@@ -147,7 +147,7 @@ class HttpProbe:
         listening = await self._send("GET", "GET", None, headers)
         if not (listening.status == 200 and listening.media_type == EVENTS) and listening.status != 405:
             found = f"the status {listening.status} with {listening.media_type or 'nothing'}"
-            self._findings.note("http-get", "the answer to GET", f"{EVENTS}, or the status 405", found)
+            self._note("http-get", listening, f"{EVENTS}, or the status 405", found)
         await self._try_foreign(headers, _request("ping", None))
         version = self._facts.headers.get("revision")
         if version is not None:
@@ -162,8 +162,7 @@ class HttpProbe:
         if opened.session:
             headers["Mcp-Session-Id"] = opened.session
             if not all(0x21 <= ord(char) <= 0x7E for char in opened.session):
-                found = repr(opened.session[:60])
-                self._findings.note("http-session-id", f"the answer to {opened.about}", "visible ASCII", found)
+                self._note("http-session-id", opened, "visible ASCII", repr(opened.session[:60]))
         version = self._facts.headers.get("revision")
         if version is not None:
             headers[version.name] = self._findings.revision
@@ -172,8 +171,7 @@ class HttpProbe:
     def _expect_accepted(self, answer: HttpAnswer) -> None:
         self._expect("http-accepted", answer, 202)
         if answer.status == 202 and answer.body.strip():
-            found = f"{len(answer.body)} bytes"
-            self._findings.note("http-accepted", f"the answer to {answer.about}", "no body", found)
+            self._note("http-accepted", answer, "no body", f"{len(answer.body)} bytes")
 
     async def _try_session_ids(self, opened: HttpAnswer, headers: dict[str, str]) -> None:
         ping = _request("ping", None)
@@ -202,8 +200,7 @@ class HttpProbe:
         if self._only_opens:
             return
         if found.session:
-            about, named = f"the answer to {found.about}", repr(found.session[:60])
-            self._findings.note("http-no-session", about, "no Mcp-Session-Id", named)
+            self._note("http-no-session", found, "no Mcp-Session-Id", repr(found.session[:60]))
         body, headers = _stamped(method, usual)
         await self._try_foreign(headers, body)
         strange = Metadata(NO_REVISION, {}, client_info())
@@ -223,8 +220,7 @@ class HttpProbe:
         answer = await self._send("POST", about, body, {**headers, name: NO_METHOD})
         if answer.status != 400 or answer.code != code:
             found = f"the status {answer.status} and the error {answer.code}"
-            expected = f"the status 400 and the error {code}"
-            self._findings.note("http-headers-match", f"the answer to {about}", expected, found)
+            self._note("http-headers-match", answer, f"the status 400 and the error {code}", found)
 
 
 def _request(method: str, params: dict[str, Any] | None) -> bytes:
