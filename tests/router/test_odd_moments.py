@@ -183,7 +183,7 @@ def test_a_file_that_changes_while_a_session_closes_starts_nothing_in_it() -> No
 
 def waiting_for_b(router: Router) -> int:
     (transport,) = router._sessions
-    return next(link._waiting_bytes for member, link in transport._links.items() if member.name == "b")
+    return next(one.link._waiting_bytes for member, one in transport._running.items() if member.name == "b")
 
 
 def test_notices_for_a_server_that_does_not_read_do_not_pile_up() -> None:

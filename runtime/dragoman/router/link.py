@@ -1,6 +1,6 @@
-"""The transport between a router and the proxy before one of its servers: no bytes, no buffers, no task.
+"""Frames between a router and a proxy: no bytes, no buffers, no task.
 
-Lives here: one end, which the proxy takes for its client. Must not: look into frames. Used by `transport`.
+Lives here: the end of a proxy, which takes it for its client or its server. Must not: look into frames.
 """
 
 from __future__ import annotations
@@ -15,17 +15,29 @@ WAITING_BYTES = 16 * 1024 * 1024
 """How much may wait for a server that does not keep up: more is refused, so that the others are not held up."""
 
 
-class MemberLink:
-    """What the proxy before a server takes for its client.
+class Link:
+    """What a proxy takes for its peer: for its client before a server, for its server before the client.
 
     Args:
-        take: Gets each frame of the server.
+        take: Gets each frame of the proxy.
+        limit_bytes: How much may wait for it.
     """
 
-    __slots__ = ("_closed", "_ended", "_is_free", "_paused", "_receiver", "_take", "_waiting", "_waiting_bytes")
+    __slots__ = (
+        "_closed",
+        "_ended",
+        "_is_free",
+        "_limit_bytes",
+        "_paused",
+        "_receiver",
+        "_take",
+        "_waiting",
+        "_waiting_bytes",
+    )
 
-    def __init__(self, take: Callable[[Frame], None]) -> None:
+    def __init__(self, take: Callable[[Frame], None], limit_bytes: float = WAITING_BYTES) -> None:
         self._take = take
+        self._limit_bytes = limit_bytes
         self._receiver: Receiver | None = None
         self._waiting: list[Frame] = []
         self._waiting_bytes = 0
@@ -33,11 +45,11 @@ class MemberLink:
         self._is_free = False  # whether what is said may go on at once
 
     def say(self, frame: Frame) -> bool:
-        """Say something to the server; False where too much waits for it already, for all but answers."""
+        """Say something to the proxy; False where too much waits for it already, for all but answers."""
         if self._is_free:
             assert self._receiver is not None
             self._receiver.received((frame,))
-        elif self._waiting_bytes > WAITING_BYTES and frame.method is not None:
+        elif self._waiting_bytes > self._limit_bytes and frame.method is not None:
             return False
         elif not self._closed:
             self._waiting.append(frame)
@@ -51,11 +63,11 @@ class MemberLink:
         self._schedule()
 
     def mute(self) -> None:
-        """Hear no more of the server."""
+        """Hear no more of the proxy."""
         self._take = _ignore
 
     def hold(self, held: bool) -> None:
-        """Let the server wait, because the client does not keep up; or go on."""
+        """Let the proxy wait, because the client does not keep up; or go on."""
         if self._receiver is not None and not self._closed:
             (self._receiver.pause_writing if held else self._receiver.resume_writing)()
 
@@ -68,7 +80,7 @@ class MemberLink:
         self._schedule()
 
     def send(self, frames: Sequence[Frame]) -> None:
-        """Take what the server says."""
+        """Take what the proxy says."""
         if not self._closed:
             self._is_free = False  # an answer to it must not come before this returns
             try:
@@ -78,7 +90,7 @@ class MemberLink:
                 self._is_free = not (self._paused or self._waiting)
 
     def pause_reading(self) -> None:
-        """Let what is said to the server wait."""
+        """Let what is said to the proxy wait."""
         self._paused, self._is_free = True, False
 
     def resume_reading(self) -> None:
@@ -109,7 +121,7 @@ class MemberLink:
             receiver.received(waiting)
         if self._ended:
             self._ended = False
-            receiver.ended("the client has gone")
+            receiver.ended("the session is over")
 
 
 def _ignore(frame: Frame) -> None:

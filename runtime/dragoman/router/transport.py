@@ -11,7 +11,9 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.codes import CONNECTION_CLOSED
@@ -21,7 +23,7 @@ from dragoman.core.switch.catalogue.catalogue import Catalogue
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.proxy import Proxy
-from dragoman.router.link import MemberLink
+from dragoman.router.link import Link
 from dragoman.transports.base import Receiver
 
 if TYPE_CHECKING:
@@ -34,6 +36,15 @@ logger = logging.getLogger("dragoman.router")
 
 _FAREWELL_S = 2.0
 """How long servers may take to end in order when a session is over: its requests are answered by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """The proxy before a server."""
+
+    link: Link
+    proxy: Proxy
+    task: asyncio.Task[Finish]
 
 
 class RouterTransport:
@@ -53,7 +64,6 @@ class RouterTransport:
 
     Attributes:
         catalogue: Who decides where a frame goes.
-        proxies: Those that are open before a server.
         label: What the log calls the session.
         is_over: Whether it is closed, or is being closed.
         is_paused: Whether the client does not keep up.
@@ -63,7 +73,7 @@ class RouterTransport:
         self,
         members: Sequence[Member],
         names: Names,
-        open_proxy: Callable[[Member, MemberLink], Proxy],
+        open_proxy: Callable[[Member, Link], Proxy],
         identity: Mapping[str, Any],
         page_size: int,
         most_questions: int,
@@ -73,83 +83,73 @@ class RouterTransport:
         outages: Outages,
     ) -> None:
         self.catalogue = Catalogue(self, names, members, identity, page_size, most_questions, os.urandom(8).hex())
-        self.proxies: dict[Member, Proxy] = {}
         self.label = LABEL.get()
         self._open_proxy = open_proxy
         self._restart = restart
-        self._tries: dict[Member, int] = {}
-        self._opened_s: dict[Member, float] = {}
         self._closed = closed
         self._board = board
         self._outages = outages
-        self._receiver: Receiver | None = None
-        self._links: dict[Member, MemberLink] = {}
-        self._tasks: dict[asyncio.Task[Finish], Member] = {}
+        self._client = Link(self.catalogue.take_from_client, inf)
+        self._running: dict[Member, _Running] = {}
         self._timers: set[asyncio.TimerHandle] = set()
-        self._outgoing: list[Frame] = []
-        self._is_free = self.is_paused = self.is_over = False
+        self.is_paused = self.is_over = False
 
     # What the client's proxy calls
 
     @property
     def is_signing_in(self) -> bool:
         """Whether a person is signing in to one of the servers."""
-        return any(proxy.is_signing_in for proxy in self.proxies.values())
+        return any(one.proxy.is_signing_in for one in self._running.values())
 
     def stop_signing_in(self) -> None:
         """Fail what waits for that: nobody waits for it."""
-        for proxy in list(self.proxies.values()):
-            proxy.stop_signing_in()
+        for one in list(self._running.values()):
+            one.proxy.stop_signing_in()
 
     def start(self, receiver: Receiver) -> None:
         """Begin."""
-        self._receiver = receiver
-        self._is_free = True
+        self._client.start(receiver)
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Take what the client says."""
-        self._is_free = False  # what is answered at once is told from the event loop, as from any transport
-        try:
-            for frame in frames:
-                self.catalogue.take_from_client(frame)
-        finally:
-            self._is_free = not (self.is_paused or self._outgoing)
+        self._client.send(frames)
 
     def pause_reading(self) -> None:
         """Let the servers wait: the client does not keep up."""
-        self.is_paused, self._is_free = True, False
-        for link in self._links.values():
-            link.hold(True)
+        self.is_paused = True
+        self._client.pause_reading()
+        for one in self._running.values():
+            one.link.hold(True)
 
     def resume_reading(self) -> None:
         """Go on."""
         self.is_paused = False
-        for link in list(self._links.values()):
-            link.hold(False)
-        self._is_free = not self._outgoing
-        self._schedule()
+        for one in list(self._running.values()):
+            one.link.hold(False)
+        self._client.resume_reading()
 
     def hurry(self) -> None:
         """Stop the servers at once."""
-        for link in self._links.values():
-            link.mute()  # what they answer to that is nobody's business
-        for proxy in list(self.proxies.values()):
-            proxy.stop("the session is over")
+        for one in list(self._running.values()):
+            one.link.mute()  # what they answer to that is nobody's business
+            one.proxy.stop("the session is over")
 
     async def close(self) -> None:
         """Close every server, and wait until they are gone."""
         if self.is_over:
             return
-        self.is_over, self._is_free = True, False
+        self.is_over = True
+        await self._client.close()
         for timer in self._timers:
             timer.cancel()
-        for link in self._links.values():
-            link.end()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_FAREWELL_S)
-        if self._tasks:  # servers that are not even open, as like as not
-            self.hurry()
-            await asyncio.wait(self._tasks)
+        for one in self._running.values():
+            one.link.end()
+        tasks = [one.task for one in self._running.values()]
+        if tasks:
+            _, left = await asyncio.wait(tasks, timeout=_FAREWELL_S)
+            if left:  # servers that are not even open, as like as not
+                self.hurry()
+                await asyncio.wait(left)
         for member in self.catalogue.members.values():
             self._outages.forget(member)
         self._closed(self)
@@ -158,21 +158,16 @@ class RouterTransport:
 
     def tell_client(self, frame: Frame) -> None:
         """Send this to the client."""
-        if self._is_free:
-            assert self._receiver is not None
-            self._receiver.received((frame,))
-        elif self._receiver is not None and not self.is_over:
-            self._outgoing.append(frame)
-            self._schedule()
+        self._client.say(frame)
 
     def tell_member(self, member: Member, frame: Frame) -> None:
         """Send this to a server, which is started if nothing was sent to it before."""
-        link = self._links.get(member)
-        if link is None:
+        running = self._running.get(member)
+        if running is None:
             if self.is_over or self.catalogue.members.get(member.name) is not member:
                 return
-            link = self._open(member)
-        if not link.say(frame) and frame.kind == "request":
+            running = self._open(member)
+        if not running.link.say(frame) and frame.kind == "request":
             reason = f"{member.name} does not read what it is sent"
             loop = asyncio.get_running_loop()
             loop.call_soon(self.catalogue.take_from_server, member, error_frame(frame.key, CONNECTION_CLOSED, reason))
@@ -191,44 +186,42 @@ class RouterTransport:
         """Record since when a server is open."""
         if member.state is MemberState.OPEN:
             self._outages.note_open(member)
-            if member not in self._opened_s:
+            if member.opened_s is None:
                 self._board.note_ready(member.name)
-            self._opened_s.setdefault(member, asyncio.get_running_loop().time())
+                member.opened_s = asyncio.get_running_loop().time()
         elif (
             member.state is MemberState.FAILED
             and not self.is_over  # then it is we who let it go
             and self.catalogue.members.get(member.name) is member
         ):
-            was_there = member in self._opened_s
-            proxy = self.proxies.get(member)
-            self._outages.note_failure(member, was_there, "" if proxy is None else proxy.not_started)
+            was_there = member.opened_s is not None
+            running = self._running.get(member)
+            self._outages.note_failure(member, was_there, "" if running is None else running.proxy.not_started)
             (self._board.note_loss if was_there else self._board.note_problem)(member.name, member.reason)
             if not was_there:
                 self.close_member(member)  # it will not be asked again; it may be tried again
 
     def close_member(self, member: Member) -> None:
         """Close a server that does not belong to the session any more, or could not be opened."""
-        link = self._links.get(member)
-        if link is not None:
-            link.end()
-            link.mute()  # what it still says is nobody's business
+        running = self._running.get(member)
+        if running is not None:
+            running.link.end()
+            running.link.mute()  # what it still says is nobody's business
 
-    def _open(self, member: Member) -> MemberLink:
-        link = self._links[member] = MemberLink(partial(self.catalogue.take_from_server, member))
-        proxy = self.proxies[member] = self._open_proxy(member, link)
+    def _open(self, member: Member) -> _Running:
+        link = Link(partial(self.catalogue.take_from_server, member))
+        proxy = self._open_proxy(member, link)
         token = LABEL.set(f"{self.label}, {member.name}" if self.label else member.name)
         try:
             task = asyncio.get_running_loop().create_task(proxy.run())
         finally:
             LABEL.reset(token)
-        self._tasks[task] = member
-        task.add_done_callback(self._note_end)
-        return link
+        running = self._running[member] = _Running(link, proxy, task)
+        task.add_done_callback(partial(self._note_end, member))
+        return running
 
-    def _note_end(self, task: asyncio.Task[Finish]) -> None:
-        member = self._tasks.pop(task)
-        self.proxies.pop(member, None)
-        self._links.pop(member, None)
+    def _note_end(self, member: Member, task: asyncio.Task[Finish]) -> None:
+        del self._running[member]
         reason = "its proxy was cancelled"
         with contextlib.suppress(asyncio.CancelledError):
             error = task.exception()
@@ -241,28 +234,13 @@ class RouterTransport:
         """Open a server once more, after a pause."""
         if self._restart is None:
             return
-        loop = asyncio.get_running_loop()
-        opened_s = self._opened_s.pop(member, None)
-        if opened_s is not None and loop.time() - opened_s >= self._restart.longest_s:
-            self._tries.pop(member, None)
-        tries = self._tries.get(member, 0)
-        if tries < self._restart.attempts:
-            self._tries[member] = tries + 1
+        opened_s, member.opened_s = member.opened_s, None
+        if opened_s is not None and asyncio.get_running_loop().time() - opened_s >= self._restart.longest_s:
+            member.tries = 0
+        if member.tries < self._restart.attempts:
+            self.remind(self._restart.pause_s(member.tries), partial(self._join, member))
+            member.tries += 1
 
-            def join() -> None:
-                self._timers.discard(timer)
-                if self.catalogue.members.get(member.name) is member:
-                    self.catalogue.join(member)
-
-            timer = loop.call_later(self._restart.pause_s(tries), join)
-            self._timers.add(timer)
-
-    def _schedule(self) -> None:
-        if self._outgoing and not self.is_paused:
-            asyncio.get_running_loop().call_soon(self._flush)
-
-    def _flush(self) -> None:
-        if self._outgoing and not self.is_paused and not self.is_over and self._receiver is not None:
-            outgoing, self._outgoing = self._outgoing, []
-            self._is_free = True
-            self._receiver.received(outgoing)
+    def _join(self, member: Member) -> None:
+        if self.catalogue.members.get(member.name) is member:
+            self.catalogue.join(member)

@@ -59,6 +59,8 @@ class Member:
         told: What else it said of itself when it was opened.
         is_known: Whether the client may have been told what it has.
         is_late: Whether it has had its time to answer, and has answered nothing since: nobody waits for it meanwhile.
+        opened_s: Since when it is open; None where it is not, or could not be.
+        tries: How often it was tried again since it was open for long.
         listed: The answers that its lists were read from, by method.
         owed: The requests that it has not answered, by id: None for one of the client, else who takes the answer.
         asked: Its own requests that the client has not answered: the number that each was lent, by its id.
@@ -75,6 +77,8 @@ class Member:
     told: Mapping[str, Any] = field(default_factory=dict)
     is_known: bool = False
     is_late: bool = False
+    opened_s: float | None = None
+    tries: int = 0
     listed: dict[str, Any] = field(default_factory=dict)
     owed: dict[bytes, TakeAnswer | None] = field(default_factory=dict)
     asked: dict[bytes, int] = field(default_factory=dict)
