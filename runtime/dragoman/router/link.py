@@ -15,7 +15,7 @@ WAITING_BYTES = 16 * 1024 * 1024
 """How much may wait for a server that does not keep up: more is refused, so that the others are not held up."""
 
 
-class Link:
+class RouterLink:
     """What a proxy takes for its peer: for its client before a server, for its server before the client.
 
     Args:

@@ -23,7 +23,7 @@ from dragoman.core.switch.catalogue.catalogue import Catalogue
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.proxy import Proxy
-from dragoman.router.link import Link
+from dragoman.router.link import RouterLink
 from dragoman.transports.base import Receiver
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _FAREWELL_S = 2.0
 class _Running:
     """The proxy before a server."""
 
-    link: Link
+    link: RouterLink
     proxy: Proxy
     task: asyncio.Task[Finish]
 
@@ -73,7 +73,7 @@ class RouterTransport:
         self,
         members: Sequence[Member],
         names: Names,
-        open_proxy: Callable[[Member, Link], Proxy],
+        open_proxy: Callable[[Member, RouterLink], Proxy],
         identity: Mapping[str, Any],
         page_size: int,
         most_questions: int,
@@ -89,7 +89,7 @@ class RouterTransport:
         self._closed = closed
         self._board = board
         self._outages = outages
-        self._client = Link(self.catalogue.take_from_client, inf)
+        self._client = RouterLink(self.catalogue.take_from_client, inf)
         self._running: dict[Member, _Running] = {}
         self._timers: set[asyncio.TimerHandle] = set()
         self.is_paused = self.is_over = False
@@ -209,7 +209,7 @@ class RouterTransport:
             running.link.mute()  # what it still says is nobody's business
 
     def _open(self, member: Member) -> _Running:
-        link = Link(partial(self.catalogue.take_from_server, member))
+        link = RouterLink(partial(self.catalogue.take_from_server, member))
         proxy = self._open_proxy(member, link)
         token = LABEL.set(f"{self.label}, {member.name}" if self.label else member.name)
         try:

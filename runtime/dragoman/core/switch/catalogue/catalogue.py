@@ -112,11 +112,7 @@ class Catalogue:
                 self.asking.take_answer(frame)
 
     def _take_request(self, frame: Frame) -> None:
-        try:
-            frame = decoded(frame)
-        except ValueError as error:
-            self.common.reply(error_frame(frame.key, INVALID_PARAMS, str(error)))
-            return
+        frame = decoded(frame)
         assert frame.key is not None
         params = find_object(frame.body, "params")
         meta = params.get("_meta")
@@ -125,11 +121,11 @@ class Catalogue:
         kind = LISTS.get(frame.method or "")
         if kind is not None:
             self.lists.answer_list(frame, kind, params, self.common.meta_of(params))
-        elif frame.method == "initialize":
-            self.openings.initialize(frame, params)
         elif frame.method == DISCOVER:
             self.begin_per_request()
-            self.openings.discover(frame, params)
+            self.openings.introduce(frame, params)
+        elif frame.method == "initialize":
+            self.openings.introduce(frame, params)
         elif frame.method == "ping":
             self.common.reply(result_frame(frame.key, {}))
         elif frame.method == SET_LEVEL:

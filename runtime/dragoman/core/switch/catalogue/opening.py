@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.core.codes import METHOD_NOT_FOUND
+from dragoman.core.edges.greeting import DISCOVER
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame
 from dragoman.core.methods import SET_LEVEL
 from dragoman.core.peek import with_id
@@ -43,40 +44,27 @@ class Openings:
         self._asked: tuple[str, Mapping[str, Any]] | None = None
         self._level: Mapping[str, Any] | None = None
 
-    def initialize(self, frame: Frame, params: dict[str, Any]) -> None:
-        """Answer `initialize`."""
+    def introduce(self, frame: Frame, params: dict[str, Any]) -> None:
+        """Answer `initialize` or `server/discover`."""
         key = frame.key or b"null"
+        method = frame.method or ""
 
-        def reply(_: Gathering[Member]) -> None:
-            result = {
-                "protocolVersion": params.get("protocolVersion"),
-                "capabilities": merge_capabilities(self._common.members.values()),
-                "serverInfo": self._common.identity,
-            }
-            self._common.reply(result_frame(key, self._with_instructions(result)))
+        def reply(_: object) -> None:
+            members = self._common.members.values()
+            told: dict[str, Any] = {"capabilities": merge_capabilities(members)}
+            instructions = merge_instructions(members)
+            if instructions:
+                told["instructions"] = instructions
+            if method == DISCOVER:
+                from dragoman.core.bridge.discovery import served_versions
 
-        self._begin("initialize", params, reply)
+                versions = list(served_versions())
+                told = self._common.complete({"supportedVersions": versions, **told}, is_partial=True)
+            else:
+                told = {"protocolVersion": params.get("protocolVersion"), **told, "serverInfo": self._common.identity}
+            self._common.reply(result_frame(key, told))
 
-    def discover(self, frame: Frame, params: dict[str, Any]) -> None:
-        """Answer `server/discover`."""
-        key = frame.key or b"null"
-
-        def reply(_: Gathering[Member]) -> None:
-            from dragoman.core.bridge.discovery import served_versions
-
-            result: dict[str, Any] = {
-                "supportedVersions": list(served_versions()),
-                "capabilities": merge_capabilities(self._common.members.values()),
-            }
-            self._common.reply(
-                result_frame(key, self._common.complete(self._with_instructions(result), is_partial=True))
-            )
-
-        self._begin(frame.method or "", {"_meta": self._common.meta_of(params)}, reply)
-
-    def _with_instructions(self, result: dict[str, Any]) -> dict[str, Any]:
-        instructions = merge_instructions(self._common.members.values())
-        return {**result, "instructions": instructions} if instructions else result
+        self._begin(method, {"_meta": self._common.meta_of(params)} if method == DISCOVER else params, reply)
 
     def _begin(self, method: str, params: Mapping[str, Any], then: Callable[[Gathering[Member]], None]) -> None:
         """Ask every server what it is, and go on once all have answered, or are late."""
