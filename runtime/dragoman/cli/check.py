@@ -69,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
     from dragoman.check.check import check_server
     from dragoman.cli.logs import set_up_logging
     from dragoman.cli.progress import LastWords, ProgressLine, is_watched
+    from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 
     set_up_logging("warning")
     logging.getLogger("dragoman").setLevel("CRITICAL")  # what the transports warn of, the report has
@@ -81,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     async def check() -> CheckReport:
         with contextlib.closing(line), contextlib.nullcontext() if words is None else words.read():
             return await check_server(
-                opener_of_server(args, Launcher(args)),
+                opener_of_server(args, Launcher(args), DEFAULT_LIMIT_BYTES),
                 target=_name_of(args),
                 over=_transport_of(args),
                 revisions=args.revisions or dragoman_spec.REVISIONS,

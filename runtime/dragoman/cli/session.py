@@ -182,11 +182,12 @@ async def _serve(
 ) -> int:
     from dragoman.cli.terminal import Questions
     from dragoman.client.connect import connect
+    from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 
     revision = dragoman_spec.LATEST if args.revision == "any" else args.revision
     can_ask = "elicitation" in dragoman_spec.facts(revision).asked.values()
     connection = connect(
-        args.configuration or opener_of_server(args, Launcher(args)),
+        args.configuration or opener_of_server(args, Launcher(args), DEFAULT_LIMIT_BYTES),
         args.revision,
         know=functools.partial(know_server, args),
         timeout_s=args.timeout,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from dragoman.cli.oauth import add_sign_in_arguments, read_sign_in
 from dragoman.cli.options import add_group, chosen_rules
-from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.options import UPSTREAM
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
 def opener_of_server(
     args: argparse.Namespace,
     launcher: Launcher,
-    limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    limit_bytes: int,
     process: subprocess.Popen[bytes] | None = None,
 ) -> Callable[[], Transport]:
     """Return what opens a transport to the server that the options name.
