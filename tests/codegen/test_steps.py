@@ -15,6 +15,7 @@ from codegen.model import Scalar
 from codegen.nodes import Action, ArrayNode, Case, Node, ObjectNode, UnionNode, Work
 from codegen.spelling import can_be_gone, negate, spell_action
 from codegen.steps import render_steps
+from dragoman_spec.errors import TranslationError
 from dragoman_spec.losses import Losses
 from tests.support.small_specs import (
     INTEGER,
@@ -81,6 +82,13 @@ DROP_SOUND = decision("up", "arm-removed", "It.a[]", "drop-item", arm='"Sound"')
 )
 def test_a_rendered_step_converts(older: Schema, newer: Schema, overlay: str, value: Any, expected: Any) -> None:
     assert converted(older, newer, value, overlay) == expected
+
+
+@pytest.mark.parametrize("untagged", [{"a": "x"}, {"type": 1}, "x"])
+def test_what_has_no_tag_is_of_no_case_of_a_tagged_union(untagged: Any) -> None:
+    older, newer = array_of(any_of(ref("Text"), ref("Sound"))), array_of(ref("Text"))
+    with pytest.raises(TranslationError, match="an object with 'type'"):
+        converted(older, newer, [{"type": "text"}, untagged], DROP_SOUND)
 
 
 HOOK = """
