@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import subprocess
 import sys
+from unittest.mock import patch
 
 import pytest
 
 from dragoman.cli import main
+from dragoman.cli.routing import make_router
+from dragoman.config import parse_config
+from dragoman.proxy import ProxyConfig
+from dragoman.transports.warden import Warden
+from dragoman_spec import DEFAULT_RULES
 from tests.transports.upstream.stage import Reply, Request, on_loop, server, shake_hands
 
 
@@ -44,6 +51,18 @@ def test_a_command_line_that_cannot_be_is_explained(
     with pytest.raises(SystemExit):
         main(["proxy", *arguments])
     assert named in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rule", ["restore-id-type", "assume-logging"])
+def test_a_rule_that_is_off_is_off_for_each_url_of_a_file(rule: str) -> None:
+    configuration = parse_config('{"mcpServers": {"far": {"url": "http://127.0.0.1:9/mcp"}}}')
+    rules = DEFAULT_RULES - {rule}
+    args = argparse.Namespace(configuration=configuration, listen=None, stderr=None, invitations=None)
+    with patch("dragoman.router.Router") as router:
+        make_router(args, ProxyConfig(rules=rules), Warden())
+    with patch("dragoman.transports.upstream.connect.open_upstream") as opened:
+        router.call_args.args[2](configuration.servers[0])()
+    assert opened.call_args.args[0].restore_ids is ("restore-id-type" in rules)
 
 
 @on_loop

@@ -16,7 +16,8 @@ def table() -> str:
     """Give the table."""
     rows = []
     for rule in RULES.values():
-        notes = [WHERE[rule.handshake is not None, rule.per_request is not None]]
+        handshake, per_request = rule.pages
+        notes = [WHERE[handshake is not None, per_request is not None]]
         notes.append({"any": "", "stdio": "over stdio", "http": "over HTTP"}[rule.over])
         told = ", ".join(filter(None, notes))
         says = rule.says.replace("|", "\\|")

@@ -58,6 +58,7 @@ def make_router(args: argparse.Namespace, config: ProxyConfig, warden: Warden) -
             inherit_env="all" if args.listen is None else "safe",
             limit_bytes=config.limit_bytes,
             parked_requests=config.most_parked,
+            restore_ids=config.rules is None or "restore-id-type" in config.rules,
             warden=warden,
             stderr=args.stderr,
             hides_url=args.listen is not None,

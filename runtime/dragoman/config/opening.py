@@ -27,6 +27,7 @@ def opener_of(
     inherit_env: str = "all",
     limit_bytes: int = DEFAULT_LIMIT_BYTES,
     parked_requests: int = 256,
+    restore_ids: bool = True,
     warden: Warden | None = None,
     stderr: int | None = None,
     hides_url: bool = False,
@@ -39,6 +40,7 @@ def opener_of(
         inherit_env: Which of our variables a command gets where the file does not say: `all`, `safe` or `none`.
         limit_bytes: The longest frame accepted from it.
         parked_requests: How many requests over HTTP may wait for answers of clients, beside those under way.
+        restore_ids: Whether an answer over HTTP counts whose id came back as another type.
         warden: Told of each child, and ends it should we be killed.
         stderr: Where the stderr of a child goes; None for ours.
         hides_url: Whether errors call it by its name in the file, rather than by URL.
@@ -62,6 +64,7 @@ def opener_of(
         not options.insecure,
         limit_bytes=limit_bytes,
         parked_requests=parked_requests,
+        restore_ids=restore_ids,
         name=server.name if hides_url else None,
         header_middleware=() if options.headers is None else (options.headers.headers_to_server,),
         authority=sign_in_for(target.url, named, options.sign_in, invitations=invitations),
