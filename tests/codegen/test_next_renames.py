@@ -19,6 +19,7 @@ import pytest
 
 from codegen.__main__ import main
 from codegen.pull import pull
+from tests.codegen.renamed_cases import CASES
 from tests.support.next_renames import METHODS, NEXT, write_release
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,3 +93,8 @@ def test_the_typed_client_calls_a_renamed_method_by_its_python_name(tree: Path) 
     client = (tree / "generated" / "dragoman_spec" / f"v{NEXT.replace('-', '_')}" / "client.py").read_text("utf-8")
     assert "async def call(" in client
     assert "-> models.GetPromptResult:" in client
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_proxy_follows_new_names(tree: Path, case: str) -> None:
+    assert run_there(tree, f"from tests.codegen.renamed_cases import CASES; CASES[{case!r}](); print('true')") is True

@@ -359,8 +359,8 @@ hold([
     client(asks("c", "completion/complete", OLD)),
     expect_to_client(an_error("c", -32601, "does not exist since")),
     client(asks("d", "tools/list", NEW)),
-    expect_to_server(asks(3, "tools/list", NEW)),
-    server(result(3, dict(tools=[tool(costHint=0.5)], **CACHED))),
+    expect_to_server(asks(4, "tools/list", NEW)),
+    server(result(4, dict(tools=[tool(costHint=0.5)], **CACHED))),
     expect_to_client(result("d", dict(tools=[tool(costHint=0.5)], **CACHED))),
 ])
 print("true")

@@ -1,11 +1,14 @@
 """Methods that the runtime has to do with itself, by name: what it relays it need not know.
 
-Which revision has which method is in the tables of `dragoman_spec`.
+Which revision has which method is in the tables of `dragoman_spec`. A method that a newer revision has under another
+name is known here by its first one (`first_name`).
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+from dragoman_spec import REVISIONS, facts
 
 INITIALIZED: Final = "notifications/initialized"
 PING: Final = "ping"
@@ -42,3 +45,15 @@ REPEATABLE: Final = frozenset(
     }
 )
 """What a server may be sent twice, by its meaning: it reads, or the second time changes nothing more."""
+
+FIRST_NAMES: Final = {
+    revision: {new: old for old, new in facts(revision).renamed.items()}
+    for revision in REVISIONS
+    if facts(revision).renamed
+}
+"""The first names of methods that have another one there, by revision and the name that they have."""
+
+
+def first_name(revision: str | None, method: str) -> str:
+    """Return the name by which the runtime knows a method of a revision."""
+    return FIRST_NAMES[revision].get(method, method) if revision in FIRST_NAMES else method

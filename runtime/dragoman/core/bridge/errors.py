@@ -15,10 +15,10 @@ from typing import Any
 
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.names import (
-    HEADER_MISMATCH,
     MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_VERSION,
     URL_ELICITATION_REQUIRED,
+    name_of_hop_error,
 )
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.declared import declares
@@ -88,13 +88,14 @@ def answer_error(
         return Visit() if code == URL_ELICITATION_REQUIRED else Relay()
     if path.cell == "LL":
         return Relay()
-    if code == HEADER_MISMATCH:
+    name = name_of_hop_error(code)
+    if name == "HEADER_MISMATCH":
         return (
             _say_about_us(error, f"the server does not accept our headers for {method}") if has_refreshed else Refresh()
         )
-    if code == UNSUPPORTED_VERSION:
+    if name == "UNSUPPORTED_PROTOCOL_VERSION":
         return _say_about_us(error, f"the server does not speak revision {path.server} any more")
-    if code == MISSING_CLIENT_CAPABILITY:
+    if name == "MISSING_REQUIRED_CLIENT_CAPABILITY":
         return _answer_missing(error, method, path, declared or {})
     return Relay()
 

@@ -43,6 +43,19 @@ _OLDER_CODES: Final = {
 }
 """Of all revisions with a handshake: a newer one of them need not name each again."""
 
+_OF_A_HOP: Final = {
+    code: name
+    for revision in PER_REQUEST_REVISIONS
+    for code, name in dragoman_spec.load(revision).ERROR_CODES.items()
+    if name in ("HEADER_MISMATCH", "MISSING_REQUIRED_CLIENT_CAPABILITY", "UNSUPPORTED_PROTOCOL_VERSION")
+}
+
+
+def name_of_hop_error(code: object) -> str | None:
+    """Return the name of an error that is about one hop, in any revision without a handshake; None for all others."""
+    return _OF_A_HOP.get(code) if isinstance(code, int) else None
+
+
 HEADER_MISMATCH: Final = _CODES["HEADER_MISMATCH"]
 MISSING_CLIENT_CAPABILITY: Final = _CODES["MISSING_REQUIRED_CLIENT_CAPABILITY"]
 UNSUPPORTED_VERSION: Final = _CODES["UNSUPPORTED_PROTOCOL_VERSION"]

@@ -15,19 +15,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from dragoman.core.bridge.names import (
-    HEADER_MISMATCH,
-    MISSING_CLIENT_CAPABILITY,
-    PER_REQUEST_REVISIONS,
-    UNSUPPORTED_VERSION,
-)
+from dragoman.core.bridge.names import PER_REQUEST_REVISIONS, name_of_hop_error
+from dragoman.core.negotiation import UNSUPPORTED_VERSION
 from dragoman.core.unchecked import find_object
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 _NO_EVIDENCE: Final = frozenset({401, 403, 407, 408, 429, 502, 503, 504})
 """What HTTP says of credentials, of haste, and of a way that is closed; none of it is about the server."""
-
-_MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
 
 
 class Era(Enum):
@@ -107,11 +101,12 @@ def _judge_error(error: Mapping[str, Any]) -> Verdict:
     supported = _read_versions(told.get("supported"))
     if told.get("httpStatus") in _NO_EVIDENCE:
         return Verdict(Era.NONE, f"status {told['httpStatus']}, which is about something else")
-    if not isinstance(code, int) or code not in _MODERN_CODES:
+    name = name_of_hop_error(code)
+    if name is None:
         return Verdict(Era.HANDSHAKE, f"error {str(code)[:40]}, which is not one of a newer server")
-    if code == UNSUPPORTED_VERSION and supported and not _names_newer(supported):
+    if name == UNSUPPORTED_VERSION and supported and not _names_newer(supported):
         return Verdict(Era.HANDSHAKE, f"it supports only {', '.join(supported)[:200]}", supported)
-    is_rejection = code == UNSUPPORTED_VERSION and bool(supported)
+    is_rejection = name == UNSUPPORTED_VERSION and bool(supported)
     return Verdict(Era.PER_REQUEST, f"error {code}, which only a newer server sends", supported, None, is_rejection)
 
 

@@ -9,6 +9,8 @@ never have the same id. The progress token of a request is its id. What the serv
 stream that it came on, by the subscription that it names, by its progress token; on a pipe a log message names nothing,
 so it belongs to a session only if no other session has a request there ("Notifications that relate to an in-flight
 request", 2026-07-28/basic/transports/stdio).
+
+Who asks may do so in another revision of the era than the server speaks: then it has a `Way`.
 """
 
 from __future__ import annotations
@@ -25,12 +27,22 @@ from dragoman.core.calls import Suspect, Suspects, cancellation
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, id_of, key_of, new_frame, twin_of
+from dragoman.core.envelope import (
+    Frame,
+    Malformed,
+    decoded,
+    error_frame,
+    id_of,
+    key_of,
+    new_frame,
+    twin_of,
+)
 from dragoman.core.exact_json import encode_line
-from dragoman.core.methods import CANCELLED, LOG, PROGRESS
+from dragoman.core.methods import CANCELLED, LOG, PROGRESS, first_name
 from dragoman.core.mistakes import explain_malformed
 from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.unchecked import find_object
+from dragoman.core.way import Way
 
 logger = logging.getLogger("dragoman.session")
 
@@ -46,7 +58,7 @@ class Lent:
     """A request that is with the server.
 
     Attributes:
-        method: What it asks.
+        method: What it asks; as the server's revision calls it, once it is sent.
         owner: For whom: those of one client have the same.
         answer: Takes the answer, with a body that has been decoded, under an id that means nothing here; also where the
             server is gone, or what should have answered it is not a response: an error of ours.
@@ -54,6 +66,7 @@ class Lent:
         hears_logs: Whether log messages can be about it.
         key: Its id there; empty before it is sent.
         token: The progress token that it had; None if it had none, for `null` is no token.
+        way: To the server's revision and back; None where it is made in that.
     """
 
     method: str
@@ -63,6 +76,7 @@ class Lent:
     hears_logs: bool = False
     key: bytes = b""
     token: Any = None
+    way: Way | None = None
 
 
 class PerRequestEdge:
@@ -108,6 +122,13 @@ class PerRequestEdge:
             params, written = {**params, "_meta": {**meta, _TOKEN: self._last}}, b""
         self._lent[lent.key] = lent
         body = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
+        if lent.way is not None:
+            crossed = lent.way.ask(Frame(b"", "request", lent.key, method, body))
+            if crossed.kind == "error":
+                self._lent.pop(lent.key).answer(crossed)
+                return lent
+            body, written = crossed.body, b""
+            method = lent.method = body["method"]
         headers = tuple(make_headers(body, mirrored)) if self.upstream.takes_headers else ()
         line = (splice_id(written, lent.key) if len(written) > SPLICED_BYTES else None) or encode_line(body)
         self.upstream.send(new_frame(Frame, (line, "request", lent.key, method, body, None, headers, sender, source)))
@@ -177,34 +198,39 @@ class PerRequestEdge:
             _fail_garbled(lent, "expected either result or error, found both")
         elif not isinstance(body[kind], dict):
             _fail_garbled(lent, f"expected {kind} to be an object")
-        else:
+        elif lent.way is None:
             lent.answer(frame)
+        else:
+            lent.answer(lent.way.answer(frame, lent.method))
 
     def _take_notification(self, frame: Frame) -> None:
         params = find_object(frame.body, "params")
-        lent = self._find(frame, params) or self._guess(frame)
+        method = first_name(self.upstream.revision, frame.method or "")
+        lent = self._find(method, frame.stream, params) or self._guess(method, frame.stream)
         if lent is None:
             logger.debug("%s of the server dropped: it names no request that is under way", frame.method)
             return
-        if frame.method == PROGRESS:
+        if method == PROGRESS:
             if lent.token is None:
                 return
             frame = frame._replace(body={**frame.body, "params": {**params, _TOKEN: lent.token}})
-        lent.notify(frame)
+        told = frame if lent.way is None else lent.way.tell(frame)
+        if told is not None:
+            lent.notify(told)
 
-    def _find(self, frame: Frame, params: Mapping[str, Any]) -> Lent | None:
+    def _find(self, method: str, stream: bytes | None, params: Mapping[str, Any]) -> Lent | None:
         meta = params.get("_meta")
         if isinstance(meta, dict) and META_SUBSCRIPTION_ID in meta:
             return self._lent.get(key_of(meta[META_SUBSCRIPTION_ID]) or b"")
-        if frame.method == PROGRESS:
+        if method == PROGRESS:
             return self._lent.get(key_of(params.get(_TOKEN)) or b"")
-        if frame.method == CANCELLED:  # the server ends a stream of notifications
+        if method == CANCELLED:  # the server ends a stream of notifications
             return self._lent.get(key_of(params.get("requestId")) or b"")
-        return None if frame.stream is None else self._lent.get(frame.stream)
+        return None if stream is None else self._lent.get(stream)
 
-    def _guess(self, frame: Frame) -> Lent | None:
+    def _guess(self, method: str, stream: bytes | None) -> Lent | None:
         """Return a request that a log message without a stream can be about: it is for one client, or for nobody."""
-        if frame.stream is not None or frame.method != LOG:
+        if stream is not None or method != LOG:
             return None
         heard = [lent for lent in self._lent.values() if lent.hears_logs]
         owners = {lent.owner for lent in heard}

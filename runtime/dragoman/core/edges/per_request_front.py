@@ -22,6 +22,7 @@ from dragoman.core.bridge.metadata import Metadata, MetadataReader, read
 from dragoman.core.bridge.names import (
     DISCOVER,
     META_SUBSCRIPTION_ID,
+    NEWER,
     PER_REQUEST_REVISIONS,
     TASK_METHODS,
     UNSUPPORTED_VERSION,
@@ -30,14 +31,15 @@ from dragoman.core.calls import Call, Unfit, cancellation, cancelled_key, read_r
 from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Side
 from dragoman.core.edges.behind import NOTHING_READ
-from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, notification_frame, rewrite
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, notification_frame, rewrite, written
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.exchange import Exchange
-from dragoman.core.methods import CANCELLED, LISTEN
+from dragoman.core.methods import CANCELLED, FIRST_NAMES, LISTEN, first_name
 from dragoman.core.places import has_place
 from dragoman.core.repeats import TWO_FRAMES
+from dragoman.core.way import Way
 from dragoman.errors import RemoteProtocolError
-from dragoman_spec import HANDSHAKE_REVISIONS, load
+from dragoman_spec import REVISIONS, load
 
 if TYPE_CHECKING:
     from dragoman.core.edges.per_request import Lent
@@ -45,20 +47,25 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.session")
 
 
-_NEWER: Final = PER_REQUEST_REVISIONS[0]
-_KNOWN: Final = frozenset(name for name, method in load(_NEWER).METHODS.items() if "client" in method.sender)
-_NO_REQUESTS: Final = frozenset(name for name, method in load(_NEWER).METHODS.items() if method.kind != "request")
-_OLDER: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in load(revision).METHODS)
-_GONE: Final = _OLDER - _KNOWN - TASK_METHODS.keys()
-"""Methods that only older revisions have; whoever sends one here means something that is not there any more."""
+def _list_not_served(revision: str) -> frozenset[str]:
+    """List the methods of a revision that are no requests of a client, and those that only older revisions have.
 
-_NOT_SERVED: Final = _GONE | (_KNOWN & _NO_REQUESTS)
+    Whoever sends one of the latter means something that is not there any more.
+    """
+    older = frozenset(name for one in REVISIONS[: REVISIONS.index(revision)] for name in load(one).METHODS)
+    sent = {name: method for name, method in load(revision).METHODS.items() if "client" in method.sender}
+    gone = older - sent.keys() - TASK_METHODS.keys()
+    return gone | {name for name, method in sent.items() if method.kind != "request"}
+
+
+_NOT_SERVED: Final = {revision: _list_not_served(revision) for revision in PER_REQUEST_REVISIONS}
 
 
 class Request(Call):
     """A request that is not answered yet.
 
     Attributes:
+        method: As the runtime knows it; in the body it has the name of its revision.
         key: What it is known as at the connection; the id as canonical JSON, where the connection has one client.
         id: As the client wrote it.
         frame: As it came, or as middleware lets it go on.
@@ -67,9 +74,10 @@ class Request(Call):
         metadata: What it says of its client.
         at_server: What stands for it at its server, where that knows it by another id.
         ended: What is to be done once it is answered, or about to be cancelled.
+        way: Back to the client's revision, where it is served in another one.
     """
 
-    __slots__ = ("at_server", "body", "ended", "frame", "id", "metadata", "params")
+    __slots__ = ("at_server", "body", "ended", "frame", "id", "metadata", "params", "way")
 
     metadata: Metadata
 
@@ -82,6 +90,7 @@ class Request(Call):
         self.params: dict[str, Any] = body.get("params", {})
         self.at_server: Lent | None = None
         self.ended: Callable[[Request], None] | None = None
+        self.way: Way | None = None
 
     def refuse(self, failure: Refusal) -> Frame:
         """Return the error that answers it."""
@@ -141,7 +150,7 @@ class PerRequestFront:
         # Middleware may change what has been read.
         self._reader = None if exchange.settings.has_middleware else MetadataReader(PER_REQUEST_REVISIONS)
         self.requests = cast("dict[bytes, Request]", exchange.calls[Side.CLIENT].waiting)
-        exchange.revisions = {Side.CLIENT: _NEWER, Side.SERVER: _NEWER}
+        exchange.revisions = {Side.CLIENT: NEWER, Side.SERVER: NEWER}
         exchange.serve(self)
 
     def hand_to(self, behind: BehindRequests) -> None:
@@ -213,6 +222,8 @@ class PerRequestFront:
             return
         try:
             request.metadata = read_request(request.method, body.get("params"), self._reader)
+            if request.metadata.revision in FIRST_NAMES:
+                request.method = first_name(request.metadata.revision, request.method)
         except RemoteProtocolError as error:
             del self.requests[request.key]
             exchange.counters.refused += 1
@@ -280,6 +291,8 @@ class PerRequestFront:
         if self.requests.get(request.key) is request:
             if request.ended is not None:
                 request.ended(request)
+            if request.way is not None:
+                frame = written(request.way.answer(frame, request.body["method"]))
             self._exchange.settle(request, frame)
             self._exchange.front.answered()
 
@@ -289,7 +302,11 @@ class PerRequestFront:
 
     def tell(self, request: Request, method: str, params: dict[str, Any] | None) -> None:
         """Send a notification on the stream of a request."""
-        self.tell_frame(notification_frame(method, params)._replace(stream=request.key))
+        frame = notification_frame(method, params)._replace(stream=request.key)
+        if request.way is None:
+            self.tell_frame(frame)
+        elif (told := request.way.tell(frame)) is not None:
+            self.tell_frame(written(told))
 
     def tell_frame(self, frame: Frame) -> None:
         """Send a notification that is written already."""
@@ -320,7 +337,7 @@ def read_request(method: str, params: object, reader: MetadataReader | None = No
             raise
         said = unsupported_version((error.data or {}).get("requested"), served_versions())
         raise RemoteProtocolError(said.code, said.message, said.data) from None
-    if method in _NOT_SERVED:
+    if method in _NOT_SERVED[metadata.revision]:
         raise RemoteProtocolError(METHOD_NOT_FOUND, f"revision {metadata.revision} has no {method}", {"method": method})
     return metadata
 

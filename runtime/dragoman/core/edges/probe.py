@@ -22,12 +22,10 @@ from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.core.bridge.names import (
     DISCOVER,
-    HEADER_MISMATCH,
     META_VERSION,
-    MISSING_CLIENT_CAPABILITY,
     NEWER,
     PER_REQUEST_REVISIONS,
-    UNSUPPORTED_VERSION,
+    name_of_hop_error,
 )
 from dragoman.core.bridge.verdict import Era, Verdict, judge
 from dragoman.core.codes import METHOD_NOT_FOUND
@@ -43,10 +41,6 @@ logger = logging.getLogger("dragoman.session")
 PROBE_ID: Final = "dragoman-discover-"
 """How the ids of probes begin; none is the client's."""
 
-_NEVER_A_HANDSHAKE: Final = frozenset(
-    {METHOD_NOT_FOUND, HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION}
-)
-
 
 def suspects_newer(error: Mapping[str, Any], offered: str) -> bool:
     """Whether a server's refusal of `initialize` may mean that it has no handshake at all.
@@ -59,7 +53,7 @@ def suspects_newer(error: Mapping[str, Any], offered: str) -> bool:
     if rejection is not None and any(revision in HANDSHAKE_REVISIONS for revision in rejection.supported):
         return False
     code = error.get("code")
-    if isinstance(code, int) and code in _NEVER_A_HANDSHAKE:
+    if code == METHOD_NOT_FOUND or name_of_hop_error(code) is not None:
         return True
     said = f"{error.get('message')} {error.get('data')}"
     return any(word in said for word in (*PER_REQUEST_REVISIONS, META_VERSION, "_meta"))

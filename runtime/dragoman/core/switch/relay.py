@@ -1,7 +1,8 @@
 """Clients and a server that both belong to the per-request era: frames are passed on, and nothing is bridged.
 
 Lives here: the two ways of passing on. Must not: change what a request says about its client; the steps do that, where
-the server speaks another revision. Made by `bridge.to_session` when its server turns out to have no handshake.
+the server speaks another revision (`core.way`). Made by `bridge.to_session` when its server turns out to
+have no handshake.
 
 Theory of operation. Between two pipes, frames pass unchanged: one client, one server, the same ids. If there are
 several callers, or the server speaks another revision, or over HTTP with its headers, requests get ids of ours
@@ -28,16 +29,16 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, key_of, notification_frame
-from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN
+from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, notification_frame
+from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN, first_name
 from dragoman.core.negotiation import SAME
 from dragoman.core.paging import Remind, TakePage
 from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
-from dragoman.core.translate import Adaptor, Counters
+from dragoman.core.translate import Counters
 from dragoman.core.unchecked import find_object, with_meta
+from dragoman.core.way import Way
 from dragoman.core.wiring import Bridging, Wiring
-from dragoman.errors import RemoteProtocolError
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -155,7 +156,7 @@ class ByIds:
         self._is_before_router = wiring.settings.server_revision == SAME  # which knows principals
         self._wiring = wiring
         self._counters = counters
-        self._ways: dict[tuple[Side, str], Adaptor] = {}
+        self._ways: dict[str, Way] = {}
         self._requests = requests
         self._edge = edge
 
@@ -172,41 +173,23 @@ class ByIds:
         self._list(request, lambda: self._requests.attempt(request, send))
 
     def _list(self, request: Request, then: Callable[[], None]) -> None:
-        given = {name: value for name, value in request.params["_meta"].items() if name != "progressToken"}
-        meta = self._reach(request, LIST_TOOLS, {"_meta": given})[1]["_meta"]
+        meta = {name: value for name, value in request.params["_meta"].items() if name != "progressToken"}
 
         def ask(params: dict[str, Any], take: TakePage) -> None:
-            self._edge.lend(ask_for_page(take), {**params, "_meta": meta}, sender=request.frame.sender)
+            lent = ask_for_page(take)
+            lent.way = self._way(request)
+            self._edge.lend(lent, {**params, "_meta": meta}, sender=request.frame.sender)
 
         self.tools.list(ask, then)
 
-    def _reach(self, request: Request, method: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return method and params as the server's revision has them; the same where that is the request's.
-
-        Raises:
-            RemoteProtocolError: It has nothing of the kind.
-        """
-        if request.metadata.revision == self._edge.upstream.revision:
-            return method, params
-        body = {"jsonrpc": "2.0", "id": request.id, "method": method, "params": params}
-        crossed = self._cross(Side.CLIENT, request, Frame(b"", "request", request.key, method, body), method)
-        if isinstance(crossed, Frame):
-            return crossed.body["method"], crossed.body["params"]
-        failure = crossed or Refusal(METHOD_NOT_FOUND, f"the server's revision has no {method}", {})
-        raise RemoteProtocolError(failure.code, failure.message, failure.data)
-
-    def _cross(self, side: Side, request: Request, frame: Frame, method: str | None) -> Frame | Refusal | None:
-        """Translate a frame; the same one where both are of one revision."""
-        ours = request.metadata.revision
-        theirs = self._edge.upstream.revision or ours
-        if ours == theirs:
-            return frame
-        way = self._ways.get((side, ours))
-        if way is None:
-            source, target = (ours, theirs) if side is Side.CLIENT else (theirs, ours)
-            way = self._ways[side, ours] = self._wiring.make_adaptor(side, source, target, self._counters)
-        crossed = way.adapt(frame, method)
-        return decoded(crossed) if isinstance(crossed, Frame) else crossed
+    def _way(self, request: Request) -> Way | None:
+        """Return the way to the server's revision; None where the request is of that, or the server speaks any."""
+        ours, theirs = request.metadata.revision, self._edge.upstream.revision
+        if theirs is None or theirs == ours:
+            return None
+        if ours not in self._ways:
+            self._ways[ours] = Way(self._wiring, ours, theirs, self._counters)
+        return self._ways[ours]
 
     def _send(self, request: Request, has_refreshed: bool = False) -> None:
         if not has_refreshed:
@@ -215,11 +198,12 @@ class ByIds:
         principal = find_principal(bridging, request)
         if principal and "requestState" in params and request.method in FACTS.input_required:
             params = dict(unwrap(params, bridging.keeper(), bind(bridging, request), bridging.now()))
-        method, params = self._reach(request, request.method, params)
-        answer = partial(self._take_answer, request, method, has_refreshed)
+        answer = partial(self._take_answer, request, has_refreshed)
         notify, hears_logs = partial(self._take_notice, request), request.metadata.log_level is not None
-        lent = Lent(method, principal, answer, notify, hears_logs)
-        mirrored = self.tools.mirrored(method, params)
+        lent = Lent(request.body["method"], principal, answer, notify, hears_logs)
+        if request.metadata.revision != self._edge.upstream.revision:
+            lent.way = self._way(request)
+        mirrored = self.tools.mirrored(request.method, params)
         written = frame.raw if params is request.params else b""
         request.at_server = self._edge.lend(lent, params, mirrored, written, frame.sender, frame.source)
 
@@ -242,13 +226,8 @@ class ByIds:
         for request in [one for one in self._requests.requests.values() if one.method == LISTEN and not sender]:
             self._requests.abandon(request.key, reason)
 
-    def _take_answer(self, request: Request, method: str, has_refreshed: bool, answer: Frame) -> None:
+    def _take_answer(self, request: Request, has_refreshed: bool, frame: Frame) -> None:
         """Give the answer to the client; what is about our own hop is answered anew."""
-        frame = self._cross(Side.SERVER, request, answer, method)
-        if not isinstance(frame, Frame):
-            failure = frame or Refusal(INTERNAL_ERROR, "the answer has no counterpart in the client's revision", {})
-            self._requests.refuse(request, failure.code, failure.message, failure.data)
-            return
         request.at_server, body = None, frame.body  # the two know each other, and would stay until somebody looks
         if frame.kind == "error":
             path, declared = Path(request.metadata.revision, NEWER), request.metadata.capabilities
@@ -276,15 +255,13 @@ class ByIds:
 
     def _take_notice(self, request: Request, frame: Frame) -> None:
         """Give a notification to the client, under the id that it knows."""
-        self.tools.hear(frame.method)
-        crossed = self._cross(Side.SERVER, request, frame, frame.method)
-        if not isinstance(crossed, Frame):
-            return
-        params = crossed.body.get("params")
+        method = first_name(request.metadata.revision, frame.method or "")
+        self.tools.hear(method)
+        params = frame.body.get("params")
         params = _name_again(params, request) if isinstance(params, dict) else None
-        if crossed.method == CANCELLED:
+        if method == CANCELLED:
             params = {**(params or {}), "requestId": request.id}
-        self._requests.tell(request, crossed.method or "", params)
+        self._requests.tell(request, frame.method or "", params)
 
 
 def _name_again(holder: dict[str, Any], request: Request) -> dict[str, Any]:

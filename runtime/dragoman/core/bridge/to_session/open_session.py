@@ -24,7 +24,14 @@ from dragoman.core.bridge.strategy import Strategy
 from dragoman.core.bridge.to_session.asking import Asking
 from dragoman.core.bridge.to_session.notifications import ServerNotifications
 from dragoman.core.bridge.to_session.promoting import Promoting
-from dragoman.core.bridge.to_session.reading import KNOWN, RETRY, RequestWriter, Served, without_answers
+from dragoman.core.bridge.to_session.reading import (
+    KNOWN,
+    RETRY,
+    RequestWriter,
+    Served,
+    read_as_first,
+    without_answers,
+)
 from dragoman.core.bridge.to_session.works import Works
 from dragoman.core.calls import NAME_BYTES
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -37,6 +44,7 @@ from dragoman.core.methods import CALL_TOOL, CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.paging import TakePage
 from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.unchecked import find_object
+from dragoman.core.way import Way
 from dragoman.core.wiring import Bridging, Wiring
 
 logger = logging.getLogger("dragoman.bridge")
@@ -75,6 +83,7 @@ class OpenSession:
         "_straight",
         "_unclear",
         "_upward",
+        "_wiring",
         "_works",
         "_writer",
     )
@@ -94,6 +103,7 @@ class OpenSession:
         schedule: Schedule,
     ) -> None:
         self._exchange = exchange
+        self._wiring = wiring
         self._discovered, losses = to_discover_result(initialized, path)
         if losses:
             named = ", ".join(loss.pointer for loss in losses)
@@ -135,6 +145,10 @@ class OpenSession:
 
     def serve(self, request: Request) -> None:
         """Take a request to the server."""
+        if request.metadata.revision != NEWER:
+            way = Way(self._wiring, request.metadata.revision, NEWER, self._exchange.counters)
+            if not read_as_first(request, way, self._served.front):
+                return
         params, metadata = request.params, request.metadata
         if (
             request.method in self._straight

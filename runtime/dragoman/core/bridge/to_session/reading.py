@@ -15,7 +15,7 @@ from dragoman.core.bridge import errors, urls
 from dragoman.core.bridge.asking import Answered, AskedCall, OpenQuestions
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_initialize_params
-from dragoman.core.bridge.metadata import Metadata, put_identity, take_off
+from dragoman.core.bridge.metadata import Metadata, put_identity, read, take_off
 from dragoman.core.bridge.names import FACTS, META_SERVER_INFO, NEWER, OLDER
 from dragoman.core.bridge.state import Binding, digest_params
 from dragoman.core.bridge.tasks import leave_off_relation
@@ -29,6 +29,7 @@ from dragoman.core.exact_json import decode
 from dragoman.core.methods import LIST_TOOLS
 from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.translate import Adaptor
+from dragoman.core.way import Way
 from dragoman.core.wiring import Bridging
 
 logger = logging.getLogger("dragoman.bridge")
@@ -47,6 +48,27 @@ def write_greeting(request: Request, path: Path, declared: Mapping[str, Any]) ->
     params = to_initialize_params(request.metadata._replace(capabilities=declared), path, IDENTITY)
     frame = decoded(request_frame(_OPENING_KEY, "initialize", params))
     return Greeting(frame, _OPENING_KEY, OLDER, OLDER, params["capabilities"])
+
+
+def read_as_first(request: Request, way: Way, requests: PerRequestFront) -> bool:
+    """Take a request of a later revision as one of the first of its era; its answers go back the same way.
+
+    Args:
+        request: The client's, which becomes what it says there.
+        way: From the client's revision to the first of the era.
+        requests: Has it answered, where there is no such request.
+
+    Returns:
+        Whether there is.
+    """
+    crossed = way.ask(Frame(b"", "request", request.key, request.body["method"], request.body))
+    body = crossed.body
+    if crossed.kind == "error":
+        requests.put_answer(request, body)
+        return False
+    request.way, request.body, request.method, request.params = way, body, body["method"], body["params"]
+    request.metadata = read(request.params, (NEWER,))
+    return True
 
 
 def read_response(frame: Frame, method: str) -> dict[str, Any]:

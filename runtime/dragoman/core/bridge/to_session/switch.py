@@ -33,6 +33,7 @@ from dragoman.core.envelope import Refusal, read_params
 from dragoman.core.exact_json import encode
 from dragoman.core.switch.relay import make_relay
 from dragoman.core.wiring import Bridging, Wiring
+from dragoman_spec import translator
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -178,7 +179,10 @@ class ToSession:
         return known
 
     def _find_declared(self, request: Request) -> DeclaredSession:
-        declared = declare_up(request.metadata.capabilities, self._path).capabilities
+        capabilities, revision = request.metadata.capabilities, request.metadata.revision
+        if revision != NEWER:
+            capabilities = translator(revision, NEWER).definition("ClientCapabilities", capabilities)[1]
+        declared = declare_up(capabilities, self._path).capabilities
         session = self._sessions.get(_key_of(declared))
         if session is not None:
             return session

@@ -16,6 +16,7 @@ from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import read_initialize
 from dragoman.core.bridge.inputs import Asked
 from dragoman.core.bridge.metadata import Metadata, spell, stamp_spelled, take_identity
+from dragoman.core.bridge.names import NEWER
 from dragoman.core.bridge.questions import embed_answer
 from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Schedule
@@ -29,6 +30,7 @@ from dragoman.core.methods import LIST_TOOLS, ROOTS
 from dragoman.core.paging import TakePage
 from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
 from dragoman.core.translate import OnLoss
+from dragoman.core.way import Way
 from dragoman.core.wiring import Wiring
 from dragoman.errors import TranslationError
 from dragoman_spec import Loss
@@ -49,7 +51,8 @@ class Hop:
     """The way between one client and one server.
 
     Attributes:
-        path: The revisions of both.
+        path: The revision of the client, and the one of the newer era that the bridge leads to.
+        way: From there to the server's revision and back; None where that is the same.
         metadata: What every request says of the client.
         sender: Whose share of the places at the server its requests take; empty where nobody has a share.
         tools: Which arguments of the server's tools go in headers.
@@ -67,7 +70,10 @@ class Hop:
         self.front = front
         self.edge = edge
         self.now_s: Callable[[], float] = wiring.now_s
-        self.path = Path(client=greeting.revision, server=server_revision, tasks=wiring.bridging is not None)
+        self.path = Path(client=greeting.revision, server=NEWER, tasks=wiring.bridging is not None)
+        self.way: Way | None = None
+        if server_revision != NEWER:
+            self.way = Way(wiring, NEWER, server_revision, front.exchange.counters)
         params = read_params(greeting.frame)
         metadata, losses = read_initialize(params, self.path)
         self._with_tasks = read_initialize(params, self.path, wants_task=True)[0].capabilities
@@ -87,6 +93,7 @@ class Hop:
 
     def send(self, lent: Lent, params: Mapping[str, Any], *, takes_tasks: bool = False) -> Lent:
         """Send a request to the server, with the client's metadata, which may say that it takes tasks."""
+        lent.way = self.way
         stamped = stamp_spelled(params, self._spelled_with_tasks if takes_tasks else self._spelled)
         return self.edge.lend(lent, stamped, self.tools.mirrored(lent.method, stamped), sender=self.sender)
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import bridges_tasks
 from dragoman.core.bridge.discovery import to_initialize_result
-from dragoman.core.bridge.names import FACTS, OLDER, OLDER_FACTS
+from dragoman.core.bridge.names import DISCOVER, FACTS, NEWER, OLDER, OLDER_FACTS
 from dragoman.core.bridge.to_stateless.hop import Hop
 from dragoman.core.bridge.to_stateless.running import RunningCall
 from dragoman.core.bridge.to_stateless.subscriptions import ClientSubscriptions
@@ -70,10 +70,14 @@ class ToStateless:
         self.front = front
         self.hop = hop = Hop(wiring, outbox, front, edge, verdict.revision)
         self._server_name = (wiring.bridging and wiring.bridging.server) or "server"
-        self._capabilities = find_object(verdict.discovered, "capabilities")
+        discovered = verdict.discovered
+        if hop.way is not None:
+            told = Frame(b"", "result", b"0", None, {"jsonrpc": "2.0", "id": 0, "result": discovered})
+            discovered = hop.way.answer(told, DISCOVER).body.get("result", discovered)
+        self._capabilities = find_object(discovered, "capabilities")
         if wiring.settings.assume_logging:
             self._capabilities = {"logging": {}, **self._capabilities}
-        self._discovered = {**verdict.discovered, "capabilities": self._capabilities}
+        self._discovered = {**discovered, "capabilities": self._capabilities}
         self._tasks: ClientTasks | None = None
         if wiring.bridging is not None and bridges_tasks(hop.path, self._capabilities):
             self._tasks = ClientTasks(hop, wiring, wiring.bridging)
@@ -88,7 +92,7 @@ class ToStateless:
         self.hop.report("the answer to initialize", introduced.losses)
         body = {"jsonrpc": "2.0", "id": decode(greeting.key), "result": introduced.result}
         answer = Frame(encode_line(body), "result", greeting.key, None, body)
-        self.front.accepted(answer, OLDER, self.hop.path.server)
+        self.front.accepted(answer, OLDER, NEWER)
 
     def close(self) -> None:
         """Let go of a server that others use as well: the client is gone."""
