@@ -5,8 +5,12 @@ Each runs where `dragoman_spec` has that revision.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import dragoman
+from dragoman.core.bridge.headers import check_headers, make_headers
+from dragoman.server import Context, Server
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import (
     READY,
@@ -268,6 +272,37 @@ def next_at_first() -> None:
     )
 
 
-CASES = {
-    case.__name__: case for case in (session_client, session_client_asked, session_server, first_at_next, next_at_first)
-}
+def libraries() -> None:
+    """The client and the server library in the made-up revision."""
+    server = Server("named", "1", revision=NEXT, notifies=["notifications/tools/changed"])
+
+    @server.on("tools/run")
+    def run_tool(params: Any, context: Context) -> dict[str, Any]:
+        return {"content": TEXT, "form": "blocks"}
+
+    @server.on("prompts/render")
+    def render(params: Any, context: Context) -> dict[str, Any]:
+        return {"messages": []}
+
+    async def talk() -> None:
+        made: Any = dragoman.connect(server.connect, revision=NEXT)
+        async with made as found:
+            assert (await found.call("add")).form == "blocks"
+            assert (await found.prompt("p")).messages == []
+            async with found.listen(tools=True) as changes:
+                server.notify("notifications/tools/changed", {})
+                assert (await anext(changes)).method == "notifications/tools/changed"
+
+    asyncio.run(asyncio.wait_for(talk(), 20))
+
+
+def headers() -> None:
+    """The header that repeats a name is made and checked for the new method, too."""
+    body = asks(1, "tools/run", NEXT, name="add")
+    made = make_headers(body)
+    assert ("Mcp-Name", "add") in made
+    check_headers(made, body)
+
+
+_CASES = (session_client, session_client_asked, session_server, first_at_next, next_at_first, libraries, headers)
+CASES = {case.__name__: case for case in _CASES}

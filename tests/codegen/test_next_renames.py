@@ -96,5 +96,5 @@ def test_the_typed_client_calls_a_renamed_method_by_its_python_name(tree: Path) 
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_proxy_follows_new_names(tree: Path, case: str) -> None:
+def test_the_runtime_follows_new_names(tree: Path, case: str) -> None:
     assert run_there(tree, f"from tests.codegen.renamed_cases import CASES; CASES[{case!r}](); print('true')") is True

@@ -21,6 +21,7 @@ from dragoman.client.subscriptions import listen
 from dragoman.client.tasks import CREATION, ToolTask, check_extension
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.declared import declares
+from dragoman.core.methods import first_name
 from dragoman.core.paging import Paging
 from dragoman.errors import CapabilityNotSupported, LocalProtocolError, ValidationFailed
 
@@ -72,7 +73,7 @@ class Client:
             self._era = ByHandshake(self.session, params)
         else:
             self._era = self.by_requests = ByRequests(self.session, handlers, revision, identity, capabilities)
-        self._methods = dragoman_spec.load(revision).METHODS
+        self._methods = {first_name(revision, name): one for name, one in dragoman_spec.load(revision).METHODS.items()}
         self.timeout_s = timeout_s
         self._capabilities: dict[str, Any] = {}
 
@@ -248,6 +249,10 @@ class Client:
         if needed is not None and not self.declares(needed):
             raise CapabilityNotSupported(method, needed)
 
+    def called(self, method: str) -> str:
+        """Return the name that the revision has for a method; extensions have no other."""
+        return self._methods[method].name if method in self._methods else method
+
     def declares(self, capability: str) -> bool:
         """Whether the server declared something, such as `resources.subscribe`."""
         return declares(self._capabilities, capability)
@@ -278,7 +283,9 @@ class Client:
     ) -> dict[str, Any]:
         self.check(method)
         tell = None if progress is None else lambda body: self.announcements.tell(progress, body, "params")
-        return await self._era.ask(method, params, self.timeout_s if timeout_s is None else timeout_s, tell)
+        return await self._era.ask(
+            self.called(method), params, self.timeout_s if timeout_s is None else timeout_s, tell
+        )
 
     async def _pages(self, method: str, member: str, timeout_s: float | None) -> AsyncIterator[Any]:
         params: dict[str, Any] = {}
@@ -307,7 +314,7 @@ class Client:
         try:
             return self.validate(str(self._methods[method].result), frame)
         except ValidationFailed as error:
-            found = dragoman_spec.violations(frame, self.revision, method, as_usual=True)
+            found = dragoman_spec.violations(frame, self.revision, self.called(method), as_usual=True)
             raise next(iter(found), error) from None
 
     def validate(self, definition: str, frame: dict[str, Any]) -> Any:

@@ -34,7 +34,7 @@ def listen(client: Client, uris: tuple[str, ...], kinds: Collection[str]) -> Abs
     Raises:
         CapabilityNotSupported: The server did not declare that it tells of such changes.
     """
-    wanted = {f"notifications/{kind}/list_changed" for kind in kinds} | ({UPDATED} if uris else set())
+    wanted = {client.called(f"notifications/{kind}/list_changed") for kind in kinds} | ({UPDATED} if uris else set())
     announced = dragoman_spec.facts(client.revision).announced
     for method in sorted(wanted):
         if not client.declares(announced[method]):
@@ -95,7 +95,9 @@ async def _listen_by_stream(
         return False
 
     notices = client.announcements.read(takes)
-    asking = asyncio.create_task(client.session.ask(LISTEN, era.stamp({"notifications": told}), number=number))
+    asking = asyncio.create_task(
+        client.session.ask(client.called(LISTEN), era.stamp({"notifications": told}), number=number)
+    )
     asking.add_done_callback(lambda _: notices.end())
     try:
         await asyncio.wait((asking, begun), timeout=client.timeout_s, return_when=asyncio.FIRST_COMPLETED)

@@ -13,7 +13,7 @@ from dragoman.core.bridge.metadata import Metadata, put_identity, read
 from dragoman.core.bridge.names import MISSING_CLIENT_CAPABILITY
 from dragoman.core.bridge.notifications import Filter, covers, find_fault, read_filter, wants, write_filter
 from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST
-from dragoman.core.methods import LISTEN, LOG, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE, UPDATED
+from dragoman.core.methods import LISTEN, LOG, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE, UPDATED, first_name
 from dragoman.core.unchecked import find
 from dragoman.errors import CapabilityNotSupported, McpError, ProtocolError, RemoteProtocolError
 from dragoman.server.context import Context
@@ -137,7 +137,7 @@ class PerRequestOpening:
             if definition.instructions is not None:
                 result["instructions"] = definition.instructions
             return self.complete(method, result)
-        if method == LISTEN and method not in definition.handlers:
+        if first_name(definition.revision, method) == LISTEN and method not in definition.handlers:
             self._listen(request_id, params.get("notifications"))
             raise Lasting
         return None
@@ -192,5 +192,5 @@ class PerRequestOpening:
     def select(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Return the params for each request that listens for them."""
         for request_id, wanted in self._listening.items():
-            if wants(wanted, method, params.get("uri")):
+            if wants(wanted, first_name(self._definition.revision, method), params.get("uri")):
                 yield self._stamp(request_id, params)

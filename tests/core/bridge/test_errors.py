@@ -131,7 +131,7 @@ def test_capabilities_that_were_declared_are_not_missed_by_the_client() -> None:
     ],
 )
 def test_an_error_has_an_http_status(revision: str, code: int, metadata: bool, status: int) -> None:
-    assert find_http_status(revision, code, is_about_metadata=metadata) == status
+    assert find_http_status([revision], code, is_about_metadata=metadata) == status
 
 
 def test_an_unsupported_version_is_answered_with_our_own_list() -> None:

@@ -138,18 +138,20 @@ def _spell(error: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Any]:
     return spelled
 
 
-def find_http_status(revision: str, code: int, *, is_about_metadata: bool = False) -> int:
+def find_http_status(revisions: Sequence[str], code: int, *, is_about_metadata: bool = False) -> int:
     """Return the HTTP status that an error is sent with.
 
     Args:
-        revision: Of the client.
+        revisions: Those that the client may speak; the status is of the first that has one.
         code: Of the error.
         is_about_metadata: Whether it refuses a request for what its `_meta` lacks.
     """
-    known = facts(revision)
-    if is_about_metadata and known.meta_refusal is not None and known.meta_refusal[0] == code:
-        return known.meta_refusal[1]
-    return known.http_status.get(code, 200)
+    for known in map(facts, revisions):
+        if is_about_metadata and known.meta_refusal is not None and known.meta_refusal[0] == code:
+            return known.meta_refusal[1]
+        if code in known.http_status:
+            return known.http_status[code]
+    return 200
 
 
 def unsupported_version(requested: object, supported: Sequence[str]) -> Say:

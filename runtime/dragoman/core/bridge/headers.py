@@ -14,22 +14,25 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
 
 from dragoman.core.bridge.annotations import Mirrored
-from dragoman.core.bridge.names import FACTS, HEADER_MISMATCH, META_VERSION, TASK_METHODS
+from dragoman.core.bridge.names import FACTS, HEADER_MISMATCH, META_VERSION, PER_REQUEST_REVISIONS, TASK_METHODS
 from dragoman.core.exact_json import escape
 from dragoman.core.unchecked import find, find_object
 from dragoman.errors import RemoteProtocolError
+from dragoman_spec import facts
 
 VERSION: Final = FACTS.headers["revision"].name
 METHOD: Final = FACTS.headers["method"].name
 NAME: Final = FACTS.headers["name"].name
 PARAM_PREFIX: Final = FACTS.headers["argument"].name
 
-NAMED_BY: Final[Mapping[str, str]] = MappingProxyType({**FACTS.headers["name"].members, **TASK_METHODS})
-"""The param that `Mcp-Name` repeats, by method."""
+_MEMBERS: Final = [facts(revision).headers["name"].members.items() for revision in PER_REQUEST_REVISIONS]
+NAMED_BY: Final[Mapping[str, str]] = MappingProxyType({**dict(chain(*_MEMBERS)), **TASK_METHODS})
+"""The param that `Mcp-Name` repeats, by method, in any revision that has the header."""
 
 CollectedHeaders = Mapping[str, list[str]]
 """The values of each header, by its name in lower case."""
@@ -57,7 +60,7 @@ def make_headers(body: Mapping[str, Any], mirrored: Sequence[Mirrored] = ()) -> 
     name = params.get(NAMED_BY.get(method, ""))
     if isinstance(name, str):
         headers.append((NAME, encode_value(name)))
-    for argument in mirrored if method == "tools/call" else ():
+    for argument in mirrored:
         text = _as_text(_look_up(params.get("arguments"), argument.path))
         if text is not None:
             headers.append((PARAM_PREFIX + argument.name, encode_value(text)))

@@ -14,7 +14,6 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.names import (
-    FACTS,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_LOG_LEVEL,
@@ -26,6 +25,7 @@ from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.exact_json import escape
 from dragoman.core.unchecked import MOST_LEVELS, find, find_object, is_deeper, with_meta, without_meta
 from dragoman.errors import RemoteProtocolError
+from dragoman_spec import facts
 
 _OF_REQUESTS: Final = frozenset({META_VERSION, META_CLIENT_INFO, META_CLIENT_CAPABILITIES, META_LOG_LEVEL})
 
@@ -103,8 +103,8 @@ def read(params: object, supported: Collection[str]) -> Metadata:
     if client_info is not None and not isinstance(client_info, dict):
         raise _malformed(_pointer(META_CLIENT_INFO), "an object")
     level = meta.get(META_LOG_LEVEL)
-    if level is not None and level not in FACTS.log_levels:
-        raise _malformed(_pointer(META_LOG_LEVEL), f"one of {', '.join(FACTS.log_levels)}")
+    if level is not None and level not in facts(revision).log_levels:
+        raise _malformed(_pointer(META_LOG_LEVEL), f"one of {', '.join(facts(revision).log_levels)}")
     return Metadata(revision, capabilities, client_info, level)
 
 

@@ -96,7 +96,7 @@ class RequestHead:
                     raise RemoteProtocolError(METHOD_NOT_FOUND, "revision " + NEWER + " has no initialize")
                 self._repeated = repeated
         except RemoteProtocolError as error:
-            return find_http_status(NEWER, error.code, is_about_metadata=True), error
+            return find_http_status(PER_REQUEST_REVISIONS, error.code, is_about_metadata=True), error
         return None
 
 
@@ -209,7 +209,7 @@ class PerRequestHttpFront:
 
     def _reply(self, request: HttpRequest, transport: RequestsTransport, answer: Frame) -> Awaitable[None] | None:
         code = decoded(answer).body["error"].get("code") if answer.kind == "error" else None
-        status = find_http_status(NEWER, code) if isinstance(code, int) else 200
+        status = find_http_status(PER_REQUEST_REVISIONS, code) if isinstance(code, int) else 200
         if answer.headers:
             return request.reply(429, answer.raw, JSON, *encode_headers(answer.headers))
         if len(answer.raw) < LARGE_BYTES or status != 200:
