@@ -71,7 +71,7 @@ def test_a_session_over_standard_streams_loads_nothing_that_it_does_not_use() ->
     loaded = {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
     assert "dragoman.proxy" in loaded
     parts = {module.split(".")[1] for module in loaded if module.startswith("dragoman.")}
-    assert parts <= {"cli", "core", "errors", "host", "options", "proxy", "signin", "transports"}
+    assert parts <= {"cli", "core", "errors", "host", "options", "proxy", "signin", "transports", "values"}
     assert {module for module in loaded if module.startswith("dragoman.signin.")} == {"dragoman.signin.settings"}
     words = ("bridge", "per_request", "catalogue", "apart", "http", "upstream.", "board", "around_")
     assert not [module for module in loaded for word in words if module.startswith("dragoman.") and word in module]
