@@ -43,8 +43,8 @@ OLD, NEW = "2024-11-05", "2025-11-25"
 MOST = {
     "equal revisions over stdio": 16,
     "two revisions over stdio": 16,
-    "equal revisions over HTTP": 40,
-    "no sessions over HTTP": 47,
+    "equal revisions over HTTP": 38,
+    "no sessions over HTTP": 45,
     "a stateless client and a server with sessions that asks": 37,
     "a client with a session and a stateless server that asks": 28,
 }

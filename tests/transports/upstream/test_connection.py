@@ -52,7 +52,7 @@ def read(pieces: list[bytes]) -> tuple[int, bytes, bool, str, int | None, str, b
         if connection.open and not answer.complete:
             connection.eof_received()
         parts = []
-        while answer._parts:
+        while answer.unread_bytes:
             parts.append(await answer.some())
         answer.close()
         connection.connection_lost(None)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from dragoman.errors import TransportError
-from dragoman.transports.upstream import idle_connections as idle_module
+from dragoman.transports.upstream import connection as connections
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from tests.support.waiting import hang, linger, pass_time, until
 from tests.transports.upstream.raw import CHUNKED, OK, Line, ask, on_both_loops, raw_server, wire_to
@@ -171,7 +171,7 @@ async def test_idle_connections_are_closed_before_the_server_does() -> None:
         ended.append(line.number)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(idle_module, "_KEEP_S", 0.1)
+        patch.setattr(connections, "_KEEP_S", 0.1)
         async with raw_server(handle) as url, wire_to(url) as wire:
             await asyncio.gather(ask(wire), ask(wire))
             await until(lambda: len(ended) == 2)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.transports.upstream import idle_connections
+from dragoman.transports.upstream import connection as connections
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from tests.support.waiting import linger, until
@@ -85,7 +85,7 @@ async def test_connections_are_closed_when_the_last_session_has_left() -> None:
 
 @on_both_loops
 async def test_no_more_are_kept_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle_connections, "_MOST", 2)
+    monkeypatch.setattr(connections, "_MOST", 2)
     gone: list[int] = []
     here = asyncio.Barrier(4)
 
@@ -106,7 +106,7 @@ async def test_no_more_are_kept_than_the_bound(monkeypatch: pytest.MonkeyPatch) 
 async def test_a_server_that_closes_idle_connections_early_is_not_met_while_it_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(idle_connections, "_LEAST_S", 0.05)
+    monkeypatch.setattr(connections, "_LEAST_S", 0.05)
     lines: list[int] = []
     closes = asyncio.Event()
 
@@ -137,7 +137,7 @@ async def test_a_server_that_closes_a_connection_as_it_is_taken_is_not_met_next_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Who calls as often as the server closes would meet it again and again."""
-    monkeypatch.setattr(idle_connections, "_LEAST_S", 0.0)
+    monkeypatch.setattr(connections, "_LEAST_S", 0.0)
     closes = asyncio.Event()
 
     async def handle(line: Line) -> None:

@@ -1,7 +1,7 @@
 """How many bytes of incomplete answers may be held at once.
 
-Lives here: which answer may be read further, and which stays in its socket. Must not: read. Called by `bodies` and
-`streams`; there is one for each transport to a server.
+Lives here: which answer may be read further, and which stays in its socket. Must not: read. Called by `bodies`;
+there is one for each transport to a server.
 
 Theory of operation. An answer is passed on when it is complete; until then it is held. While all of them together hold
 less than the limit, all are read side by side. Beyond the limit only the oldest is read: it will be complete, and then

@@ -1,7 +1,7 @@
 """The answer to one request, while it comes.
 
 Lives here: its head, what of its body has come and has not been read, and who waits for more. Must not: parse, or know
-a socket. Filled by `connection`; read by `streamable`, `legacy`, `bodies` and `streams`.
+a socket. Filled by `connection`; read by `streamable`, `legacy` and `bodies`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ _HIGH_WATER_BYTES: Final = 512 * 1024
 """Of a body that is read in pieces, no more than this, and what one read of the socket brings, waits to be read."""
 
 JSON: Final = "application/json"
+EVENT_STREAM: Final = "text/event-stream"
 
 Headers = dict[bytes, bytes]
 """Names in lower case. Of a name that came several times the first value; all of `set-cookie`, by lines, and all of
@@ -76,6 +77,8 @@ class HttpResponse:
     failure = url = authorization = ""
     framed = True
     on_news: Callable[[], None] | None = None
+    _first = b""  # the first part of what has come and has not been read
+    _parts: Pieces | None = None  # all of it, if there are several
     _in_one = False
     _waiter: asyncio.Future[None] | None = None
 
@@ -83,7 +86,6 @@ class HttpResponse:
         self.peer = peer
         self.headers: Headers = {}
         self._source: Source | None = source
-        self._parts = Pieces()
 
     @property
     def named_status(self) -> str:
@@ -120,7 +122,7 @@ class HttpResponse:
         Raises:
             TransportError: It did not come whole.
         """
-        while not self._parts:
+        while not self.unread_bytes:
             if self.complete:
                 return b""
             if self.failure:
@@ -142,13 +144,21 @@ class HttpResponse:
             await self._wait()
         return self._take_parts()
 
+    @property
+    def unread_bytes(self) -> int:
+        """How much of the body has come and has not been read."""
+        return len(self._first) if self._parts is None else self._parts.size
+
     def take(self) -> bytes:
         """Return what has come of the body."""
-        return self._parts.take()
+        taken, self._first = self.show(), b""
+        return taken
 
-    def put_back(self, body: bytes) -> None:
-        """Take back what `take` gave."""
-        self._parts.add(body)
+    def show(self) -> bytes:
+        """Return what has come of the body, which stays here."""
+        if self._parts is not None:
+            self._first, self._parts = self._parts.take(), None
+        return self._first
 
     def wait(self, waits: bool) -> None:
         """Take note whether the server waits for something of us; it has time again from the moment that it has it."""
@@ -170,7 +180,7 @@ class HttpResponse:
     def close(self) -> None:
         """Give the connection back if the answer is complete, drop it if not."""
         source, self._source = self._source, None
-        self._parts.take()
+        self._first, self._parts = b"", None
         if source is not None:
             source.let_go()
 
@@ -187,10 +197,16 @@ class HttpResponse:
 
     def take_body(self, part: bytes) -> None:
         """A part of the body has come."""
-        self._parts.add(part)
+        if not self.unread_bytes:
+            self._first = part
+        else:
+            if self._parts is None:
+                self._parts = Pieces()
+                self._parts.add(self._first)
+            self._parts.add(part)
         if self._in_one:
             return
-        if self._parts.size > _HIGH_WATER_BYTES and not self.held and self._source is not None:
+        if self.unread_bytes > _HIGH_WATER_BYTES and not self.held and self._source is not None:
             self.held = True
             self._source.pause()
         self._wake()
@@ -203,8 +219,7 @@ class HttpResponse:
     def take_whole(self, head: Head, body: bytes) -> None:
         """All of it has come, at once, with a head that another answer had before; the length is that of the body."""
         self.status, self.headers, self.is_plain = head
-        self.length = len(body)
-        self._parts.add(body)
+        self.length, self._first = len(body), body
         self.complete = True
         self._wake()
 
@@ -242,7 +257,7 @@ class HttpResponse:
             asyncio.get_running_loop().call_soon(self.tell)
 
     def _take_parts(self) -> bytes:
-        taken = self._parts.take()
+        taken = self.take()
         self._resume()
         return taken
 

@@ -1,7 +1,7 @@
 """Bodies of answers: decompressed as they come, never larger than allowed, and read as fast as the client takes them.
 
-Lives here: content codings, and reading a body whole within a limit. Must not: know what a body means. Called by
-`streamable`, `legacy`, `failures` and `streams`.
+Lives here: content codings, and reading a body whole within a limit, or event by event. Must not: know what a body
+means. Called by `streamable`, `following`, `legacy` and `failures`.
 
 We ask for no compression (`Accept-Encoding: identity`), because compression delays event streams. If a server
 compresses nevertheless, the body is decompressed piece by piece, so that a small body cannot become a large one
@@ -13,12 +13,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from dragoman.core.lines import Overlong
 from dragoman.core.pieces import Pieces
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance, Lease
+from dragoman.transports.upstream.events import EventParser, SseEvent
 
 if TYPE_CHECKING:
     from dragoman.transports.upstream.answers import HttpResponse
@@ -115,6 +117,27 @@ async def pieces_of(answer: HttpResponse) -> AsyncIterator[bytes]:
             yield piece
             await asyncio.sleep(0)  # of one chunk there may be hundreds, and others wait
     inflater.finish()
+
+
+async def read_events(
+    answer: HttpResponse,
+    parser: EventParser,
+    link: Link,
+    allowance: Allowance,
+    take: Callable[[SseEvent | Overlong], Awaitable[None]],
+) -> None:
+    """Hand on the events of a stream, each only once the receiver takes more.
+
+    Raises:
+        TransportError: The stream broke.
+    """
+    with allowance.lease() as lease:
+        async for piece in pieces_of(answer):
+            for event in parser.feed(piece):
+                await link.reading.wait()
+                await take(event)
+            await lease.hold(parser.pending)
+            await link.reading.wait()
 
 
 async def read_message(answer: HttpResponse, limit_bytes: int, link: Link, allowance: Allowance) -> bytes:

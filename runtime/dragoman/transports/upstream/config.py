@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dragoman.middleware import HeaderMiddleware
     from dragoman.transports.upstream.challenge import Challenge
-    from dragoman.transports.upstream.idle_connections import IdleConnections
+    from dragoman.transports.upstream.connection import IdleConnections
 
 OURS: Final = frozenset(
     {
@@ -82,7 +82,7 @@ class Authority(Protocol):
 
 
 def _make_idle() -> IdleConnections:
-    from dragoman.transports.upstream.idle_connections import IdleConnections  # brings asyncio
+    from dragoman.transports.upstream.connection import IdleConnections  # brings asyncio
 
     return IdleConnections()
 

@@ -1,7 +1,7 @@
 """HTTP requests to one server, over as few connections as it takes.
 
 Lives here: the connections of one session, redirects, and what may be sent a second time; idle ones are shared
-(`idle_connections`). A request that is refused for want of a token is sent again with one (`challenge`). Must not: know
+(`connection`). A request that is refused for want of a token is sent again with one (`challenge`). Must not: know
 MCP, or how a token is got.
 
 A server may close an idle connection at the moment in which a request goes out. That is sent again, over a new
@@ -27,10 +27,9 @@ from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.challenge import CHALLENGES, Challenge
 from dragoman.transports.upstream.config import Authority, UpstreamConfig, describe_url, origin_of
-from dragoman.transports.upstream.connection import HttpConnection
+from dragoman.transports.upstream.connection import HttpConnection, Shelf
 from dragoman.transports.upstream.connector import Dialler, trust
 from dragoman.transports.upstream.heads import Heads
-from dragoman.transports.upstream.idle_connections import Shelf
 from dragoman.transports.upstream.tunnel import explain_credentials, is_of_proxy
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Server-sent events: from bytes to events.
 
 Lives here: the line and field rules of the event stream format, with bounded memory. Must not: do I/O, or know what the
-data of an event means. Called by `streams` for every stream of a server.
+data of an event means. Called by `bodies` for every stream of a server.
 
 Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 """

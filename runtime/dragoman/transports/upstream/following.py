@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
 from http import HTTPStatus
 from typing import Final
 
@@ -19,13 +18,13 @@ from dragoman.core.envelope import Frame
 from dragoman.core.lines import Overlong
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.upstream.allowance import Allowance
-from dragoman.transports.upstream.answers import HttpResponse
+from dragoman.transports.upstream.answers import EVENT_STREAM, HttpResponse
+from dragoman.transports.upstream.bodies import read_events
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.events import EventParser, SseEvent
 from dragoman.transports.upstream.failures import read_refusal
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
-from dragoman.transports.upstream.streams import EVENT_STREAM, events_of
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -159,15 +158,15 @@ class StreamFollower:
         reading = _Reading()
         parser.restart()
         before = parser.last_id
-        loop = asyncio.get_running_loop()
+
+        async def take(event: SseEvent | Overlong) -> None:
+            await self._take(event, reading, key, watch)
+            if reading.answered and not answer.complete and patience.when() is None:
+                patience.reschedule(asyncio.get_running_loop().time() + _AFTER_ANSWER_S)
+
         try:
             async with asyncio.timeout(None) as patience:
-                with self._allowance.lease() as lease:
-                    async with aclosing(events_of(answer, parser, self._link, lease)) as events:
-                        async for event in events:
-                            await self._take(event, reading, key, watch)
-                            if reading.answered and patience.when() is None:
-                                patience.reschedule(loop.time() + _AFTER_ANSWER_S)
+                await read_events(answer, parser, self._link, self._allowance, take)
         except TimeoutError:
             pass  # it is answered, and the server does not close
         except TransportError as error:

@@ -9,9 +9,9 @@ Source: docs/specification/2024-11-05/basic/transports.mdx, HTTP with SSE.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable
-from contextlib import aclosing
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urljoin
@@ -21,15 +21,14 @@ from dragoman.core.lines import Overlong
 from dragoman.core.methods import REPEATABLE
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
-from dragoman.transports.upstream.answers import HttpResponse
-from dragoman.transports.upstream.bodies import discard
+from dragoman.transports.upstream.answers import EVENT_STREAM
+from dragoman.transports.upstream.bodies import discard, read_events
 from dragoman.transports.upstream.config import UpstreamConfig, describe_url, origin_of
 from dragoman.transports.upstream.connection_pool import ConnectionPool
-from dragoman.transports.upstream.events import EventParser
+from dragoman.transports.upstream.events import EventParser, SseEvent
 from dragoman.transports.upstream.failures import read_refusal
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link
-from dragoman.transports.upstream.streams import EVENT_STREAM, events_of
 from dragoman.transports.upstream.waiting import Waiting
 
 logger = logging.getLogger("dragoman.upstream")
@@ -120,7 +119,8 @@ class Legacy:
                     raise await read_refusal(answer)
                 if answer.media_type != EVENT_STREAM:
                     raise TransportError(self._link.peer, f"it answered with {answer.media_type or 'nothing'}")
-                await self._take_events(answer, found)
+                parser, take = EventParser(self._config.limit_bytes), functools.partial(self._take, found)
+                await read_events(answer, parser, self._link, self._allowance, take)
             finally:
                 answer.close()
         except TransportError as error:
@@ -131,20 +131,16 @@ class Legacy:
         else:
             found.set_exception(ending)
 
-    async def _take_events(self, answer: HttpResponse, found: asyncio.Future[str]) -> None:
-        parser = EventParser(self._config.limit_bytes)
-        with self._allowance.lease() as lease:
-            async with aclosing(events_of(answer, parser, self._link, lease)) as events:
-                async for event in events:
-                    self._waiting.note_sign_of_life()
-                    if isinstance(event, Overlong):
-                        self._link.take_overlong(event)
-                    elif not found.done():
-                        if event.name != b"endpoint":
-                            raise TransportError(self._link.peer, "its first event is not the endpoint")
-                        found.set_result(self._read_endpoint(event.data))
-                    elif event.name in (b"", b"message"):
-                        await self._link.take(event.data)
+    async def _take(self, found: asyncio.Future[str], event: SseEvent | Overlong) -> None:
+        self._waiting.note_sign_of_life()
+        if isinstance(event, Overlong):
+            self._link.take_overlong(event)
+        elif not found.done():
+            if event.name != b"endpoint":
+                raise TransportError(self._link.peer, "its first event is not the endpoint")
+            found.set_result(self._read_endpoint(event.data))
+        elif event.name in (b"", b"message"):
+            await self._link.take(event.data)
 
     def _note_response(self, key: bytes, is_result: bool) -> None:
         self._waiting.forget(key)

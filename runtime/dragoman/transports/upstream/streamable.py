@@ -33,7 +33,7 @@ from dragoman.core.methods import ELICITED, LISTEN, PING, REPEATABLE
 from dragoman.core.unchecked import find
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.allowance import Allowance
-from dragoman.transports.upstream.answers import JSON, HttpResponse
+from dragoman.transports.upstream.answers import EVENT_STREAM, JSON, HttpResponse
 from dragoman.transports.upstream.bodies import discard, read_message
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
@@ -42,7 +42,6 @@ from dragoman.transports.upstream.following import StreamFollower
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
 from dragoman.transports.upstream.questions import SessionQuestions
-from dragoman.transports.upstream.streams import EVENT_STREAM
 from dragoman.transports.upstream.visits import COME_BACK, MARK, VISITOR, AskedToVisit, Round, Visits
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
@@ -108,7 +107,7 @@ class Streamable:
                 opened()
             return True
 
-        answer = await self._post(job.frame, job.sent, {})
+        answer = await self._post(job.frame, job.sent, _ACCEPT_BOTH)
         session_id = self._read_session_id(answer)
         if answer.status == HTTPStatus.OK:
             self._session_id = session_id
@@ -126,10 +125,8 @@ class Streamable:
         frame = job.frame
         if frame.method == LISTEN or (frame.headers and MARK in frame.raw):
             return False
-        if not self._asking or frame.headers != self._own:
-            self._own, self._asking = frame.headers, {**_ACCEPT_BOTH, **self._headers(frame)}
         idle_s = self._config.idle_timeout_s
-        answer = self._wire.post_at_once(self._config.url, self._asking, frame.raw, job.sent, idle_s)
+        answer = self._wire.post_at_once(self._config.url, self._headers_for(frame), frame.raw, job.sent, idle_s)
         if answer is None:
             return False
         job.answer, job.sent_in, answer.on_news = answer, (self._questions.epoch, self._session_id is not None), on_news
@@ -147,7 +144,7 @@ class Streamable:
             return
         epoch, in_session = job.sent_in or (self._questions.epoch, self._session_id is not None)
         try:
-            answer = await self._post(job.frame, job.sent, self._headers(job.frame), job.answer)
+            answer = await self._post(job.frame, job.sent, self._headers_for(job.frame), job.answer)
         except AskedToVisit as asked:
             body = {"jsonrpc": "2.0", "id": decode(job.frame.key or b"null"), "result": asked.result}
             await self._link.take(encode_line(body), job.frame.key)
@@ -198,11 +195,16 @@ class Streamable:
             answer.close()
             logger.debug("DELETE of the session: %s", answer.named_status)
 
-    def _headers(self, frame: Frame | None = None) -> dict[str, str]:
-        """Return those of a request that brings its own, or else those of the session."""
-        headers = dict(frame.headers) if frame is not None else {}
-        if headers:
-            return headers
+    def _headers_for(self, frame: Frame) -> dict[str, str]:
+        """Return the headers of a POST: those that the frame brings, or else those of the session."""
+        if not self._asking or frame.headers != self._own:
+            self._own = frame.headers
+            self._asking = {**_ACCEPT_BOTH, **(dict(frame.headers) or self._headers())}
+        return self._asking
+
+    def _headers(self) -> dict[str, str]:
+        """Return the headers of the session."""
+        headers = {}
         if self._session_id is not None:
             headers["Mcp-Session-Id"] = self._session_id
         if self._revision is not None:
@@ -214,13 +216,13 @@ class Streamable:
     async def _post(
         self, frame: Frame, sent: Callable[[], None], headers: dict[str, str], begun: HttpResponse | None = None
     ) -> HttpResponse:
-        idle_s, asking = None if frame.method == LISTEN else self._config.idle_timeout_s, {**_ACCEPT_BOTH, **headers}
+        idle_s = None if frame.method == LISTEN else self._config.idle_timeout_s
         asks = frame.method != PING  # which is sent while nobody is there
         if frame.headers:
             turn = Round(frame)
             frame = turn.frame
             COME_BACK.set(turn.ask)
-        how = asking, frame.raw, sent, idle_s, begun, asks, False, frame.method in REPEATABLE
+        how = headers, frame.raw, sent, idle_s, begun, asks, False, frame.method in REPEATABLE
         if frame.kind != "request" or frame.key is None or frame.headers or not self._shows_pages:
             return await self._wire.send("POST", self._config.url, *how)
         VISITOR.set(functools.partial(self.visits.ask, frame.key))
@@ -247,8 +249,9 @@ class Streamable:
                     raise TransportError(self._link.peer, NO_RESPONSE)
             else:
                 named = f"{media_type[:80] or 'nothing'}{WEB_PAGE_HINT if media_type == WEB_PAGE else ''}"
-                reason = f"its answer must be {JSON} or {EVENT_STREAM}, and claims to be {named}"
-                raise TransportError(self._link.peer, reason)
+                raise TransportError(
+                    self._link.peer, f"its answer must be {JSON} or {EVENT_STREAM}, and claims to be {named}"
+                )
         finally:
             self._questions.end(job)
             answer.close()

@@ -171,10 +171,7 @@ class HttpTransport:
             return
         line = None
         if is_short and answer.complete and self._link.reading.is_set():
-            body = answer.take()
-            line = read_plain(body)
-            if line is None:
-                answer.put_back(body)
+            line = read_plain(answer.show())
         if line is None:
             self._lanes.go_on(job)
             return
