@@ -6,9 +6,11 @@ Each runs where `dragoman_spec` has that revision.
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 import dragoman
+from dragoman.cli import main
 from dragoman.core.bridge.headers import check_headers, make_headers
 from dragoman.server import Context, Server
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -304,5 +306,20 @@ def headers() -> None:
     check_headers(made, body)
 
 
-_CASES = (session_client, session_client_asked, session_server, first_at_next, next_at_first, libraries, headers)
+def checked() -> None:
+    """A check of a server of the made-up revision, which has no `completion/complete`, comes to its end."""
+    code = f"from dragoman.server import Server; Server('named', '1', revision={NEXT!r}).run()"
+    assert main(["check", "--revision", NEXT, "--", sys.executable, "-c", code]) in (0, 1)
+
+
+_CASES = (
+    session_client,
+    session_client_asked,
+    session_server,
+    first_at_next,
+    next_at_first,
+    libraries,
+    headers,
+    checked,
+)
 CASES = {case.__name__: case for case in _CASES}

@@ -97,7 +97,7 @@ async def _try_logging_by_request(talk: Talk) -> None:
 async def _try_completion(talk: Talk) -> None:
     """See whether completion is there, where a revision has a capability for it."""
     method = "completion/complete"
-    needed = talk.methods[method].capability
+    needed = talk.methods[method].capability if method in talk.methods else None
     if needed is None:
         return
     params = {"ref": {"type": "ref/prompt", "name": NO_METHOD}, "argument": {"name": "a", "value": ""}}
