@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.transports.http import door, tidying
+from dragoman.transports.http import door, sessions
 from dragoman.transports.http.budget import Budget
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
 from dragoman.transports.http.door import Door
@@ -176,7 +176,7 @@ async def leave_a_websocket(port: int, certificate: Path) -> None:
 async def test_whoever_made_the_front_may_tidy_up_after_many_connections_have_ended(
     leave: Callable[[int, Path], Awaitable[None]], certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tidying, "CONNECTIONS", 3)
+    monkeypatch.setattr(sessions, "CONNECTIONS", 3)
     tidied: list[int] = []
     config = FrontConfig(patience=Patience(tidy_s=0.01))
     async with serving(config, over_tls(certificate), tidy=lambda: tidied.append(1)) as stage:

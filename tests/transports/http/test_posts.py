@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dragoman.transports.http.posts import PostedCall
+from dragoman.transports.http.streamable_session import PostedCall
 from dragoman.transports.http.streams import Ledger, Stream
 from tests.support.waiting import run
 from tests.transports.http.stage import call, content, log_message, on_loop, serving, within

@@ -125,10 +125,8 @@ class HttpFront:
         await self._websocket.close()
 
     def serve_at_once(self, request: HttpRequest) -> None:
-        """Serve a request, at once as far as that goes; one with a head that is known from another by what knows it."""
-        request.routine = self._serve(request) if request.again is None else request.again(request)
-        request.go_on()
-        LABEL.set("")
+        """Serve a request, at once as far as that goes."""
+        request.begin(self._serve(request))
 
     async def finish(self, request: HttpRequest, waits: Waits = None) -> None:
         """Serve a request to its end, and say so if it is refused.

@@ -183,8 +183,8 @@ class ServedConnection(asyncio.Protocol):
         body = known.find_body(data)
         if body is None or len(body) > self._at_once_bytes or self.transport.is_closing():
             return False
-        request = known.meaning
-        if self._front is None or request.gate is not self._front.gate:  # a secret may have been revoked
+        request, again = known.meaning, known.meaning.again
+        if again is None or self._front is None or request.gate is not self._front.gate:  # a secret may be revoked
             return False
         if before is self._spare:  # no task has ever seen it: nobody is left who could answer it late
             before.is_started = before.is_complete = False
@@ -192,7 +192,7 @@ class ServedConnection(asyncio.Protocol):
             self.turn = self._spare = Turn(self.flow, self.end_turn, request.scope, True)
             request = known.meaning = request.repeat(self.turn)
         request.body = body
-        self._front.serve_at_once(request)
+        request.begin(again(request))
         return True
 
     def _finish(self, request: HttpRequest, waits: Waits) -> None:

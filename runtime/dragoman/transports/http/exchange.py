@@ -14,6 +14,7 @@ from typing import Any, Final
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.envelope import encode_error
 from dragoman.core.exact_json import encode_line
+from dragoman.core.label import LABEL
 from dragoman.transports.http.budget import FREE_BYTES, MAX_MEMORY, Excess, Hold
 from dragoman.transports.http.config import Limits
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, facts
@@ -261,8 +262,14 @@ class HttpRequest:
         again.principal, again.gate = self.principal, self.gate
         return again
 
+    def begin(self, routine: Routine) -> None:
+        """Serve it by this routine, as far as that goes at once; the rest gets a task."""
+        self.routine = routine
+        self.go_on()
+        LABEL.set("")
+
     def go_on(self) -> None:
-        """Go on with its routine, as far as that goes at once; the rest gets a task."""
+        """Go on with its routine, as `begin` does."""
         waits: Waits
         try:
             for waits in self.routine:

@@ -163,13 +163,14 @@ class PerRequestHttpFront:
                 raise RequestRefused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
             self._under_way[place] = under_way + 1
             post = transport.post(frame, head.arguments, place, head.takes_stream)
-            request.hold.release()
+            if request.hold.size:
+                request.hold.release()
             try:
                 as_json = head.takes_json and not (self._config.answers == "sse" and head.takes_stream)
                 request.wire.watch(post.note)
                 if as_json:
                     if head.takes_stream and self._config.answers != "json":
-                        transport.time(post)
+                        transport.timer.start(post)
                     yield post
                 if post.answer is not None and as_json and not post.lines:
                     yield self._reply(request, transport, post.answer)

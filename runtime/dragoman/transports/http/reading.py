@@ -15,7 +15,7 @@ import orjson
 
 from dragoman.core.batches import explain_batches, has_batches
 from dragoman.core.codes import PARSE_ERROR
-from dragoman.core.envelope import Frame, classify, key_of
+from dragoman.core.envelope import Frame, classify, key_of, new_frame
 from dragoman.core.exact_json import decode, may_hold_long_integer
 from dragoman.core.outline import outline
 from dragoman.core.peek import peek
@@ -81,9 +81,9 @@ def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
     line = _on_one_line(body, bare)
     seen = peek(line)
     if seen is not None and _is_this_request(value, seen):
-        wants_body = keeps_body or b"progressToken" in bare
-        told = seen._replace(body=value) if wants_body and not may_hold_long_integer(bare) else seen
-        return Posted(told, frozenset((seen.key,)), initializes=seen.method == "initialize")  # type: ignore[arg-type]
+        if (keeps_body or b"progressToken" in bare) and not may_hold_long_integer(bare):
+            seen = new_frame(Frame, (line, "request", seen.key, seen.method, value, None, (), "", ()))
+        return new_frame(Posted, (seen, frozenset((seen.key,)), (), False, seen.method == "initialize"))
     if isinstance(value, list):
         posted = _read_batch(Frame(line, "batch", None, None, value))
         if repeats_name(body):

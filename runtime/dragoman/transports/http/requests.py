@@ -19,10 +19,9 @@ from dragoman.core.envelope import Frame, new_frame, notification_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import CANCELLED
 from dragoman.core.tally import deserves_a_line
-from dragoman.transports.http.call_timer import CallTimer
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import Awaited
-from dragoman.transports.http.flow import FlowingTransport
+from dragoman.transports.http.flow import CallTimer, FlowingTransport
 from dragoman.transports.http.sse import encode_message
 
 logger = logging.getLogger("dragoman.http")
@@ -98,6 +97,7 @@ class RequestsTransport(FlowingTransport):
 
     Attributes:
         principal: The same; who runs the session knows by it that each request has a stream of its own.
+        timer: Lets whoever answers a request go on that takes long.
     """
 
     def __init__(self, config: FrontConfig, principal: str) -> None:
@@ -109,7 +109,7 @@ class RequestsTransport(FlowingTransport):
         self._waiting_bytes = 0
         self._cut = 0
         self._last = 0
-        self._timer = CallTimer(config.patience.stream_after_s, lambda: self._posts.values(), Post.tell)
+        self.timer = CallTimer(config.patience.stream_after_s, lambda: self._posts.values(), Post.tell)
 
     # What the proxy calls
 
@@ -128,7 +128,7 @@ class RequestsTransport(FlowingTransport):
         """End every request, once its client has taken what it is owed."""
         self.over = True
         self.readable.set()
-        self._timer.stop()
+        self.timer.stop()
         for post in list(self._posts.values()):
             post.end()
         await self._flow.drain()
@@ -161,10 +161,6 @@ class RequestsTransport(FlowingTransport):
             new_frame(Frame, (frame.raw, frame.kind, post.key, frame.method, frame.body, None, headers, sender, source))
         )
         return post
-
-    def time(self, post: Post) -> None:
-        """Let whoever answers a request go on, if it takes long."""
-        self._timer.start(post)
 
     def begin_stream(self, post: Post) -> None:
         """Answer a request with a stream from here on."""

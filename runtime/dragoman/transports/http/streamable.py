@@ -26,12 +26,11 @@ from dragoman.transports.http.exchange import (
     encode_headers,
 )
 from dragoman.transports.http.per_request import PerRequestHttpFront, RequestHead
-from dragoman.transports.http.posts import PostedCall
 from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted, check_batch, check_content, read_posted
 from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_message
-from dragoman.transports.http.streamable_session import StreamableSession
+from dragoman.transports.http.streamable_session import PostedCall, StreamableSession
 from dragoman.transports.http.streams import Reader, Stream, StreamConnection
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
@@ -109,7 +108,8 @@ class StreamableFront:
             finally:
                 if waits:
                     session.turn.release()
-            request.hold.release()
+            if request.hold.size:
+                request.hold.release()
             if call is None:
                 yield request.reply(202)
                 return
@@ -118,7 +118,7 @@ class StreamableFront:
             if not call.takes_stream:
                 request.wire.watch(call.tell)
             elif not call.is_told:
-                transport.time(call)
+                transport.timer.start(call)
             yield call
             if call.stream is not None and call.connection is not None:
                 yield self._send_stream(request, transport, call.stream, call.connection, is_new=True)

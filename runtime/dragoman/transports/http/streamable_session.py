@@ -1,7 +1,8 @@
 """One session of Streamable HTTP, as the transport that the proxy sees.
 
-Lives here: frames in from any POST, frames out to the right POST or stream, and what is held back. Must not: speak HTTP
-(`streamable`). Made by `streamable`; what runs it sees the protocol of `transports.base`.
+Lives here: frames in from any POST, frames out to the right POST or stream, collecting the answers of a POST until none
+is missing, and what is held back. Must not: speak HTTP (`streamable`), or decide which call a request or notification
+of the server belongs to: its frame says so (`core.streams`).
 
 An answer goes to the POST that asked. A request or notification that belongs to a call goes onto the stream of that
 call's POST; onto a GET stream, if the POST does not take a stream or is over. What belongs to no call goes onto a GET
@@ -14,14 +15,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from dragoman.core.envelope import Frame, decoded, to_keep
-from dragoman.transports.http.call_timer import CallTimer
+from dragoman.core.envelope import Frame, decoded, key_of, to_keep
+from dragoman.core.exact_json import encode_line
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.flow import FlowingTransport
-from dragoman.transports.http.posts import PostedCall, PostedCalls
+from dragoman.transports.http.exchange import Awaited
+from dragoman.transports.http.flow import CallTimer, FlowingTransport
 from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.streams import Ledger, Stream, StreamConnection
 
@@ -29,6 +32,86 @@ logger = logging.getLogger("dragoman.http")
 
 _FINISHED_KEPT = 16
 """How many finished streams of one session can be resumed."""
+
+
+class PostedCall(Awaited):
+    """What one POST asked; whoever answers it waits until it is clear how.
+
+    Args:
+        keys: The ids of its requests, as JSON.
+        takes_stream: Whether it may be answered with a stream.
+        is_batch: Whether an array was posted.
+
+    Attributes:
+        due_at: When it is answered with a stream, by the clock of the loop.
+        headers: What goes with the answer; such an answer refuses the request, for now.
+        connection: That of the POST, once it is answered with a stream: it is there to read from the first event on.
+        opened: Whether the session is open by this.
+    """
+
+    __slots__ = (
+        "answers",
+        "connection",
+        "due_at",
+        "headers",
+        "is_batch",
+        "keys",
+        "opened",
+        "stream",
+        "takes_stream",
+    )
+
+    def __init__(self, keys: frozenset[bytes], takes_stream: bool, is_batch: bool) -> None:
+        self.keys = set(keys)
+        self.takes_stream = takes_stream
+        self.is_batch = is_batch
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self.due_at = math.inf
+        self.stream: Stream | None = None
+        self.connection: StreamConnection | None = None
+        self.answers: list[bytes] = []
+        self.opened = self.is_told = False
+        self.resume = None
+
+    def answer(self, line: bytes) -> None:
+        """Take an answer to those of the requests that are not in `keys` any more; the last one completes the call."""
+        if self.stream is None:
+            self.answers.append(line)
+        else:
+            self.stream.append(line)
+        if not self.keys:
+            self.end()
+
+    def forgo(self, key: bytes) -> None:
+        """Expect no answer to this request any more: it was cancelled."""
+        self.keys.discard(key)
+        if not self.keys:
+            self.end()
+
+    def become_stream(self, stream: Stream) -> None:
+        """Answer with a stream from here on, what was answered already first; it ends with that if that is all."""
+        self.stream, self.connection = stream, StreamConnection()
+        stream.attach(self.connection)
+        for line in self.answers:
+            stream.append(line)
+        self.answers.clear()
+        if self.is_told:
+            stream.finish()  # the last answer, or the end, came first
+        self.tell()
+
+    def end(self) -> None:
+        """Expect nothing more."""
+        if self.stream is not None:
+            self.stream.finish()
+        self.tell()
+
+    def body(self) -> bytes:
+        """Return the answers as the body of a JSON response."""
+        if not self.is_batch:
+            return self.answers[0] if self.answers else b""
+        members = [line.strip() for line in self.answers]
+        bare = [line[1:-1] if line.startswith(b"[") else line for line in members]
+        return b"[" + b",".join(bare) + b"]"
 
 
 class StreamableSession(FlowingTransport):
@@ -39,6 +122,7 @@ class StreamableSession(FlowingTransport):
 
     Attributes:
         has_streams: Frames go out on the stream of the call that they name.
+        timer: Answers calls with a stream that take long.
     """
 
     has_streams = True
@@ -48,7 +132,7 @@ class StreamableSession(FlowingTransport):
         self.loop = asyncio.get_running_loop()  # kept: asking for it is a system call each time
         self.revision: str | None = None
         self._config = config
-        self._calls = PostedCalls()
+        self._calls: dict[bytes, PostedCall] = {}  # by the ids of their requests
         self._ledger = Ledger(self._flow.weigh, config.limits.replay_bytes, config.limits.replay_events)
         self._streams: dict[str, Stream] = {}
         self._standing: list[Stream] = []  # GET streams, the newest last
@@ -56,7 +140,7 @@ class StreamableSession(FlowingTransport):
         self._lossy = False  # whether one was dropped since a stream came last
         self._names = itertools.count(1)
         self._initialize: PostedCall | None = None
-        self._timer = CallTimer(config.patience.stream_after_s, self._calls.__iter__, self.begin_stream)
+        self.timer = CallTimer(config.patience.stream_after_s, self._waiting, self.begin_stream)
 
     # What the proxy calls.
 
@@ -68,15 +152,17 @@ class StreamableSession(FlowingTransport):
             else:
                 if self._initialize is not None:
                     self._note_revision(frame)
-                if not self._calls.answer(frame):
+                if not self._answer(frame):
                     logger.debug("an answer that no request waits for is dropped")
 
     async def close(self) -> None:
         """End every stream, once its reader has taken what it is owed."""
         self.over = True
         self.readable.set()
-        self._timer.stop()
-        for call in self._calls.take_all():
+        self.timer.stop()
+        calls = self._waiting()
+        self._calls.clear()
+        for call in calls:
             call.end()
         for stream in self._streams.values():
             stream.finish()
@@ -107,12 +193,15 @@ class StreamableSession(FlowingTransport):
         call = None
         if posted.keys:
             call = PostedCall(posted.keys, takes_stream, posted.is_batch)
-            self._calls.add(call)
+            for key in posted.keys:
+                self._calls[key] = call
             if posted.initializes and self._initialize is None:
                 self._initialize = call
         self._flow.deliver(posted.frame)
         for key in posted.cancelled:
-            self._calls.forgo(key)
+            given_up = self._calls.pop(key, None)
+            if given_up is not None:
+                given_up.forgo(key)
         return call
 
     def weigh(self, size: int) -> None:
@@ -122,11 +211,12 @@ class StreamableSession(FlowingTransport):
 
     def may_take(self, posted: Posted, most: int) -> bool:
         """Whether what a client posted can be delivered, with so many requests at most."""
-        return not self.over and (not posted.keys or self._calls.may_take(posted.keys, most))
+        calls, keys = self._calls, posted.keys
+        return not self.over and (not keys or (len(calls) + len(keys) <= most and calls.keys().isdisjoint(keys)))
 
     def is_waiting(self, keys: frozenset[bytes]) -> bool:
         """Whether one of these ids belongs to a request that waits for its answer."""
-        return self._calls.is_waiting(keys)
+        return not self._calls.keys().isdisjoint(keys)
 
     def end(self, reason: str) -> None:
         """Tell the proxy that the client says no more."""
@@ -138,10 +228,6 @@ class StreamableSession(FlowingTransport):
         """Answer a call with a stream from here on."""
         if call.stream is None and call.takes_stream:
             call.become_stream(self._new_stream("p"))
-
-    def time(self, call: PostedCall) -> None:
-        """Answer a call with a stream, if it takes long."""
-        self._timer.start(call)
 
     def stand(self, connection: StreamConnection) -> Stream:
         """Open a GET stream, with what has waited for one."""
@@ -178,14 +264,41 @@ class StreamableSession(FlowingTransport):
 
     # Frames to the client.
 
+    def _waiting(self) -> Iterable[PostedCall]:
+        """Return each call that waits, once."""
+        return {id(call): call for call in self._calls.values()}.values()
+
+    def _answer(self, frame: Frame) -> bool:
+        """Give an answer to the call that waits for it; False when none does."""
+        if frame.kind == "batch":
+            return self._answer_batch(frame)
+        call = None if frame.key is None else self._calls.pop(frame.key, None)
+        if call is None or frame.key is None:
+            return False
+        call.headers = frame.headers
+        call.keys.discard(frame.key)
+        call.answer(frame.raw)
+        return True
+
+    def _answer_batch(self, frame: Frame) -> bool:
+        frame = decoded(frame)
+        ids = (key_of(member.get("id")) for member in frame.body if _is_response(member))
+        keys = frozenset(key for key in ids if key is not None)
+        calls = {id(call): call for key in keys if (call := self._calls.pop(key, None)) is not None}
+        for call in calls.values():
+            line = _for_call(frame, call, len(calls))
+            call.keys.difference_update(keys)
+            call.answer(line)
+        return bool(calls)
+
     def _send_unasked(self, frame: Frame) -> None:
         standing = next((stream for stream in reversed(self._standing) if stream.attached), None)
         call = None
         if frame.stream is not None:
-            call = self._calls.find_streaming(frame.stream)
+            call = self._calls.get(frame.stream)
         elif standing is None:
-            call = self._calls.find_newest_streaming()
-        if call is not None:
+            call = next((call for call in reversed(self._calls.values()) if call.takes_stream), None)
+        if call is not None and call.takes_stream:
             self.begin_stream(call)
             assert call.stream is not None
             call.stream.append(frame.raw)
@@ -222,3 +335,15 @@ class StreamableSession(FlowingTransport):
         self._streams[stream.name] = stream
         self.sweep(self.loop.time())
         return stream
+
+
+def _is_response(member: Any) -> bool:
+    return isinstance(member, dict) and "method" not in member
+
+
+def _for_call(frame: Frame, call: PostedCall, calls: int) -> bytes:
+    """Return what of an array is for this call: a server may join answers to several arrays."""
+    if calls == 1 and call.is_batch:
+        return frame.raw
+    members = [member for member in frame.body if isinstance(member, dict) and key_of(member.get("id")) in call.keys]
+    return encode_line(members if call.is_batch else members[0])
