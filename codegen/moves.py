@@ -63,7 +63,7 @@ class Like:
 
 def most_like(old: str, gone: Field, new: Mapping[str, Field], same: SameType) -> Like | None:
     """Which of the new fields of an object may be one that is gone: the nearest by type, then by name, if one came."""
-    ranked = sorted(new, key=lambda name: (not same(gone.type, new[name].type), -_resemblance(old, name), name))
+    ranked = sorted(new, key=lambda name: (-_resemblance(old, name), name))
     alike = [name for name in ranked if same(gone.type, new[name].type)]
     if not ranked:
         return None

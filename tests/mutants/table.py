@@ -341,7 +341,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "moves",
-        ("a field of the same type is not proposed first", "(not same(gone.type, new[name].type), -_resemblance(old, name), name)", "(-_resemblance(old, name), name)"),
+        ("a field of the same type is not proposed first", "    if alike:", "    if False:"),
         ("the field of the nearest name is not proposed", "-_resemblance(old, name), name)", "name)"),
         ("a hint says that another type is the same", 'kind = "type" if same(*types) else', 'kind = "type" if True else'),
     ),
