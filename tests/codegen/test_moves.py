@@ -103,6 +103,11 @@ def test_move_answers_the_question() -> None:
     assert plan({"A": IN}, {"A": OUT}, move("x", "b.x")).undecided == ()
 
 
+def test_a_field_that_seems_to_have_moved_is_not_asked_about_again_for_a_new_one_beside_it() -> None:
+    two = object_of(z=STRING, b=object_of(x=STRING, y=STRING))
+    assert [str(change).partition(":")[0] for change in plan({"A": IN}, {"A": two}).undecided] == ["up moved A.x"]
+
+
 def test_the_new_field_of_the_same_type_is_proposed_before_the_one_of_the_nearest_name() -> None:
     new = {"a": Field(Scalar(frozenset({"string"}))), "tasks": Field(Scalar(frozenset({"integer"})))}
     found = most_like("task", Field(Scalar(frozenset({"string"}))), new, lambda a, b: a == b)
