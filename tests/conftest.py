@@ -9,6 +9,7 @@ limit of its own, which says what did not come.
 from __future__ import annotations
 
 import hashlib
+import logging
 import signal
 from collections.abc import Iterator
 from types import FrameType
@@ -36,6 +37,24 @@ def remember_nothing(
     """Let no test know what servers of another one have turned out to be, nor what the user's have."""
     name = hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:16]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache" / name))
+
+
+@pytest.fixture(autouse=True)
+def leave_the_log() -> Iterator[None]:
+    """Let no test change what another one hears of the log: a command that runs in this process sets it up for good."""
+    before = {logger: (logger.level, logger.propagate, [*logger.handlers]) for logger in _loggers()}
+    yield
+    for logger in _loggers():
+        level, logger.propagate, logger.handlers = before.get(logger, (logging.NOTSET, True, []))
+        if logger.level != level:
+            logger.setLevel(level)
+        logger.filters.clear()
+
+
+def _loggers() -> list[logging.Logger]:
+    known = logging.root.manager.loggerDict
+    ours = [name for name in known if name.partition(".")[0] in {"dragoman", "asyncio"}]
+    return [logging.getLogger(name) for name in ours]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -20,6 +20,7 @@ OF_THE_LIBRARY = {
     "check",
     "declares",
     "ask",
+    "called",
     "read_result",
     "validate",
 }

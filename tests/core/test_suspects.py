@@ -31,7 +31,7 @@ class Asker:
 def test_late_words_about_a_request_that_was_given_up_reach_its_owner_alone(
     whose: str, is_answered: bool, hears: bool
 ) -> None:
-    upstream = SimpleNamespace(send=lambda frame: None, serve=lambda follower: None, takes_headers=False)
+    upstream = SimpleNamespace(send=lambda frame: None, serve=lambda follower: None, takes_headers=False, revision=None)
     edge = PerRequestEdge(cast(UpstreamEdge, upstream))
 
     def says(frame: dict[str, Any]) -> None:

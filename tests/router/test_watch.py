@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -33,13 +32,6 @@ BAD = {
     ),
     "deep-toml": "a = " + "[" * 5000,
 }
-
-
-@pytest.fixture(autouse=True)
-def log_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a command has done to it that ran in this process before."""
-    monkeypatch.setattr(logging.getLogger("dragoman"), "propagate", True)
-    monkeypatch.setattr(logging.getLogger("dragoman.proxy"), "filters", [])
 
 
 @asynccontextmanager
