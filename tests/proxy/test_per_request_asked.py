@@ -135,6 +135,30 @@ def test_whoever_has_most_calls_that_wait_gives_its_oldest_to_another() -> None:
     )
 
 
+def test_a_parked_call_that_is_answered_gives_its_question_and_its_place_to_another() -> None:
+    """The question was put to the first call, and was about the second one."""
+    peer, other = Client(), Client()
+    hold(
+        [
+            *begin(),
+            client(call(2)),
+            expect_to_server(lambda frame: frame["id"] == 2),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            server(result(1, DONE)),
+            other.is_asked(2, **{"question-1": "Who?"}),
+            other.retries(3, **{"question-1": ACCEPTED}),
+            expect_to_server(result(7, ACCEPTED)),
+            time_passes(1.5),
+            server(result(2, DONE)),
+            expect_to_client(result(3, DONE_NEW)),
+            peer.retries(4, **{"question-1": ACCEPTED}),
+            expect_to_client(an_error(4, -32602, "call-gave-way")),
+        ],
+        most_parked=1,
+    )
+
+
 def parks(key: int, peer: Client) -> list[Step]:
     """A call whose client is asked something."""
     called = expect_to_server(lambda frame: (frame["method"], frame["id"]) == ("tools/call", key))

@@ -322,10 +322,12 @@ class Asking:
 
     def finish(self, work: Work, frame: Frame) -> None:
         """Take the server's answer to a call, for its client or until that comes back."""
+        questions = work.questions if work.name in self.parked and work.request is None else None
+        if questions is not None:
+            work.outcome = frame  # before its questions go to others, which may need its place
         self.unclear.finish(work)
-        if work.name in self.parked and work.request is None and work.questions is not None:
-            work.questions.clear()
-            work.outcome = frame
+        if questions is not None:
+            questions.clear()
             return
         self._works.schedule.stop(work.alarm)
         self.parked.pop(work.name, None)
