@@ -116,6 +116,48 @@ def test_a_session_that_is_lost_fails_its_own_calls_alone() -> None:
     run(main())
 
 
+async def have_another_session(house: House, guest: Guest, **has: Any) -> Peer:
+    """Open two sessions; give the server of the second one, which is at work on nothing."""
+    await begin_call(house, guest, 0, {})
+    guest.say(asks(1, "prompts/list", has=FORM))
+    await until(lambda: len(house.servers) == 2)
+    server = house.servers[1]
+    say(server, error((await hear(server))["id"], -32601))
+    say(server, initialized(OLD, (await hear(server))["id"], tools={}, **has))
+    assert (await hear(server))["method"] == "notifications/initialized"
+    say(server, result((await hear(server))["id"], {"prompts": []}))
+    assert (await hear(guest))["id"] == 1
+    return server
+
+
+def test_a_call_whose_tool_was_still_looked_up_hears_that_its_session_is_lost() -> None:
+    async def main() -> None:
+        house, guest = await enter()
+        server = await have_another_session(house, guest, tasks={"requests": {"tools": {"call": {}}}})
+        guest.say(asks(2, "tools/call", name="t", has=FORM))
+        assert (await hear(server))["method"] == "tools/list"
+        server.transport.end()
+        assert an_error(2, -32000, "closed")(await hear(guest))
+        await house.close()
+
+    run(main())
+
+
+def test_a_stream_of_changes_ends_with_its_session() -> None:
+    async def main() -> None:
+        house, guest = await enter()
+        server = await have_another_session(house, guest, resources={"subscribe": True})
+        guest.say(asks(2, "subscriptions/listen", has=FORM, notifications={"resourceSubscriptions": ["file:///a"]}))
+        assert (await hear(server))["method"] == "resources/subscribe"
+        server.transport.end()
+        assert (await hear(guest))["method"] == "notifications/subscriptions/acknowledged"
+        ended = [await hear(guest), await hear(guest)]
+        assert [frame.get("id") for frame in ended] == [None, 2]
+        await house.close()
+
+    run(main())
+
+
 def test_there_are_so_many_sessions_and_the_next_one_declares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "MOST_SESSIONS", 2)
 

@@ -227,8 +227,15 @@ class DeclaredSession:
 
     def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Answer what is with the server, parked calls too: they cannot go on in another one."""
-        for key in [] if self._session is None else self._session.interrupt():
-            self.take_server(upstream, failure.answer(key))
+        if self._session is not None:
+            self._session.interrupt(failure)
+
+    def end(self, failure: Refusal) -> None:
+        """Answer everything that it was asked: the server is gone for good."""
+        for request in self.take_waiting():
+            self._sessions.requests.refuse(request, failure.code, failure.message, failure.data)
+        if self._session is not None:
+            self._session.end(failure)
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """End with the server."""

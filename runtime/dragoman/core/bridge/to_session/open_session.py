@@ -136,10 +136,20 @@ class OpenSession:
         """Whether nothing is under way, and nobody is to come back for anything."""
         return not (any(self._works) or self._asking.parked or self._promoting.kept or self._notifications.listens)
 
-    def interrupt(self) -> list[bytes]:
-        """Record that the server is gone; give the ids of all requests that it will not answer."""
+    def interrupt(self, failure: Refusal) -> None:
+        """Answer what is with the server, parked calls too: the server is gone, and will not."""
         self._unclear.clear()
-        return self._works.take_open()
+        for key in self._works.take_open():
+            self.take_frame(failure.answer(key))
+
+    def end(self, failure: Refusal) -> None:
+        """Answer everything that is under way: the server is gone for good."""
+        while self._works.take_open():  # one that is over may let another go on
+            self.interrupt(failure)
+        for request in [work.request for work in self._works]:  # those that were kept until the server knows more
+            if request is not None:
+                self._served.front.refuse(request, failure.code, failure.message, failure.data)
+        self._notifications.listens.end_all(failure.message)
 
     # Requests and their answers
 

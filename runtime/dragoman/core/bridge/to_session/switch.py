@@ -267,10 +267,7 @@ class ToSession:
         if len(self._sessions) <= 1:
             self._front.lost(reason, outcome)
             return
-        failure = Refusal(CONNECTION_CLOSED, reason, {})
-        for request in session.take_waiting():
-            self.requests.refuse(request, failure.code, failure.message)
-        session.interrupted(session.upstream, failure)
+        session.end(Refusal(CONNECTION_CLOSED, reason, {}))
         self._drop(session)
 
 
