@@ -158,6 +158,20 @@ def test_a_stream_of_changes_ends_with_its_session() -> None:
     run(main())
 
 
+def test_what_the_server_is_says_the_session_that_is_open_not_one_that_is_being_opened() -> None:
+    async def main() -> None:
+        house, guest = await enter()
+        await begin_call(house, guest, 0, {})
+        guest.say(asks(1, "tools/call", name="t", has=FORM))
+        await until(lambda: len(house.servers) == 2)
+        guest.say(asks(2, "server/discover", has=FORM))
+        found = await hear(guest)
+        assert (found["id"], "tools" in found["result"]["capabilities"]) == (2, True)
+        await house.close()
+
+    run(main())
+
+
 def test_there_are_so_many_sessions_and_the_next_one_declares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "MOST_SESSIONS", 2)
 

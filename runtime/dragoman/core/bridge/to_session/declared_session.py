@@ -145,6 +145,11 @@ class DeclaredSession:
         """Whether nothing is under way in it, and nobody is to come back for anything."""
         return not self._waiting and (self._session is None or self._session.is_idle)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it serves what it is asked at once."""
+        return self._session is not None and self._alarm is None
+
     def has(self, call: str) -> bool:
         """Whether it has the call of this name."""
         return call.rpartition("-")[0] == self._label

@@ -166,9 +166,10 @@ class ToSession:
             for session in self._sessions.values():
                 if session.has(name):
                     return session
-        knows_enough = request.method == DISCOVER or not self._has_handshake
-        if knows_enough and self._latest is not None:  # what the server is, each session knows
-            return self._latest
+        if request.method == DISCOVER or not self._has_handshake:  # what the server is, each open session knows
+            found = next((session for session in self._sessions.values() if session.is_open), self._latest)
+            if found is not None:
+                return found
         spelled = encode(request.metadata.capabilities)
         known = self._spellings.get(spelled)
         if known is None:
