@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from codegen.derive import Derivation
+from codegen.errors import UnusedDecision
 from codegen.model import Literal, Scalar
 from codegen.nodes import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work
 from codegen.twins import ask_definitions
@@ -427,3 +428,23 @@ def test_renames_are_asked_about_on_the_way_up_alone() -> None:
 def test_a_rename_that_an_entry_names_is_not_asked_about() -> None:
     entry = '[[rename]]\nwhat = "definition"\nold = "Old"\nnew = "New"\nreason = "So."\n'
     assert renames_asked(SHAPE, SHAPE, entry) == []
+
+
+def renamed(*names: str, factor: int) -> str:
+    old, new = names
+    return (
+        f'[[rename]]\nwhat = "field"\nold = "{old}"\nnew = "{new}"\nat = "It"\nfactor = {factor}\nreason = "Because."\n'
+    )
+
+
+def test_each_renamed_field_has_its_own_factor() -> None:
+    older, newer = object_of(s=INTEGER, kilo=INTEGER), object_of(ms=INTEGER, one=INTEGER)
+    overlay = renamed("s", "ms", factor=1000) + renamed("kilo", "one", factor=1024)
+    works = {name: member.work.before for name, member in object_node(older, newer, overlay).members.items()}
+    assert {name: action.arguments["times"] for name, action in works.items() if action} == {"ms": 1000, "one": 1024}
+
+
+@pytest.mark.parametrize(("older", "newer"), [(STRING, INTEGER), (INTEGER, STRING)])
+def test_a_factor_is_for_numbers(older: Schema, newer: Schema) -> None:
+    with pytest.raises(UnusedDecision, match="a `factor` is for numbers, not for"):
+        node(object_of(s=older), object_of(ms=newer), renamed("s", "ms", factor=1000))

@@ -355,7 +355,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of("nodes", ("a union refuses what needs no tag", '(case.json_type != "dict" or not case.tags)', '(case.json_type != "dict")')),
     *of("plan", ("a response may have no result", "counterpart, hooks), needed=True)}", "counterpart, hooks))}")),
-    *of("rulings", ("a factor for what is no number", 'if not isinstance(kind, Scalar) or not kind.types <= {"integer", "number"}:', "if False:")),
+    *of("rulings", ("a factor for what is no number", 'if not isinstance(kind, Scalar) or not kind.types <= {"integer", "number"}:', "if False:"), tests=("tests/codegen/test_derive.py",)),
     *of(
         "skeleton",
         ("safe defaults of one question are one", "for part in _same_default(question, plan) if complete else [question]:", "for part in [question]:"),
