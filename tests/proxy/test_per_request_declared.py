@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.core.bridge.to_session import switch
 from dragoman.pool import Scope
-from tests.proxy.conversation import Peer, an_error, error, initialized, request, result
+from tests.proxy.conversation import Peer, an_error, error, initialized, notification, request, result
 from tests.proxy.test_per_request import OLD, asks
 from tests.proxy.test_per_request_asked import DONE, FORM, elicit
 from tests.support.waiting import run
@@ -218,6 +218,28 @@ def test_a_session_that_was_not_used_for_long_ends_but_not_the_last(monkeypatch:
             assert (await hear(guest))["id"] == number
         await asyncio.wait_for(house.servers[0].closed.wait(), 30)
         await call_with(house, guest, 7, ROOTS)
+        await house.close()
+
+    run(main())
+
+
+def test_a_call_goes_on_if_the_server_takes_back_what_it_asked_first() -> None:
+    async def main() -> None:
+        house, guest = await enter()
+        guest.say(asks(1, "tools/call", name="t", has=ROOTS))
+        await until(lambda: house.servers)
+        server = house.servers[0]
+        say(server, error((await hear(server))["id"], -32601))
+        say(server, initialized(OLD, (await hear(server))["id"], tools={}))
+        assert (await hear(server))["method"] == "notifications/initialized"
+        ping = await hear(server)
+        say(server, request("r", "roots/list"))
+        say(server, result(ping["id"], {}))
+        say(server, notification("notifications/cancelled", requestId="r"))
+        called = await hear(server)
+        assert called["method"] == "tools/call"
+        say(server, result(called["id"], DONE))
+        assert (await hear(guest))["result"]["content"] == DONE["content"]
         await house.close()
 
     run(main())

@@ -259,6 +259,8 @@ class Asking:
             self._promoting.change(work)
             if work.request is not None and not work.questions:
                 self._works.schedule.stop(work.alarm)
+                if work.frame is not None:  # it was kept for this alone
+                    self._works.start(work)
 
     # What the client answers
 
