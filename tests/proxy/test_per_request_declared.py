@@ -245,6 +245,27 @@ def test_a_call_goes_on_if_the_server_takes_back_what_it_asked_first() -> None:
     run(main())
 
 
+def test_a_call_that_ends_because_of_a_garbled_first_question_is_not_made() -> None:
+    async def main() -> None:
+        house, guest = await enter()
+        guest.say(asks(1, "tools/call", name="first", has=ROOTS))
+        await until(lambda: house.servers)
+        server = house.servers[0]
+        say(server, error((await hear(server))["id"], -32601))
+        say(server, initialized(OLD, (await hear(server))["id"], tools={}))
+        assert (await hear(server))["method"] == "notifications/initialized"
+        ping = await hear(server)
+        say(server, {**request("r", "roots/list"), "params": 5})
+        say(server, result(ping["id"], {}))
+        assert an_error(1, -32603, "cannot be asked")(await hear(guest))
+        guest.say(asks(2, "tools/call", name="second", has=ROOTS))
+        assert an_error("r", -32602, "params")(await hear(server))
+        assert (await hear(server))["params"]["name"] == "second"
+        await house.close()
+
+    run(main())
+
+
 @pytest.mark.parametrize("answers_ping", [True, False])
 def test_roots_that_are_asked_for_first_are_put_with_the_first_call_which_waits_for_them(answers_ping: bool) -> None:
     async def main() -> None:

@@ -119,9 +119,10 @@ class Asking:
         work.way = Strategy.PARK
         self._works.hold(work)
         for question in early:
-            self.unclear.withdraw(question.key)
-            self._keep(work, question)
-        return bool(work.questions)
+            if not work.is_left:  # one that cannot be put is the end of the call
+                self.unclear.withdraw(question.key)
+                self._keep(work, question)
+        return work.is_left or bool(work.questions)
 
     def put_question(self, work: Work, question: ServerQuestion) -> None:
         """Put a question to the client of this call."""
