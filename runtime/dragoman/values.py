@@ -37,7 +37,7 @@ def matching(pattern: str, expected: str, read: Reader = str) -> Reader:
 
 
 whole_number = matching(r"\d+", "a whole number", int)
-count = matching(r"0*[1-9]\d*", "a number above 0", int)
+count = matching(r"0*[1-9]\d*", "a whole number above 0", int)
 size = matching(
     r"0*[1-9]\d*[kmg]?",
     "a number of bytes such as 500k or 16m",

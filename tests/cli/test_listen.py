@@ -296,7 +296,7 @@ def test_secrets_that_others_may_learn_are_warned_of(mode: int, secret: str, sai
         (["--auth-token-file", __file__], 2, "--auth-token-file means nothing without --listen"),
         (["--server-idle", "5"], 2, "--server-idle means nothing without --listen"),
         (["--max-body", "many"], 2, "expected a number of bytes"),
-        (["--max-sessions", "0"], 2, "expected a number above 0"),
+        (["--max-sessions", "0"], 2, "expected a whole number above 0"),
         (["--sse-path", "sse"], 2, "expected a path"),
     ],
 )

@@ -152,7 +152,13 @@ MEANING = {
         "correct",
     ),
     "own-empty": ('{"mcpServers": {}, "dragoman": {"name": " "}}', 1, 41, "dragoman.name is empty", "leave it out"),
-    "own-zero": ('{"mcpServers": {}, "dragoman": {"pageSize": 0}}', 1, 45, "a number above 0, found '0'", "correct"),
+    "own-zero": (
+        '{"mcpServers": {}, "dragoman": {"pageSize": 0}}',
+        1,
+        45,
+        "a whole number above 0, found '0'",
+        "correct",
+    ),
     "own-certificate": (
         '{"mcpServers": {"a": {"url": "https://h/"}}, "dragoman": {"servers": {"a": {"caFile": "/dev/null"}}}}',
         1,
