@@ -334,6 +334,24 @@ def test_progress_of_an_answer_finds_who_asked() -> None:
     assert stage.servers["b"] == []
 
 
+@pytest.mark.parametrize("how", ["answered", "taken back", "lost"])
+def test_progress_of_a_question_that_is_over_goes_nowhere(how: str) -> None:
+    stage = Stage("a", "b")
+    params = {"messages": [], "_meta": {"progressToken": "t"}}
+    stage.says("a", {"id": 1, "method": "sampling/createMessage", "params": params})
+    asked = stage.client.pop()
+    match how:
+        case "answered":
+            stage.reply(asked["id"], {"model": "m"})
+        case "taken back":
+            stage.says("a", {"method": "notifications/cancelled", "params": {"requestId": 1}})
+        case "lost":
+            stage.catalogue.lost(stage.members["a"], "it died")
+    stage.servers["a"].clear()
+    stage.tell("notifications/progress", progressToken=asked["params"]["_meta"]["progressToken"], progress=1)
+    assert stage.servers["a"] == []  # a server that is gone would be started again by it
+
+
 def test_a_question_goes_out_on_the_stream_of_the_call_that_its_server_has() -> None:
     stage = Stage("a", "b")
     stage.tools(a=["x"], b=["y"])

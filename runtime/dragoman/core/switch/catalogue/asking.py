@@ -81,9 +81,9 @@ class MemberQuestions:
                 self._common.outside.tell_member(member, answer)
 
     def take_progress(self, frame: Frame) -> None:
-        """Take what the client says of its progress to who asked."""
+        """Take what the client says of its progress to who asked, while that is waited for."""
         found = self._read_lent(read_params(frame).get("progressToken"))
-        if found is not None:
+        if found is not None and found[1] in found[0].asked.values():
             member, _, token = found
             body = decoded(frame).body
             said = {**body, "params": {**body["params"], "progressToken": id_of(token)}}
