@@ -21,7 +21,6 @@ import stat
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 _WORDS: Final = {True: "handshake", False: "per-request"}
@@ -41,14 +40,15 @@ class KnownServer:
         is_up: Whether it runs before we do, as one at a URL.
     """
 
-    path: Path
+    path: str
     is_up: bool = False
     _noted: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
 
     def recall(self) -> bool | None:
         """Whether it has a handshake; None where that is not known, or not any more."""
         try:
-            noted = {self.path.read_text(): self.path.stat().st_mtime}
+            with open(self.path, encoding="utf-8") as file:
+                noted = {file.read(): os.fstat(file.fileno()).st_mtime}
         except ValueError:
             return None
         except OSError:
@@ -61,15 +61,17 @@ class KnownServer:
         """Remember it."""
         self._noted.clear()
         self._noted[_WORDS[has_handshake]] = time.time()
-        spare = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        folder = os.path.dirname(self.path)
+        spare = f"{self.path}.{os.getpid()}"
         with contextlib.suppress(OSError):
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            spare.write_text(_WORDS[has_handshake])
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            with open(spare, "w", encoding="utf-8") as file:
+                file.write(_WORDS[has_handshake])
             try:
-                spare.replace(self.path)
-            finally:
-                spare.unlink(missing_ok=True)
-            _forget_oldest(self.path.parent)
+                os.replace(spare, self.path)
+            except OSError:
+                os.unlink(spare)
+            _forget_oldest(folder)
 
 
 def know(command: Sequence[str], directory: str | None = None) -> KnownServer:
@@ -93,8 +95,8 @@ def know_url(url: str) -> KnownServer:
 def _know(facts: list[str], is_up: bool = False) -> KnownServer:
     name = hashlib.sha256(json.dumps(facts).encode(errors="surrogateescape")).hexdigest()[:32]
     cache = os.environ.get("XDG_CACHE_HOME", "")
-    folder = Path(cache) if os.path.isabs(cache) else Path(os.path.expanduser("~")) / ".cache"
-    return KnownServer(folder / "dragoman" / "eras" / name, is_up)
+    folder = cache if os.path.isabs(cache) else os.path.join(os.path.expanduser("~"), ".cache")
+    return KnownServer(os.path.join(folder, "dragoman", "eras", name), is_up)
 
 
 def _find_here() -> str:
@@ -114,8 +116,8 @@ def _describe(path: str) -> str:
     return "" if stat.S_ISDIR(found.st_mode) else f"{found.st_size} {found.st_mtime_ns}"
 
 
-def _forget_oldest(folder: Path) -> None:
-    files = list(folder.iterdir())
+def _forget_oldest(folder: str) -> None:
+    files = list(os.scandir(folder))
     if len(files) > _MOST:
-        for path in sorted(files, key=lambda path: path.stat().st_mtime)[:-_MOST]:
-            path.unlink(missing_ok=True)
+        for file in sorted(files, key=lambda file: file.stat().st_mtime)[:-_MOST]:
+            os.unlink(file)

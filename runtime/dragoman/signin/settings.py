@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
-from typing import Any, Final, Literal, get_args
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from dragoman.options import Option
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
 
 Grant = Literal["authorization_code", "device_code", "client_credentials", "identity_assertion"]
 GRANTS: Final[tuple[Grant, ...]] = get_args(Grant)
@@ -24,7 +25,7 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 def is_loopback(url: str) -> bool:
     """Whether a URL leads to this machine."""
-    return urlsplit(url).hostname in _LOOPBACK
+    return _split(url).hostname in _LOOPBACK
 
 
 def is_safe(url: str) -> bool:
@@ -33,11 +34,17 @@ def is_safe(url: str) -> bool:
     A URL that a terminal would obey, or take for two words, is not one.
     """
     try:
-        parts = urlsplit(url)
+        parts = _split(url)
         is_private = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url))
         return is_private and bool(parts.hostname) and url.isprintable() and " " not in url
     except ValueError:
         return False
+
+
+def _split(url: str) -> SplitResult:
+    from urllib.parse import urlsplit  # not before there is a URL: it is much to load at each start
+
+    return urlsplit(url)
 
 
 def as_resource(url: str) -> str:
@@ -93,11 +100,12 @@ class SignInSettings:
             url = getattr(self, option.setting)
             if option.placeholder == "URL" and url is not None and not is_safe(url):
                 return f"expected an https URL, found {url!r}"
-        page = urlsplit(self.redirect_url or "https://proxy/path")
-        if page.path in ("", "/") or page.query or page.fragment or page.username:
-            return f"expected a URL with a path and nothing behind it, found {self.redirect_url!r}"
-        if self.redirect_url is not None and self.grant != "authorization_code":
-            return f"the redirect URL means nothing to the grant {self.grant}"
+        if self.redirect_url is not None:
+            page = _split(self.redirect_url)
+            if page.path in ("", "/") or page.query or page.fragment or page.username:
+                return f"expected a URL with a path and nothing behind it, found {self.redirect_url!r}"
+            if self.grant != "authorization_code":
+                return f"the redirect URL means nothing to the grant {self.grant}"
         endpoints = self.authorization_endpoint, self.token_endpoint
         if any(endpoints) and not all(endpoints):
             return "the authorization endpoint and the token endpoint are given both or not at all"
@@ -108,8 +116,11 @@ class SignInSettings:
             return "the grant client_credentials needs a client id, and its secret or private key"
         if self.grant == "identity_assertion" and not (self.client_id and self.assertion_file):
             return "the grant identity_assertion needs a client id and a file with the assertion"
-        if self.store == "keyring" and find_spec("keyring") is None:
-            return "to keep tokens in the keyring takes a package: pip install 'dragoman[keyring]'"
+        if self.store == "keyring":
+            from importlib.util import find_spec
+
+            if find_spec("keyring") is None:
+                return "to keep tokens in the keyring takes a package: pip install 'dragoman[keyring]'"
         return ""
 
     @property
