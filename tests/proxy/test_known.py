@@ -181,10 +181,11 @@ def test_another_release_of_a_command_is_another_server(tmp_path: Path, monkeypa
     assert know([sys.executable, "server.py", "--more"], str(tmp_path)) != before
     script.write_text("22")
     assert know([sys.executable, "server.py"], str(tmp_path)) != before
-    assert before.path.is_relative_to(tmp_path / "cache" / "dragoman")
-    assert "server" not in before.path.name
+    path = Path(before.path)
+    assert path.is_relative_to(tmp_path / "cache" / "dragoman")
+    assert "server" not in path.name
     before.note(has_handshake=True)
-    assert stat.S_IMODE(before.path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 def test_a_server_at_a_url_runs_before_we_do_and_is_known_by_it(
@@ -195,7 +196,7 @@ def test_a_server_at_a_url_runs_before_we_do_and_is_known_by_it(
     found = know_url(url)
     assert found.is_up
     assert found == know_url(url) != know_url("https://example.com/")
-    assert "secret" not in str(found.path)
+    assert "secret" not in found.path
     assert not know_url("wss://example.com/mcp").is_up
     assert not know(["true"]).is_up
 

@@ -17,7 +17,7 @@ Say = Callable[[Request, Reply], Awaitable[None]]
 
 @pytest.fixture
 def known(tmp_path: Path) -> KnownServer:
-    return KnownServer(tmp_path / "one", is_up=True)
+    return KnownServer(str(tmp_path / "one"), is_up=True)
 
 
 class Older:
