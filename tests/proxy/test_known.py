@@ -38,7 +38,7 @@ LISTED = {"tools": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "priv
 
 @pytest.fixture
 def known(tmp_path: Path) -> KnownServer:
-    return KnownServer(tmp_path / "cache" / "eras" / "one")
+    return KnownServer(str(tmp_path / "cache" / "eras" / "one"))
 
 
 def method(name: str) -> Any:
@@ -133,7 +133,7 @@ def test_nothing_is_learned_of_a_server_that_was_not_asked(known: KnownServer) -
 @pytest.mark.parametrize("text", [b"", b"handshak", b"\xff\xfe", b"per-request\n"])
 def test_a_file_that_is_damaged_says_nothing(known: KnownServer, text: bytes) -> None:
     known.note(has_handshake=True)
-    known.path.write_bytes(text)
+    Path(known.path).write_bytes(text)
     assert known.recall() is None
     known.note(has_handshake=False)
     assert known.recall() is False
@@ -150,7 +150,7 @@ def test_a_handshake_is_forgotten_after_a_day_and_that_there_is_none_is_not(know
 @pytest.mark.parametrize("has_handshake", [True, False])
 def test_where_the_cache_cannot_be_written_this_process_alone_remembers(tmp_path: Path, has_handshake: bool) -> None:
     (tmp_path / "cache").write_text("a file, where a directory should be")
-    known = KnownServer(tmp_path / "cache" / "one")
+    known = KnownServer(str(tmp_path / "cache" / "one"))
     assert known.recall() is None
     known.note(not has_handshake)
     known.note(has_handshake)
@@ -159,16 +159,16 @@ def test_where_the_cache_cannot_be_written_this_process_alone_remembers(tmp_path
 
 
 def test_a_name_that_is_a_directory_leaves_nothing_behind(tmp_path: Path) -> None:
-    known = KnownServer(tmp_path / "one")
-    known.path.mkdir()
+    known = KnownServer(str(tmp_path / "one"))
+    Path(known.path).mkdir()
     known.note(has_handshake=True)
-    assert list(tmp_path.iterdir()) == [known.path]
+    assert list(tmp_path.iterdir()) == [Path(known.path)]
 
 
 def test_no_more_servers_are_remembered_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.host.known._MOST", 3)
     for number in range(5):
-        KnownServer(tmp_path / str(number)).note(has_handshake=False)
+        KnownServer(str(tmp_path / str(number))).note(has_handshake=False)
     assert len(list(tmp_path.iterdir())) == 3
 
 

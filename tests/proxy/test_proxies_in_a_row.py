@@ -41,7 +41,7 @@ def test_the_server_is_asked_in_the_name_of_the_request() -> None:
 
 @pytest.mark.parametrize("how", ["known", "said"])
 def test_the_server_is_asked_in_the_name_of_a_client_with_a_handshake(how: str, tmp_path: Path) -> None:
-    known = KnownServer(tmp_path / "one")
+    known = KnownServer(str(tmp_path / "one"))
     known.note(has_handshake=False)
     told = {**HAS, "roots": {}}
     config: dict[str, Any] = {"known": known} if how == "known" else {"server_revision": "2026-07-28"}

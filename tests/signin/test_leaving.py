@@ -29,7 +29,7 @@ async def deny(request: Request, reply: Reply) -> None:
 
 def up(folder: Path) -> KnownServer:
     """What is known of a server of which nothing is known, but that it runs."""
-    return KnownServer(folder / "eras" / "one", is_up=True)
+    return KnownServer(str(folder / "eras" / "one"), is_up=True)
 
 
 @on_loop
