@@ -7,6 +7,8 @@ import pytest
 from tests.proxy.conversation import Step, an_error, client, expect_to_client, expect_to_server, result, server
 from tests.proxy.test_per_request import asks
 from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, FORM, Client, begin, call, elicit
+from tests.proxy.test_per_request_tasks import HAS
+from tests.proxy.test_per_request_tasks import Client as TaskClient
 from tests.proxy.test_per_request_turns import sent, told_of
 from tests.proxy.validity import hold
 
@@ -125,6 +127,35 @@ def test_a_question_is_refused_if_nobody_comes_back_to_the_call_that_was_asked()
         ],
         parked_s=0.2,
     )
+
+
+def second_is_a_task(peer: TaskClient) -> list[Step]:
+    """Two calls, of which the second one is asked something and becomes a task."""
+    return [
+        *begin(name="other", has=HAS),
+        client(asks(2, "tools/call", name="greet", has=HAS)),
+        sent(2, "greet"),
+        server(elicit(7)),
+        peer.is_given_a_task(2),
+    ]
+
+
+ENDS = [
+    expect_to_server(an_error(7, -32601, "not clear")),
+    told_of(2),
+    server(result(1, DONE)),
+    expect_to_client(result(1, DONE_NEW)),
+]
+
+
+def test_a_question_is_refused_if_the_task_that_was_asked_is_cancelled() -> None:
+    """The server would wait for ever if it was about another call."""
+    peer = TaskClient()
+    hold([*second_is_a_task(peer), peer.says(3, "tasks/cancel"), peer.acknowledged(3), *ENDS])
+
+
+def test_a_question_is_refused_if_the_time_of_the_task_that_was_asked_is_over() -> None:
+    hold([*second_is_a_task(TaskClient()), *ENDS], task_s=0.2)
 
 
 def test_who_calls_without_a_pause_lets_others_have_their_turn() -> None:

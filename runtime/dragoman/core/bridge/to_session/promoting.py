@@ -151,9 +151,10 @@ class Promoting:
     def _expire(self, work: Work, task: Task) -> None:
         """Forget a task whose time is over, and cancel it where it runs."""
         del self.kept[work.name]
-        if task.end("cancelled", {}, self._served.bridging.now()):
+        if not task.ended:
             logger.warning("%s given up: the time for which its task is kept is over", work.method)
-            self._served.works.leave(work, "the time for this task is over")
+            self._served.works.leave(work, "the time for this task is over")  # before what is asked is forgotten
+            task.end("cancelled", {}, self._served.bridging.now())
 
     def _forget(self, name: str) -> None:
         self._served.works.schedule.stop(self.kept.pop(name).alarm)
@@ -234,10 +235,10 @@ class Promoting:
             case "tasks/update":
                 if self._served.pass_answers(task.questions, request):
                     self.change(work)
-            case _:
-                if task.end("cancelled", {}, self._served.bridging.now()):
-                    self._tell(task)
-                    self._served.works.leave(work, "the client cancelled the task")
+            case _ if not task.ended:
+                self._served.works.leave(work, "the client cancelled the task")  # before what is asked is forgotten
+                task.end("cancelled", {}, self._served.bridging.now())
+                self._tell(task)
         self._served.put_result(request, result)
 
     def _find(self, request: Request, task_id: object) -> KeptTask:

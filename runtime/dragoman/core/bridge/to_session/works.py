@@ -381,11 +381,9 @@ class Works:
     def leave(self, work: Work, reason: str) -> None:
         """Tell the server that nobody waits for a call any more, and wait a moment for its end."""
         self._let_go(work)
-        if work.frame is not None:
-            self.give_up(work)
-            return
-        self._tell_cancelled(work, reason)
-        if work.may_ask:
+        if work.frame is None:
+            self._tell_cancelled(work, reason)
+        if work.frame is None and work.may_ask:
             work.is_left = True
             self.wait(work, SETTLE_S, self.give_up)
         else:
