@@ -107,7 +107,12 @@ class Asking:
         else:
             self.unclear.place(key, method, params, frame.stream)
 
-    def ask_first(self, work: Work) -> bool:
+    def begin(self, work: Work) -> None:
+        """Send the server a request, once it knows what it wanted to know first."""
+        if not self.unclear.open or not self._ask_first(work):
+            self._works.start(work)
+
+    def _ask_first(self, work: Work) -> bool:
         """Ask a client what its server wanted to know before there was a call; whether this one waits for that."""
         request, early = work.request, self.unclear.early
         if request is None or not early or not work.may_ask or not self.has_room(work):
@@ -167,7 +172,7 @@ class Asking:
     def _keep(self, work: Work, question: ServerQuestion) -> None:
         """Keep the server's call: it goes on with the answer."""
         assert work.questions is not None
-        if work.task is None and work.name not in self.parked and not self.has_room(work):
+        if work.task is None and not self.has_room(work):
             self._turn(work, question.key, turn(f"{len(self.parked)} calls wait for their clients already"))
             return
         asked = work.questions.add_question(question.key, question.method, question.params)
@@ -186,8 +191,12 @@ class Asking:
             self._works.wait(work, TOGETHER_S, self._compose)
 
     def has_room(self, work: Work) -> bool:
-        """Whether this call may be parked, too."""
-        return len(self.parked) < self._bridging.most_parked or self._find_oldest(work) is not None
+        """Whether this call may be parked."""
+        return (
+            work.name in self.parked
+            or len(self.parked) < self._bridging.most_parked
+            or self._find_oldest(work) is not None
+        )
 
     def _park(self, work: Work) -> None:
         """Give a call a place, which another one may have to give up for it."""
@@ -261,7 +270,7 @@ class Asking:
             if work.request is not None and not work.questions:
                 self._works.schedule.stop(work.alarm)
                 if work.frame is not None:  # it was kept for this alone
-                    self._works.start(work)
+                    self.begin(work)
 
     # What the client answers
 
@@ -317,7 +326,7 @@ class Asking:
         if work.questions:
             self._compose(work)
         elif work.frame is not None:  # it was kept until the server knows what it wanted to know first
-            self._works.wait(work, SETTLE_S, self._works.start)
+            self._works.wait(work, SETTLE_S, self.begin)
         else:
             self.unclear.relieve()
 

@@ -146,9 +146,9 @@ class OpenSession:
         """Answer everything that is under way: the server is gone for good."""
         while self._works.take_open():  # one that is over may let another go on
             self.interrupt(failure)
-        for request in [work.request for work in self._works]:  # those that were kept until the server knows more
-            if request is not None:
-                self._served.front.refuse(request, failure.code, failure.message, failure.data)
+        # Those that were kept until the server knows more:
+        for request in [work.request for work in self._works if work.request is not None]:
+            self._served.front.refuse(request, failure.code, failure.message, failure.data)
         self._notifications.listens.end_all(failure.message)
 
     # Requests and their answers
@@ -223,8 +223,7 @@ class OpenSession:
             self._served.front.refuse(request, adapted.code, adapted.message, adapted.data)
         else:
             work.frame = self._promoting.ask_for(work, adapted) if self._promoting.runs_at_server else adapted
-            if not self._unclear.open or not self._asking.ask_first(work):
-                self._works.start(work)
+            self._asking.begin(work)
 
     def ping(self, then: Callable[[], None]) -> None:
         """Go on once the server has read everything so far."""
