@@ -84,6 +84,31 @@ async def test_connections_are_closed_when_the_last_session_has_left() -> None:
 
 
 @on_both_loops
+async def test_a_session_with_middleware_that_gets_a_cookie_leaves_no_connection_behind() -> None:
+    both, first_is_read, ended = asyncio.Event(), asyncio.Event(), [asyncio.Event(), asyncio.Event()]
+
+    async def handle(line: Line) -> None:
+        while await line.request():
+            if line.number == 1:
+                await both.wait()
+                await line.say(OK)
+            else:
+                both.set()
+                await first_is_read.wait()
+                await line.say(COOKIE)
+        ended[line.number - 1].set()
+
+    async with raw_server(handle) as url:
+        wire = ConnectionPool(UpstreamConfig(url, header_middleware=(lambda: {"X": "1"},)))
+        asking = [asyncio.ensure_future(ask(wire)) for _ in range(2)]
+        await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+        first_is_read.set()
+        await asyncio.gather(*asking)
+        await wire.close()
+        await asyncio.gather(*(one.wait() for one in ended))
+
+
+@on_both_loops
 async def test_no_more_are_kept_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_MOST", 2)
     gone: list[int] = []

@@ -61,7 +61,8 @@ class ConnectionPool:
         # What is sent by middleware, or to a server in our process, is not told apart by what is configured.
         is_alone = bool(config.header_middleware) or config.dial is not None
         self._shared = config.idle.join((asyncio.get_running_loop(), *tls, config.headers))
-        self._shelf = Shelf() if is_alone else self._shared
+        self._own = Shelf()
+        self._shelf = self._own if is_alone else self._shared
         self._renewals: set[asyncio.Future[None]] = set()  # for requests because of which a person may be asked
         self._authorization = ""
         if config.authority is not None:
@@ -200,8 +201,7 @@ class ConnectionPool:
         """Close every connection."""
         if not self._closed:
             self._closed = True
-            if self._shelf is not self._shared:
-                self._shelf.drop()
+            self._own.drop()
             self.config.idle.leave(self._shared)
             if self.config.authority is not None:
                 await self.config.authority.leave()
@@ -286,7 +286,7 @@ class ConnectionPool:
             from dragoman.transports.upstream.cookies import Cookies
 
             self._cookies, self._last = Cookies(self.config), None
-            self._shelf = Shelf()  # a cookie may stand for a person, and some servers remember one with the connection
+            self._shelf = self._own  # a cookie may stand for a person, and servers may remember one with the connection
         self._cookies.take(lines, url)
 
     async def _connect(self) -> HttpConnection:
