@@ -8,6 +8,7 @@ limit of its own, which says what did not come.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import signal
@@ -55,6 +56,17 @@ def _loggers() -> list[logging.Logger]:
     known = logging.root.manager.loggerDict
     ours = [name for name in known if name.partition(".")[0] in {"dragoman", "asyncio"}]
     return [logging.getLogger(name) for name in ours]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage among the tests: they stay until the end, and there are many."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

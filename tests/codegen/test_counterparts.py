@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from codegen.counterparts import find_counterparts
@@ -12,28 +13,26 @@ from codegen.regen import plan_steps
 from tests.support.judge import ROOT
 
 
-def _found() -> dict[str, Any]:
+@cache
+def found() -> dict[str, Any]:
     revisions = list(check_pins(ROOT / "schema"))
     plans, _ = plan_steps(ROOT, [load_spec(ROOT, revision) for revision in revisions], accept_defaults=False)
     return find_counterparts([read_normalised(ROOT, revision) for revision in revisions], plans)
 
 
-FOUND = _found()
-
-
 def test_model_that_every_revision_has_is_its_own_counterpart() -> None:
-    assert FOUND["2025-06-18"]["Tool"] == dict.fromkeys(FOUND, "Tool")
+    assert found()["2025-06-18"]["Tool"] == dict.fromkeys(found(), "Tool")
 
 
 def test_model_is_found_where_there_is_one() -> None:
-    assert sorted(FOUND["2025-11-25"]["Task"]) == ["2025-11-25"]
+    assert sorted(found()["2025-11-25"]["Task"]) == ["2025-11-25"]
 
 
 def test_renames_are_followed_both_ways() -> None:
-    assert FOUND["2024-11-05"]["ResourceReference"]["2026-07-28"] == "ResourceTemplateReference"
-    assert FOUND["2026-07-28"]["ResourceTemplateReference"]["2024-11-05"] == "ResourceReference"
+    assert found()["2024-11-05"]["ResourceReference"]["2026-07-28"] == "ResourceTemplateReference"
+    assert found()["2026-07-28"]["ResourceTemplateReference"]["2024-11-05"] == "ResourceReference"
 
 
 def test_aliases_have_no_counterparts() -> None:
-    assert "ContentBlock" not in FOUND["2025-11-25"]
-    assert "2025-11-25" not in FOUND["2024-11-05"]["JSONRPCResponse"]
+    assert "ContentBlock" not in found()["2025-11-25"]
+    assert "2025-11-25" not in found()["2024-11-05"]["JSONRPCResponse"]

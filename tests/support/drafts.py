@@ -57,23 +57,41 @@ class State:
 def states() -> tuple[State, ...]:
     """The states that differ in more than prose from the one before, oldest first."""
     found: list[State] = []
-    with tarfile.open(ARCHIVE) as archive:
-        names = {Path(name).stem: name for name in archive.getnames()}
-        for line in _text(archive, names["log"]).splitlines():
-            commit, date, subject = line.split(" ", 2)
-            try:
-                schema = json.loads(canonical_text(parse_schema(_text(archive, names[commit]).encode(), commit)))
-            except NotASchema:
-                continue  # an empty file, or a reference to what is not there: `pull` says so and changes nothing
-            if not any(schema == state.schema for state in found):
-                found.append(State(commit, date[:10], subject, schema, _fixes(schema)))
+    for commit in _log():
+        try:
+            state = state_of(commit)
+        except NotASchema:
+            continue  # an empty file, or a reference to what is not there: `pull` says so and changes nothing
+        if not any(state.schema == other.schema for other in found):
+            found.append(state)
     return tuple(found)
 
 
-def _text(archive: tarfile.TarFile, name: str) -> str:
-    member = archive.extractfile(name)
-    assert member is not None
-    return member.read().decode()
+@cache
+def state_of(commit: str) -> State:
+    """One state; all of them are far more to read."""
+    date, subject = _log()[commit]
+    schema = json.loads(canonical_text(parse_schema(_files()[commit], commit)))
+    return State(commit, date[:10], subject, schema, _fixes(schema))
+
+
+@cache
+def _log() -> dict[str, list[str]]:
+    """The date and the subject of each commit, oldest first."""
+    lines = [line.split(" ", 2) for line in _files()["log"].decode().splitlines()]
+    return {commit: rest for commit, *rest in lines}
+
+
+@cache
+def _files() -> dict[str, bytes]:
+    """What the archive has, by its names without their ends; read in one go, as it is packed."""
+    found: dict[str, bytes] = {}
+    with tarfile.open(ARCHIVE) as archive:
+        for member in archive:
+            file = archive.extractfile(member)
+            if file is not None:
+                found[Path(member.name).stem] = file.read()
+    return found
 
 
 def _fixes(schema: Schema) -> str:
