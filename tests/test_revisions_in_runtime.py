@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,13 +32,19 @@ def literals(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, node.value.decode("latin-1")
 
 
+@cache
+def all_literals() -> list[tuple[str, int, str]]:
+    """The files of the runtime with the lines and texts in their code."""
+    paths = sorted(RUNTIME.rglob("*.py"))
+    return [(path.relative_to(RUNTIME).as_posix(), line, text) for path in paths for line, text in literals(path)]
+
+
 def found(pattern: re.Pattern[str]) -> dict[str, list[int]]:
     """The lines of each file whose code has a text that matches."""
     lines: dict[str, list[int]] = {}
-    for path in sorted(RUNTIME.rglob("*.py")):
-        for line, text in literals(path):
-            if pattern.search(text):
-                lines.setdefault(path.relative_to(RUNTIME).as_posix(), []).append(line)
+    for file, line, text in all_literals():
+        if pattern.search(text):
+            lines.setdefault(file, []).append(line)
     return lines
 
 

@@ -41,13 +41,13 @@ def test_pieces_are_as_valid_as_the_whole(revision: str) -> None:
     rng = random.Random(SEED)
     seen = 0
     for subject in subjects(revision):
-        for _ in range(rounds(3, 50)):
+        for _ in range(rounds(1, 50)):
             frame = random_frame(rng, subject)
             for wrong in wrong_in_each_place(frame, rng):
                 whole = find(wrong, revision, subject.asked)
                 seen += len(whole)
                 assert sorted(in_pieces(wrong, revision, subject.asked, 2)) == sorted(whole)
-    assert seen > 1000
+    assert seen > 300
 
 
 def make_list(tools: list[Any]) -> dict[str, Any]:

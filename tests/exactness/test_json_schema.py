@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from functools import cache
@@ -40,10 +41,15 @@ def test_exported_schema_judges_as_the_official_one(revision: str) -> None:
 
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_exported_schema_is_a_schema_and_has_no_defaults_of_null(revision: str) -> None:
+    seen = set()
     for definition in canonical(revision)["$defs"]:
         exported = _exported(revision, definition)
-        Draft202012Validator.check_schema(exported)
-        assert [node for node in _nodes(exported) if node.get("default", ...) is None] == []
+        # What it refers to is in many of them, and is looked at once.
+        for schema in (*exported.get("$defs", {}).values(), {**exported, "$defs": {}}):
+            if (text := json.dumps(schema)) not in seen:
+                seen.add(text)
+                Draft202012Validator.check_schema(schema)
+                assert [node for node in _nodes(schema) if node.get("default", ...) is None] == []
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

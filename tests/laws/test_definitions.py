@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from functools import cache
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ SEEDS = rounds(default=3, thorough=100)
 COMPLETE = {revision: {"resultType": "complete"} for revision in REVISIONS if era(revision) == "per_request"}
 
 
+@cache
 def models(revision: str) -> dict[str, type[Model]]:
     """The models of a revision, by the name of their definition or part."""
     module = load(revision)
@@ -42,6 +44,7 @@ def models(revision: str) -> dict[str, type[Model]]:
     return {name: kind for name, kind in found.items() if isinstance(kind, type) and issubclass(kind, Model)}
 
 
+@cache
 def unions(revision: str) -> dict[str, Any]:
     """What is a type alias and not a model: `JSONRPCResponse`, where there are a result and an error of their own."""
     module = load(revision)

@@ -24,7 +24,7 @@ from dragoman.core.exact_json import decode, encode_line
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman_spec import DEFAULT_RULES
-from tests.support.waiting import pass_time, run
+from tests.support.waiting import IdleClockLoop, pass_time, run
 
 PATIENCE_S = 20.0
 
@@ -62,7 +62,12 @@ class Waits:
     seconds: float
 
 
-Step = Says | Hears | Closes | Restarts | Ends | Waits
+@dataclass(frozen=True)
+class Skips:
+    seconds: float
+
+
+Step = Says | Hears | Closes | Restarts | Ends | Waits | Skips
 
 
 def client(frame: Any) -> Step:
@@ -102,6 +107,11 @@ def expect_end(outcome: Outcome, reason: str = "") -> Step:
 
 def time_passes(seconds: float) -> Step:
     return Waits(seconds)
+
+
+def the_clock_is_put_forward(seconds: float) -> Step:
+    """For what is due by the clock of the loop, and would take long."""
+    return Skips(seconds)
 
 
 def request(key: Any, method: str, **params: Any) -> dict[str, Any]:
@@ -291,6 +301,11 @@ async def _hold(
                 assert len(servers) == used + 1, f"{where}: no fresh server"
             case Waits(seconds):
                 await pass_time(seconds)
+            case Skips(seconds):
+                loop = asyncio.get_running_loop()
+                assert isinstance(loop, IdleClockLoop)
+                loop.skip(seconds)
+                await pass_time(0.01)
             case Ends(outcome, reason):
                 finish = await asyncio.wait_for(run, PATIENCE_S)
                 assert finish.outcome is outcome, f"{where}: {finish}"

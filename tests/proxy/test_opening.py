@@ -29,6 +29,7 @@ from tests.proxy.conversation import (
     server,
     server_closes,
     server_restarts,
+    the_clock_is_put_forward,
     time_passes,
 )
 from tests.support.waiting import IdleClockLoop
@@ -610,7 +611,7 @@ def test_the_log_says_once_that_a_silent_server_is_waited_for(
 ) -> None:
     asked = [client(initialize(C)), expect_to_server(lambda frame: frame["method"] == "initialize")]
     hold(
-        [*asked, time_passes(silent_s), server(initialized(C)), answers(C), time_passes(6.0)],
+        [*asked, the_clock_is_put_forward(silent_s), server(initialized(C)), answers(C), the_clock_is_put_forward(6.0)],
         server_name="slow",
     )
     assert [one.getMessage() for one in caplog.records if one.name == "dragoman.waiting"] == said

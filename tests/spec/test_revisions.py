@@ -105,7 +105,7 @@ def test_codes_that_only_one_era_has() -> None:
 
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_one_revision_imports_quickly(revision: str) -> None:
-    # The target is 150 ms with pydantic on an idle machine of ours, which is 10 units of `effort`; the best of three.
+    # The target is 150 ms with pydantic on an idle machine of ours, which is 10 units of `effort`; one of three tries.
     code = f"""
 import time
 import dragoman_spec.revisions as r; r.load({revision!r}).Tool
@@ -118,7 +118,8 @@ def measured():
 print(spent / min(measured() for _ in range(3)))
 """
     command = [sys.executable, "-c", code]
-    spent = [
-        float(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout) for _ in range(3)
-    ]
-    assert min(spent) < 30
+
+    def try_it() -> float:
+        return float(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+
+    assert any(try_it() < 30 for _ in range(3))

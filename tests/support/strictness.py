@@ -8,7 +8,6 @@ validity. Used by the laws.
 
 from __future__ import annotations
 
-import copy
 import re
 import tomllib
 from functools import cache
@@ -38,12 +37,20 @@ ENVELOPE = {("", "jsonrpc"), ("", "id"), ("params", "_meta")}
 @cache
 def strict_validator(source: str, target: str, definition: str) -> jsonschema.protocols.Validator:
     """A validator of *target* that refuses the fields that only *source* names."""
-    theirs, schema = canonical(source)["$defs"], copy.deepcopy(canonical(target))
-    for name, node in schema["$defs"].items():
+    definitions = _strict_definitions(source, target)
+    kind = validator_for(canonical(target))
+    return kind({"$defs": definitions, "allOf": [{"$ref": f"#/$defs/{definition}"}]})
+
+
+@cache
+def _strict_definitions(source: str, target: str) -> dict[str, Any]:
+    theirs, ours = canonical(source)["$defs"], canonical(target)["$defs"]
+    strict = {}
+    for name, node in ours.items():
         there = definition_in(target, source, name)
         pair = _Pair(source, target, {name, there})
-        schema["$defs"][name] = pair.strict(theirs.get(there) or theirs.get(name, {}), node, ())
-    return validator_for(schema)({"$defs": schema["$defs"], "allOf": [{"$ref": f"#/$defs/{definition}"}]})
+        strict[name] = pair.strict(theirs.get(there) or theirs.get(name, {}), node, ())
+    return strict
 
 
 @cache
@@ -72,13 +79,13 @@ class _Pair:
         if not isinstance(theirs, dict) or not isinstance(ours, dict) or ("$ref" in theirs and "$ref" in ours):
             return ours
         theirs = _resolved(theirs, self.theirs)
-        ours = copy.deepcopy(self.ours[ours["$ref"].removeprefix("#/$defs/")] if "$ref" in ours else ours)
+        ours = dict(self.ours[ours["$ref"].removeprefix("#/$defs/")] if "$ref" in ours else ours)
         for keyword, mark in (("items", "[]"), ("additionalProperties", "{}")):
             if keyword in ours:
                 ours[keyword] = self.strict(theirs.get(keyword), ours[keyword], (*path, mark))
         if ours.get("type") != "object" or ours.get("additionalProperties", {}) not in ({}, True):
             return ours
-        properties = ours.setdefault("properties", {})
+        properties = ours["properties"] = dict(ours.get("properties", {}))
         for key, node in theirs.get("properties", {}).items():
             if key in properties:
                 properties[key] = self.strict(node, properties[key], (*path, f".{key}"))
@@ -102,5 +109,4 @@ def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, An
     if arms and all("properties" in arm for arm in arms) and "properties" not in node:
         merged = {key: child for arm in arms for key, child in arm["properties"].items()}
         node = {**node, "properties": merged}
-    resolved: dict[str, Any] = copy.deepcopy(node)
-    return resolved
+    return node
