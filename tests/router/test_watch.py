@@ -15,7 +15,7 @@ import pytest
 from dragoman.cli.reloading import Reloading
 from dragoman.cli.routing import read_again
 from dragoman.config import Configuration, read_config
-from tests.support.waiting import until
+from tests.support.waiting import pass_time, until
 
 GOOD = '{"mcpServers": {"a": {"command": "a"}}}'
 
@@ -115,7 +115,7 @@ def test_the_loop_goes_on_while_a_long_file_is_read(tmp_path: Path, caplog: pyte
         async with watching(path, applied.append) as watch:
             watch.read_all()
             while not applied:
-                await asyncio.sleep(0)
+                await pass_time(0.001)
                 turns += 1
 
     asyncio.run(change())
