@@ -29,8 +29,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Tests that need more than Python, each with a session of its own.
 APART = ("--ignore=tests/peers", "--ignore=tests/browser")
 
-# Many tests wait, so one process more than there are cores is worth it; whoever is done takes over tests of another.
-TOGETHER = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal")
+# Many tests wait, for processes and for time, so there are more processes than cores; whoever is done takes over tests
+# of another.
+TOGETHER = ("-n", str(2 * (os.cpu_count() or 1) + 1), "--dist", "worksteal")
 
 # Tried on the installed wheel: every part of dragoman_spec that imports something when it is first used.
 SPEC_ALONE = """
@@ -50,6 +51,14 @@ nox.options.error_on_missing_interpreters = False
 nox.options.download_python = "never"
 
 
+def test_together(session: nox.Session, *arguments: str) -> None:
+    """Run tests in several processes. In a fresh tree one compiles them before: each process would compile them all."""
+    tag = (session.python or THIS_PYTHON).replace(".", "")
+    if not any(Path("tests/__pycache__").glob(f"*.cpython-{tag}-pytest-*.pyc")):
+        session.run("pytest", "--collect-only", "-qq", *arguments, silent=True)
+    session.run("pytest", *TOGETHER, *arguments)
+
+
 def install(session: nox.Session, *groups: str, editable: bool = True) -> None:
     """Install dependency groups and, unless told otherwise, the project itself where it lies."""
     wanted = nox.project.dependency_groups(PROJECT, *groups)
@@ -60,20 +69,20 @@ def install(session: nox.Session, *groups: str, editable: bool = True) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests; `nox -s tests` on every Python that is here, `nox -s tests-3.12 -- ARGS` passes ARGS to pytest."""
     install(session, "test", "codegen")
-    session.run("pytest", *TOGETHER, *APART, *session.posargs)
+    test_together(session, *APART, *session.posargs)
 
 
 @nox.session(python=[version for version in PYTHONS if version != THIS_PYTHON])
 def pythons(session: nox.Session) -> None:
     """Run the part of the tests where releases of Python differ most, on every other Python that is here."""
     install(session, "test", "codegen")
-    session.run("pytest", "-q", *TOGETHER, "tests/spec", "tests/core", *session.posargs)
+    test_together(session, "-q", "tests/spec", "tests/core", *session.posargs)
 
 
 @nox.session
 def thorough(session: nox.Session) -> None:
     """Run the random tests at full length, then the mutants: laws, exactness, framing above all; ARGS go to pytest."""
-    install(session, "test", "codegen")
+    install(session, "test", "codegen", "thorough")
     # One test may go on for hours here.
     session.run(
         "pytest", "-o", "faulthandler_timeout=0", *(session.posargs or APART), env={"DRAGOMAN_PROFILE": "thorough"}
@@ -151,7 +160,7 @@ def browser(session: nox.Session) -> None:
 @nox.session
 def coverage(session: nox.Session) -> None:
     """Run the tests with branch coverage of the core and the generator."""
-    install(session, "test", "codegen")
+    install(session, "test", "codegen", "thorough")
     arguments = ("-q", *APART, *session.posargs)
     session.run("coverage", "run", "-m", "pytest", *arguments, env={"DRAGOMAN_PROFILE": "whole"})
     session.run("coverage", "report")
@@ -248,7 +257,7 @@ def minimums(session: nox.Session) -> None:
     install(session, "test")
     session.install(*lowest)
     generator = ("--ignore=tests/codegen", "--ignore=tests/laws/test_mutations.py")
-    session.run("pytest", *TOGETHER, *APART, *generator, *session.posargs)
+    test_together(session, *APART, *generator, *session.posargs)
 
 
 def notes_of(version: str) -> str:
