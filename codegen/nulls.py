@@ -5,6 +5,7 @@ What is done with them is in `support/nulls.py`. Called by `regen`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -132,7 +133,7 @@ class _Walk:
     def _object(self, type_: Object, at: str) -> Shape:
         fields = type_.fields.items()
         return Shape(
-            drops=tuple(key for key, member in fields if not member.required and not self.spec.takes_null(member.type)),
+            drops=tuple(key for key, member in fields if self._may_drop(member)),
             members={key: name for key, member in fields if (name := self.name(member.type, f"{at}.{key}"))},
             extra=self.name(type_.extra, f"{at}{{}}"),
         )
@@ -140,27 +141,57 @@ class _Walk:
     def _union(self, type_: Union, at: str) -> Shape:
         """Lists; objects that a tag tells apart; and all others as one."""
         arms = list(self.spec.arms(type_))
-        tags = [self.spec.tag(arm) for arm in arms]
-        key = next((tag[0] for tag in tags if tag and tags.count(tag) == 1), "")
-        told = [(tag[1], arm) for tag, arm in zip(tags, arms, strict=True) if tag and tag[0] == key]
-        told = [(value, arm) for value, arm in told if tags.count((key, value)) == 1]
+        key = self._tag(arms)
+        values = [self.spec.tags(arm, key) for arm in arms]
+        known = Counter(value for of_one in values for value in of_one)
+        told = {index for index, of_one in enumerate(values) if of_one and all(known[value] == 1 for value in of_one)}
+        cases = {value: self.name(arms[index], f"{at}.{value}") for index in sorted(told) for value in values[index]}
+        rest = [arm for index, arm in enumerate(arms) if index not in told or len(values[index]) > 1]
         lists = [array for arm in arms if isinstance(array := self.spec.resolve(arm), Array)]
         return Shape(
             items=self.name(lists[0].item, f"{at}[]") if lists else "",
             tag=key,
-            cases={value: self.name(arm, f"{at}.{value}") for value, arm in told},
-            rest=self._rest([arm for arm in arms if arm not in [arm for _, arm in told]], at),
+            cases=cases,
+            rest=self._rest(rest, at),
         )
 
-    def _rest(self, arms: list[Type], at: str) -> str:
-        """Objects that no tag tells apart, as one: what is optional wherever it is named."""
+    def _tag(self, arms: list[Type]) -> str:
+        """The field that says which of these an object is.
+
+        It has one constant in one of them; or else several, in one that has fewer nulls taken out where all are as one.
+        """
+        tags = [self.spec.tag(arm) for arm in arms]
+        for tag in tags:
+            if tag and tags.count(tag) == 1:
+                return tag[0]
+        merged = self._merge(arms)
+        for arm in arms:
+            shape = self.spec.resolve(arm)
+            fields = shape.fields if isinstance(shape, Object) else {}
+            if any(merged[name].required and self._may_drop(member) for name, member in fields.items()):
+                for name in fields:
+                    others = {value for other in arms if other is not arm for value in self.spec.tags(other, name)}
+                    if (mine := self.spec.tags(arm, name)) and others.isdisjoint(mine):
+                        return name
+        return ""
+
+    def _may_drop(self, member: Field) -> bool:
+        return not member.required and not self.spec.takes_null(member.type)
+
+    def _merge(self, arms: list[Type]) -> dict[str, Field]:
+        """The fields of several objects as one: what is optional wherever it is named."""
         named: dict[str, list[Field]] = {}
         for shape in map(self.spec.resolve, arms):
             for name, member in shape.fields.items() if isinstance(shape, Object) else ():
                 named.setdefault(name, []).append(member)
         fields: dict[str, Field] = {}
         for name, members in named.items():
-            kept = any(member.required or self.spec.takes_null(member.type) for member in members)
             same = all(member.type == members[0].type for member in members)
+            kept = not all(self._may_drop(member) for member in members)
             fields[name] = Field(members[0].type if same else Literal(("",)), required=kept)
+        return fields
+
+    def _rest(self, arms: list[Type], at: str) -> str:
+        """Objects that no tag tells apart, as one."""
+        fields = self._merge(arms)
         return self.name(Object(fields), f"{at}.any") if fields else ""

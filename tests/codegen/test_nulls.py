@@ -20,6 +20,10 @@ from tests.support.small_specs import (
     spec,
 )
 
+ANSWERS = any_of(
+    object_of("role", "content", role={"enum": ["user", "assistant"]}, content=STRING),
+    object_of("action", action={"enum": ["accept", "decline"]}, content=STRING),
+)
 NULLABLE = {"type": ["string", "null"]}
 TEXT = object_of("type", type=const("text"), text=STRING)
 SOUND = object_of("type", type=const("sound"), data=STRING)
@@ -46,6 +50,8 @@ CASES: list[tuple[Schema, Any, Any]] = [
         {"a": {"type": "text", "text": None}},
         {"a": {"type": "text", "text": None}},
     ),
+    (object_of(a=ANSWERS), {"a": {"action": "accept", "content": None}}, {"a": {"action": "accept"}}),
+    (object_of(a=ANSWERS), {"a": {"content": None}}, {"a": {"content": None}}),
     (object_of(a=any_of(STRING, array_of(object_of(b=STRING)))), {"a": [{"b": None}]}, {"a": [{}]}),
     ({"type": "object", "additionalProperties": object_of(b=STRING)}, {"x": {"b": None}}, {"x": {}}),
 ]

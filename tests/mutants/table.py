@@ -182,9 +182,9 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "nulls",
-        ("null goes where it is a value", "if not member.required and not self.spec.takes_null(member.type)", "if not member.required"),
-        ("required fields go", "if not member.required and not", "if not"),
-        ("arms that a tag does not tell apart are cases", "if tags.count((key, value)) == 1]", "]"),
+        ("null goes where it is a value", "return not member.required and not self.spec.takes_null(member.type)", "return not member.required"),
+        ("required fields go", "return not member.required and not", "return not"),
+        ("arms that a tag does not tell apart are cases", "if of_one and all(known[value] == 1 for value in of_one)}", "if of_one}"),
     ),
     *of(
         "checks",

@@ -134,8 +134,11 @@ SHAPES: Mapping[str, Shape] = {
         members={"hints": "model_preferences_hints"},
     ),
     "model_preferences_hints": Shape(items="model_hint"),
+    "number_schema": Shape(drops=("description", "maximum", "minimum", "title")),
     "primitive_schema_definition": Shape(
-        tag="type", cases={"boolean": "boolean_schema"}, rest="primitive_schema_definition_any"
+        tag="type",
+        cases={"integer": "number_schema", "number": "number_schema", "boolean": "boolean_schema"},
+        rest="primitive_schema_definition_any",
     ),
     "primitive_schema_definition_any": Shape(
         drops=("description", "format", "maxLength", "minLength", "title", "maximum", "minimum", "enumNames")

@@ -180,9 +180,12 @@ SHAPES: Mapping[str, Shape] = {
         members={"hints": "model_preferences_hints"},
     ),
     "model_preferences_hints": Shape(items="model_hint"),
+    "number_schema": Shape(drops=("default", "description", "maximum", "minimum", "title")),
     "paginated_request_params": Shape(drops=("_meta", "cursor"), members={"_meta": "call_tool_request_params_meta"}),
     "primitive_schema_definition": Shape(
-        tag="type", cases={"boolean": "boolean_schema"}, rest="primitive_schema_definition_any"
+        tag="type",
+        cases={"integer": "number_schema", "number": "number_schema", "boolean": "boolean_schema"},
+        rest="primitive_schema_definition_any",
     ),
     "primitive_schema_definition_any": Shape(
         drops=(

@@ -86,6 +86,7 @@ SHAPES: Mapping[str, Shape] = {
         drops=("$schema", "required"), members={"properties": "elicit_request_params_any_requested_schema_properties"}
     ),
     "elicit_request_params_any_requested_schema_properties": Shape(extra="primitive_schema_definition"),
+    "elicit_result": Shape(drops=("content",)),
     "embedded_resource": Shape(
         drops=("_meta", "annotations"), members={"annotations": "annotations", "resource": "embedded_resource_resource"}
     ),
@@ -105,7 +106,11 @@ SHAPES: Mapping[str, Shape] = {
         },
     ),
     "input_requests": Shape(extra="input_request"),
-    "input_response": Shape(rest="input_response_any"),
+    "input_response": Shape(
+        tag="action",
+        cases={"accept": "elicit_result", "cancel": "elicit_result", "decline": "elicit_result"},
+        rest="input_response_any",
+    ),
     "input_response_any": Shape(drops=("_meta", "stopReason"), members={"roots": "input_response_any_roots"}),
     "input_response_any_roots": Shape(items="root"),
     "input_responses": Shape(extra="input_response"),
@@ -145,9 +150,12 @@ SHAPES: Mapping[str, Shape] = {
     "model_preferences_hints": Shape(items="model_hint"),
     "notification_meta_object": Shape(drops=("io.modelcontextprotocol/subscriptionId",)),
     "notification_params": Shape(drops=("_meta",), members={"_meta": "notification_meta_object"}),
+    "number_schema": Shape(drops=("default", "description", "maximum", "minimum", "title")),
     "paginated_request_params": Shape(drops=("cursor",), members={"_meta": "request_meta_object"}),
     "primitive_schema_definition": Shape(
-        tag="type", cases={"boolean": "boolean_schema"}, rest="primitive_schema_definition_any"
+        tag="type",
+        cases={"integer": "number_schema", "number": "number_schema", "boolean": "boolean_schema"},
+        rest="primitive_schema_definition_any",
     ),
     "primitive_schema_definition_any": Shape(
         drops=(
