@@ -81,6 +81,8 @@ async def read_lists(talk: Talk, take: TakeItem) -> frozenset[str]:
     """
     found = set()
     for method, listed in LISTS.items():
+        if method not in talk.methods:
+            continue
         needed = talk.methods[method].capability
         is_declared = declares(talk.capabilities, needed)
         first = await talk.request(method, quietly=not is_declared)
