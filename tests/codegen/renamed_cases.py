@@ -312,6 +312,39 @@ def checked() -> None:
     assert main(["check", "--revision", NEXT, "--", sys.executable, "-c", code]) in (0, 1)
 
 
+def seen_by_middleware() -> None:
+    """Middleware is told what each request is written in, and the notifications on its stream."""
+    seen = []
+
+    async def see(message: Any, proceed: Any) -> Any:
+        seen.append((message.method, message.sender_revision, message.revision))
+        return await proceed(message)
+
+    hold(
+        [
+            client(asks("a", "tools/run", NEXT, name="add", meta={LEVEL: "info"})),
+            is_asked("server/discover"),
+            discovered("dragoman-discover-1", FIRST, PROMISED),
+            is_asked("tools/call"),
+            server(notification("notifications/message", level="info", data="x")),
+            expect_to_client(lambda frame: frame["method"] == "notifications/log"),
+            server(result(1, complete(content=TEXT))),
+            expect_to_client(lambda frame: frame["id"] == "a"),
+            client(asks("b", "tools/call", FIRST, name="add")),
+            is_asked("tools/call"),
+            server(result(2, complete(content=TEXT))),
+            expect_to_client(lambda frame: frame["id"] == "b"),
+        ],
+        middleware=[see],
+        notice_middleware=[see],
+    )
+    assert seen == [
+        ("tools/run", NEXT, NEXT),
+        ("notifications/log", NEXT, NEXT),
+        ("tools/call", FIRST, FIRST),
+    ]
+
+
 _CASES = (
     session_client,
     session_client_asked,
@@ -321,5 +354,6 @@ _CASES = (
     libraries,
     headers,
     checked,
+    seen_by_middleware,
 )
 CASES = {case.__name__: case for case in _CASES}

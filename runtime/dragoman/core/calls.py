@@ -80,6 +80,11 @@ class Call:
         self.stream: bytes | None = None
         self.translate: Callable[[Frame], Frame | Refusal | None] | None = None
 
+    @property
+    def revision(self) -> str | None:
+        """What it is written in, where it says so itself; None where its session says so."""
+        return None
+
     def refuse(self, failure: Refusal) -> Frame:
         """Return the error that answers it."""
         return failure.answer(self.key)

@@ -5,7 +5,7 @@ The core never sleeps, reads or writes: frames and readings of the clock go in a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -103,9 +103,8 @@ class Waits(Protocol):
 class CallTable(Protocol):
     """Who knows which requests wait; middleware has them from there, and gives them back: they are `calls.Call`."""
 
-    @property
-    def revisions(self) -> Mapping[Side, str | None]:
-        """What is spoken at either side of the middleware."""
+    def find_revision(self, side: Side, call: Any, frame: Frame) -> str | None:
+        """Return what a request, or a notification, is written in at this side of the middleware."""
 
     def hand_on(self, side: Side, call: Any, frame: Frame) -> None:
         """Take a request of this peer to the other, as it is now."""

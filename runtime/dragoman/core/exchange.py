@@ -353,6 +353,11 @@ class Exchange:
         else:
             self._deliver(side.other, call, answer)
 
+    def find_revision(self, side: Side, call: Call | None, frame: Frame) -> str | None:
+        """Return what is spoken at this side: a request may say it, for its notifications as well."""
+        about = call or self.calls[CLIENT].waiting.get(frame.stream or b"")
+        return (None if about is None else about.revision) or self.revisions[side]
+
     def _settle(self, side: Side, call: Call, frame: Frame) -> None:
         """Give middleware the answer of this peer to a request that was just taken off the table."""
         assert self.around is not None, "without middleware an answer goes on"

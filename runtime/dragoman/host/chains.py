@@ -252,9 +252,9 @@ class Chains:
         return context
 
     def _message(self, deferral: Deferral) -> Message:
-        revisions, side = deferral.table.revisions, deferral.side
-        spoken = revisions[side], revisions[side.other]
-        return Message(deferral.frame, side, LABEL.get(), *spoken, deferral.frame.sender or PRINCIPAL.get())
+        side, frame = deferral.side, deferral.frame
+        spoken, understood = (deferral.table.find_revision(one, deferral.call, frame) for one in (side, side.other))
+        return Message(frame, side, LABEL.get(), spoken, understood, frame.sender or PRINCIPAL.get())
 
     def _write_failure(self, deferral: Deferral, reason: str, code: int = INTERNAL_ERROR) -> Frame:
         assert deferral.call is not None

@@ -92,6 +92,11 @@ class Request(Call):
         self.ended: Callable[[Request], None] | None = None
         self.way: Way | None = None
 
+    @property
+    def revision(self) -> str:
+        """What it is written in."""
+        return self.metadata.revision
+
     def refuse(self, failure: Refusal) -> Frame:
         """Return the error that answers it."""
         return _write_error(self.key, self.id, failure.code, failure.message, failure.data)
