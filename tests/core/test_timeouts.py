@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import pytest
 
-from dragoman.core.commands import Outbox
 from dragoman.core.timeouts import Ages
-
-FRONT = cast("Any", object())
 
 
 def ages(timeout_s: float, ceiling_s: float | None = None) -> Ages[str]:
-    made: Ages[str] = Ages(FRONT, Outbox(), timeout_s, ceiling_s)
+    made: Ages[str] = Ages(lambda after_s, then: None, lambda: None, timeout_s, ceiling_s)
     made.start("a")
     return made
 

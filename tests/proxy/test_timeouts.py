@@ -187,7 +187,7 @@ def test_nothing_ticks_once_nothing_waits() -> None:
         say(house.servers[0], result(1, {}))
         await hear(guest)
         host = guest.proxy._host  # type: ignore[union-attr]
-        await until(lambda: not host._timers._reminders)
+        await until(lambda: not host._timers._timers)
         await house.close()
 
     run(main())

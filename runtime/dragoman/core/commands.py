@@ -246,14 +246,6 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Remind:
-    """Call `FrontEdge.tick` after so many seconds."""
-
-    edge: Reached
-    after_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Defer:
     """Let middleware have a request or notification, before it goes on."""
 
@@ -302,7 +294,7 @@ class Outcome(Enum):
     INTERNAL_ERROR = "an internal error"
 
 
-Command = Open | Send | Close | Rest | Wake | Remind | Defer | Settle | Abandon | Finish
+Command = Open | Send | Close | Rest | Wake | Defer | Settle | Abandon | Finish
 
 
 class Outbox:

@@ -17,7 +17,7 @@ from dragoman.core.arrays import relay_array
 from dragoman.core.batches import Batch
 from dragoman.core.calls import Call, Calls, Unfit, cancellation, cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
-from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Outbox, Side
+from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Outbox, Schedule, Side
 from dragoman.core.consent import Consent, Method
 from dragoman.core.edges.behind import Backend
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, written
@@ -88,7 +88,7 @@ class Exchange:
         self.identity = True
         self.front = front
         self.around: Around | None = Around(front, self, outbox) if settings.has_middleware else None
-        self.ages: Ages[Call] | None = limit_time(front, outbox, settings)
+        self.ages: Ages[Call] | None = limit_time(Schedule(outbox, front).after, self.tick, settings)
         self.notes_tokens = self.ages is not None
         self.settings = settings
         self.revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
@@ -389,6 +389,7 @@ class Exchange:
             self.behind.notify(self.front, cancellation(call.key, failure.message))
             asked.remove(call)
             self.pass_answer(SERVER, call, call.refuse(failure))
+        self.front.answered()
 
     def _deliver(self, side: Side, call: Call, frame: Frame) -> None:
         if call.own is not None:

@@ -3,9 +3,9 @@
 Lives here: which requests are with the server, how long, and which of them make no progress. Must not: read a clock, or
 give a request up: who has the table of them does. Made where there is a limit; without one nothing here runs.
 
-Theory of operation. Time comes as ticks: while something is with the server the host calls `FrontEdge.tick` every
-`tick_s`, by one timer for each client. A request grows older by one each time. One that was answered is noticed then,
-so an answer costs nothing.
+Theory of operation. Time comes as ticks: while something is with the server there is one each `tick_s`, by one timer
+for each client. A request grows older by one each time. One that was answered is noticed then, so an answer costs
+nothing.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, TypeVar
 
-from dragoman.core.commands import ClientEdge, Outbox, Remind
 from dragoman.core.envelope import Refusal
+from dragoman.core.paging import Remind
 from dragoman.core.settings import Settings
 
 logger = logging.getLogger("dragoman.exchange")
@@ -36,8 +36,8 @@ class Ages(Generic[T]):
     """How old requests are, in ticks, and how long it was that nothing was heard of them.
 
     Args:
-        front: The edge that is to be reminded each tick, by `FrontEdge.tick`, while there are any.
-        outbox: Where commands go.
+        remind: Reads the clock.
+        pass_tick: Is called each tick, while there are any.
         timeout_s: How long a request may be under way, without a sign of it.
         ceiling_s: How long at most, whatever signs there are; None for as long as there are any.
 
@@ -45,14 +45,16 @@ class Ages(Generic[T]):
         tick_s: How long a tick is. A request is too old after `timeout_s`, and before two ticks more.
     """
 
-    __slots__ = ("_ages", "_front", "_outbox", "_ticking", "ceiling_s", "tick_s", "timeout_s")
+    __slots__ = ("_ages", "_pass_tick", "_remind", "_ticking", "ceiling_s", "tick_s", "timeout_s")
 
-    def __init__(self, front: ClientEdge, outbox: Outbox, timeout_s: float, ceiling_s: float | None) -> None:
+    def __init__(
+        self, remind: Remind, pass_tick: Callable[[], None], timeout_s: float, ceiling_s: float | None
+    ) -> None:
         self.timeout_s = timeout_s
         self.ceiling_s = ceiling_s
         self.tick_s = min(timeout_s / TICKS, LONGEST_TICK_S)
-        self._front = front
-        self._outbox = outbox
+        self._remind = remind
+        self._pass_tick = pass_tick
         self._ages: dict[T, list[int]] = {}  # since the last sign, and in all
         self._ticking = False
 
@@ -60,15 +62,15 @@ class Ages(Generic[T]):
         return iter(self._ages)
 
     def release(self) -> None:
-        """Let go of the edge."""
+        """Let go of everything, once the session is over."""
         self._ages.clear()
-        del self._front
+        del self._remind, self._pass_tick
 
     def start(self, request: T) -> None:
         """Record a request that is under way from here on."""
         self._ages[request] = [0, 0]
         if not self._ticking:
-            self._remind()
+            self._wait()
 
     def renew(self, request: T | None) -> None:
         """Record a sign of a request, if it is known: its time begins anew."""
@@ -88,7 +90,7 @@ class Ages(Generic[T]):
         self._ages = {request: age for request, age in self._ages.items() if is_open(request)}
         self._ticking = False
         if self._ages:
-            self._remind()
+            self._wait()
         if not runs:
             return []
         old: dict[T, float] = {}
@@ -101,15 +103,15 @@ class Ages(Generic[T]):
             del self._ages[request]
         return list(old.items())
 
-    def _remind(self) -> None:
+    def _wait(self) -> None:
         self._ticking = True
-        self._outbox.add(Remind(self._front, self.tick_s))
+        self._remind(self.tick_s, self._pass_tick)
 
 
-def limit_time(front: ClientEdge, outbox: Outbox, settings: Settings) -> Ages[Any] | None:
+def limit_time(remind: Remind, pass_tick: Callable[[], None], settings: Settings) -> Ages[Any] | None:
     """Return what knows how old requests are; None without a limit."""
     timeout_s = settings.request_timeout_s or settings.request_ceiling_s
-    return None if timeout_s is None else Ages(front, outbox, timeout_s, settings.request_ceiling_s)
+    return None if timeout_s is None else Ages(remind, pass_tick, timeout_s, settings.request_ceiling_s)
 
 
 def explain_age(method: str, limit_s: float) -> Refusal:

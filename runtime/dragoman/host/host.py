@@ -26,7 +26,6 @@ from dragoman.core.commands import (
     Open,
     Outcome,
     Reached,
-    Remind,
     Rest,
     Send,
     Settle,
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.proxy")
 
-_SIGN_IN_TICK_S: Final = 1.0
 _OPENING: Final = frozenset({FrontState.CONNECTING, FrontState.INITIALIZING, FrontState.SENDING_INITIALIZED})
 
 Opening: TypeAlias = "Callable[[Host, Greeting], UpstreamEdge | None]"
@@ -136,7 +134,7 @@ class Host:
         port.cut()
         self._ports.pop(front, None)
         self._endings.pop(front, None)
-        self._timers.forget(front)  # if our task was cancelled, its session may have gone on meanwhile
+        self._timers.stop_client(front)  # if our task was cancelled, its session may have gone on meanwhile
         if not self._endings:
             self.take_down()
         if self._chains is not None:
@@ -330,9 +328,7 @@ class Host:
             case Rest(UpstreamEdge() as upstream):
                 _stop_signing_in(self._ports.get(upstream))
             case Wake(sleeper, after_s):
-                self._timers.wake(sleeper, after_s, lambda one: self._expire(one, after_s))
-            case Remind(FrontEdge() as front, after_s):
-                self._timers.remind(front, after_s, self.tick)
+                self._wake(sleeper, after_s)
             case Defer() | Settle() | Abandon():
                 self._take_deferred(command)
             case Open(UpstreamEdge() as upstream):
@@ -346,13 +342,6 @@ class Host:
                 elif not ending.done():
                     ending.set_result(command)
 
-    def tick(self, front: FrontEdge) -> None:
-        """Tell an edge that time has passed."""
-        if self.is_signing_in:
-            self._timers.remind(front, _SIGN_IN_TICK_S, self.tick)
-        else:
-            self.perform(front.tick)
-
     @property
     def is_signing_in(self) -> bool:
         """Whether a person is signing in to a server: that takes as long as it takes."""
@@ -363,10 +352,14 @@ class Host:
         for port in list(self._ports.values()):
             _stop_signing_in(port)
 
-    def _expire(self, sleeper: Sleeper, after_s: float | None) -> None:
+    def _wake(self, sleeper: Sleeper, after_s: float | None) -> None:
+        self._timers.wake(sleeper, after_s, lambda one: self.expire(one, after_s))
+
+    def expire(self, sleeper: Sleeper, after_s: float | None) -> None:
+        """Tell somebody that the time has passed; nobody's does while a person signs in, but that of who leaves."""
         is_leaving = isinstance(sleeper, FrontEdge) and (sleeper.client_ended or sleeper.state not in _OPENING)
         if self.is_signing_in and not is_leaving:
-            self._timers.wake(sleeper, after_s, lambda one: self._expire(one, after_s))
+            self._wake(sleeper, after_s)
         else:
             self.perform(sleeper.expire)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from dragoman.core.commands import Finish, Outcome
+from dragoman.core.commands import Alarm, Finish, Outcome, Sleeper
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -176,11 +176,11 @@ class SharedHost(Host):
         self.set_clock()
         super().perform(step, *args)
 
-    def tick(self, front: FrontEdge) -> None:
-        """Tell an edge that time has passed; what is logged meanwhile is about its session."""
-        token = LABEL.set(self.caller_of(front)[0])
+    def expire(self, sleeper: Sleeper, after_s: float | None) -> None:
+        """Tell somebody that the time has passed; what is logged meanwhile is about the session that it is for."""
+        token = LABEL.set(self.caller_of(sleeper.front)[0] if isinstance(sleeper, Alarm) else LABEL.get())
         try:
-            super().tick(front)
+            super().expire(sleeper, after_s)
         finally:
             LABEL.reset(token)
 

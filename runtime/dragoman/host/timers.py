@@ -14,24 +14,19 @@ from dragoman.core.edges.upstream import UpstreamEdge
 
 
 class Timers:
-    """One timer for each sleeper, and one reminder for each client.
+    """One timer for each sleeper.
 
     It does not hold whoever it is for, but in timers that run: a circle stays until somebody looks for such.
     """
 
     def __init__(self) -> None:
         self._timers: dict[Sleeper, asyncio.TimerHandle] = {}
-        self._reminders: dict[FrontEdge, asyncio.TimerHandle] = {}
 
     def wake(self, sleeper: Sleeper, after_s: float | None, expire: Callable[[Sleeper], None]) -> None:
         """Call this with a sleeper after so many seconds, in place of an earlier time; None: not at all."""
         self.stop(sleeper)
         if after_s is not None:
             self._timers[sleeper] = asyncio.get_running_loop().call_later(after_s, self._wake, sleeper, expire)
-
-    def remind(self, front: FrontEdge, after_s: float, tick: Callable[[FrontEdge], None]) -> None:
-        """Call this with a client's edge after so many seconds."""
-        self._reminders[front] = asyncio.get_running_loop().call_later(after_s, self._remind, front, tick)
 
     def stop(self, sleeper: Sleeper) -> float | None:
         """Let a sleeper sleep; return how many seconds were left."""
@@ -46,21 +41,11 @@ class Timers:
             self.stop(sleeper)
 
     def stop_client(self, front: FrontEdge) -> None:
-        """Let everything sleep that is for a client's session, but its reminder."""
+        """Let everything sleep that is for a client's session."""
         self.stop(front)
         for sleeper in [one for one in self._timers if isinstance(one, Alarm) and one.front is front]:
             self.stop(sleeper)
 
-    def forget(self, front: FrontEdge) -> None:
-        """Let everything sleep that is for a client's session."""
-        self.stop_client(front)
-        if (reminder := self._reminders.pop(front, None)) is not None:
-            reminder.cancel()
-
     def _wake(self, sleeper: Sleeper, expire: Callable[[Sleeper], None]) -> None:
         self._timers.pop(sleeper, None)
         expire(sleeper)
-
-    def _remind(self, front: FrontEdge, tick: Callable[[FrontEdge], None]) -> None:
-        self._reminders.pop(front, None)
-        tick(front)

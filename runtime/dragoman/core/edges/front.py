@@ -180,11 +180,6 @@ class FrontEdge:
             self._end(*explain_timeout(self.state, self._wiring.settings, about))
         self._advance(FrontEvent.TIMED_OUT)
 
-    def tick(self) -> None:
-        """Record that time has passed for requests that are with the server."""
-        self.exchange.tick()
-        self.answered()
-
     def stop(self, reason: str, outcome: Outcome = Outcome.STOPPED) -> None:
         """End the session now: by a signal, or because nobody can read what would be written."""
         self._end(connection_closed(reason), outcome)
