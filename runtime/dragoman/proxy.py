@@ -308,7 +308,7 @@ def make_bridging(config: ProxyConfig) -> Bridging:
 
 
 def _make_nonce() -> bytes:
-    from dragoman.core.bridge.seal import NONCE_BYTES
+    from dragoman.core.bridge.state import NONCE_BYTES
 
     return os.urandom(NONCE_BYTES)
 
@@ -320,8 +320,7 @@ def change_state_keys(config: ProxyConfig, keys: tuple[bytes, ...]) -> None:
 
 @functools.lru_cache(maxsize=8)
 def _keeper_of(ttl_s: float, key: bytes | tuple[bytes, ...] | None) -> Keeper:
-    from dragoman.core.bridge.seal import Seal
-    from dragoman.core.bridge.state import Keeper
+    from dragoman.core.bridge.state import Keeper, Seal
 
     made, instance = _random_key()
     return Keeper(Seal(key or made, instance), ttl_s)
@@ -329,7 +328,7 @@ def _keeper_of(ttl_s: float, key: bytes | tuple[bytes, ...] | None) -> Keeper:
 
 @functools.cache
 def _random_key() -> tuple[bytes, bytes]:
-    from dragoman.core.bridge.seal import INSTANCE_BYTES, KEY_BYTES
+    from dragoman.core.bridge.state import INSTANCE_BYTES, KEY_BYTES
 
     return os.urandom(KEY_BYTES), os.urandom(INSTANCE_BYTES)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.outline import outline
+from dragoman.core.exact_json import outline
 
 LETTERS = st.sampled_from(['"', "\\", "[", "}", ",", "é", "a", "\n", "0" * 30])
 TEXTS = st.lists(LETTERS, max_size=8).map("".join)

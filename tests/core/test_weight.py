@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.exact_json import MOST_CONTAINERS, MOST_VALUES, decode, skim
-from dragoman.core.weight import count_members, is_heavier
+from dragoman.core.exact_json import MOST_CONTAINERS, MOST_VALUES, count_members, decode, is_heavier, skim
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(alphabet='a[{,"\\]}:\n\u00e9'),
@@ -86,7 +85,7 @@ def count_named(value: Any) -> int:
 def test_members_are_counted_wherever_a_text_is_split(value: Any, piece: int) -> None:
     text = json.dumps(value, ensure_ascii=False).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dragoman.core.weight._PIECE_BYTES", piece)
+        patch.setattr("dragoman.core.exact_json._PIECE_BYTES", piece)
         assert count_members(text) == count_named(value)
 
 

@@ -41,12 +41,12 @@ from tests.transports.upstream.test_per_request import Stateless, answer
 
 OLD, NEW = "2024-11-05", "2025-11-25"
 MOST = {
-    "equal revisions over stdio": 15,
-    "two revisions over stdio": 15,
+    "equal revisions over stdio": 14,
+    "two revisions over stdio": 14,
     "equal revisions over HTTP": 35,
-    "no sessions over HTTP": 43,
-    "a stateless client and a server with sessions that asks": 37,
-    "a client with a session and a stateless server that asks": 28,
+    "no sessions over HTTP": 42,
+    "a stateless client and a server with sessions that asks": 34,
+    "a client with a session and a stateless server that asks": 26,
 }
 
 

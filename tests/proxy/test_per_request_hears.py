@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.levels import RequestLevels
+from dragoman.core.bridge.to_session import notifications
 from dragoman.core.commands import Outcome
 from tests.proxy.conversation import (
     Step,
@@ -45,7 +45,7 @@ def begin(first: dict[str, Any], **server_has: Any) -> list[Step]:
     return [client(first), *opening(**server_has)]
 
 
-def log(level: str) -> dict[str, Any]:
+def log(level: Any) -> dict[str, Any]:
     return notification("notifications/message", level=level, data="x")
 
 
@@ -72,8 +72,7 @@ def test_a_request_hears_as_much_as_it_wants() -> None:
 
 
 def test_a_server_says_less_once_nobody_wants_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = RequestLevels.__init__
-    monkeypatch.setattr(RequestLevels, "__init__", lambda self: made(self, pause_s=0.01))
+    monkeypatch.setattr(notifications, "PAUSE_S", 0.01)
     hold(
         [
             *begin(asks(1, "tools/call", meta={LEVEL: "error"}, name="a"), logging={}),
@@ -91,6 +90,43 @@ def test_a_server_says_less_once_nobody_wants_more(monkeypatch: pytest.MonkeyPat
             server(result(2, {"content": []})),
             expect_to_client(lambda frame: frame["id"] == 1),
             expect_to_server(request(6, "logging/setLevel", level="emergency")),
+        ]
+    )
+
+
+def test_a_level_that_is_wanted_again_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifications, "PAUSE_S", 0.05)
+    hold(
+        [
+            *begin(asks(1, "tools/call", meta={LEVEL: "debug"}, name="a"), logging={}),
+            expect_to_server(request(1, "logging/setLevel", level="debug")),
+            expect_to_server(request(2, "tools/call", name="a")),
+            server(result(2, {"content": []})),
+            expect_to_client(lambda frame: frame["id"] == 1),
+            client(asks(2, "tools/call", meta={LEVEL: "info"}, name="a")),
+            expect_to_server(request(3, "tools/call", name="a")),
+            client(asks(3, "tools/call", meta={LEVEL: "debug"}, name="a")),
+            expect_to_server(request(4, "tools/call", name="a")),
+            server(result(3, {"content": []})),
+            expect_to_client(lambda frame: frame["id"] == 2),
+            time_passes(0.1),
+            server(result(4, {"content": []})),
+            expect_to_client(lambda frame: frame["id"] == 3),
+            expect_to_server(request(5, "logging/setLevel", level="emergency")),
+        ]
+    )
+
+
+@pytest.mark.parametrize("level", ["debug", "loud", None, ["info"]])
+def test_a_request_hears_no_message_below_its_level_or_of_none(level: Any) -> None:
+    hold(
+        [
+            *begin(asks(1, "tools/call", meta={LEVEL: "info"}, name="a"), logging={}),
+            expect_to_server(request(1, "logging/setLevel", level="info")),
+            expect_to_server(request(2, "tools/call", name="a")),
+            server(log(level)),
+            server(log("info")),
+            expect_to_client(log("info")),
         ]
     )
 

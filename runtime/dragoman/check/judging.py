@@ -16,7 +16,7 @@ import dragoman_spec
 from dragoman.check.findings import FindingLog
 from dragoman.check.patience import CheckPatience
 from dragoman.check.slicing import FrameSlicer, Misfit
-from dragoman.core.weight import count_members
+from dragoman.core.exact_json import count_members
 
 
 class FrameJudge:

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from dragoman.core.batches import Batch
 from dragoman.core.envelope import Frame, Refusal, key_of, notification_frame, read_params, twin_of
-from dragoman.core.exact_json import decode
+from dragoman.core.exact_json import decode, outline
 from dragoman.core.methods import CANCELLED
-from dragoman.core.outline import outline
 from dragoman.core.unchecked import find
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from dragoman.core.consent import Consent, Method
 from dragoman.core.edges.behind import Backend
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, written
 from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN, PROGRESS
-from dragoman.core.mistakes import Mistakes
+from dragoman.core.mistakes import Mistakes, refuse_garbled
 from dragoman.core.settings import Settings
 from dragoman.core.timeouts import Ages, explain_age, limit_time
 from dragoman.core.translate import Adaptor, Counters, Translator
@@ -268,8 +268,8 @@ class Exchange:
         """Tell who waits for a response that this peer garbled."""
         call = None if malformed.key is None else self.calls[side.other].take(malformed.key)
         if call is not None:
-            message = f"the {side.value} answered with something that is not a response: {malformed.reason}"
-            self.pass_answer(side, call, error_frame(call.key, INTERNAL_ERROR, message, {"method": call.method}))
+            refusal = refuse_garbled(malformed.reason, call.method, side.value)
+            self.pass_answer(side, call, refusal.answer(call.key))
 
     def _forbid(self, method: str) -> Refusal | None:
         refusal = self._consent.refuse(method)

@@ -29,6 +29,12 @@ def explain_malformed(malformed: Malformed, server: str = "server") -> str:
     return f"malformed line from the {server}: {malformed.reason}{f': {show(line)}' if line else ''}"
 
 
+def refuse_garbled(reason: str, method: str = "", server: str = "server") -> Refusal:
+    """Say to who waits for an answer that something else came in its place."""
+    message = f"the {server} answered with something that is not a response: {reason}"
+    return Refusal(INTERNAL_ERROR, message, {"method": method} if method else {})
+
+
 class Mistakes:
     """Knows what to say of each mistake, and counts them.
 

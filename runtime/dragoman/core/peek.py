@@ -16,9 +16,8 @@ from typing import Final
 
 from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, new_frame
-from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.exact_json import decode, encode_line, outline
 from dragoman.core.lines import HEAD_BYTES, Overlong
-from dragoman.core.outline import outline
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.errors import FrameTooLarge
 

@@ -26,8 +26,8 @@ import orjson
 
 from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify
+from dragoman.core.exact_json import outline
 from dragoman.core.lines import Overlong
-from dragoman.core.outline import outline
 from dragoman.core.peek import read_beginning, read_line
 
 GLANCED_BYTES: Final = 2048

@@ -20,8 +20,7 @@ from dragoman.core.bridge.inputs import Asked, run_rounds
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
 from dragoman.core.bridge.names import OLDER
 from dragoman.core.bridge.questions import Question
-from dragoman.core.bridge.seal import Seal
-from dragoman.core.bridge.state import Binding, Keeper, State, digest_params
+from dragoman.core.bridge.state import Binding, Keeper, Seal, State, digest_params
 from dragoman.core.bridge.verdict import Era, judge
 from dragoman.core.routines import Ask, Done, Pose
 from dragoman_spec import HANDSHAKE_REVISIONS

@@ -16,8 +16,7 @@ from dragoman.core.bridge.errors import answer_error
 from dragoman.core.bridge.headers import check_arguments, check_headers, make_headers, select_arguments
 from dragoman.core.bridge.inputs import Asked, run_rounds, wait_for_task
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
-from dragoman.core.bridge.seal import Seal
-from dragoman.core.bridge.state import Binding, Keeper, digest_params
+from dragoman.core.bridge.state import Binding, Keeper, Seal, digest_params
 from dragoman.core.bridge.strategy import choose_strategy
 from dragoman.core.bridge.tasks import (
     leave_off_relation,

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.relay import unwrap, wrap
-from dragoman.core.bridge.seal import Seal
-from dragoman.core.bridge.state import Binding, Keeper, State
+from dragoman.core.bridge.state import Binding, Keeper, Seal, State
+from dragoman.core.switch.relay import unwrap, wrap
 from dragoman.errors import RemoteProtocolError
 
 KEEPER = Keeper(Seal(b"k" * 32, b"1" * 16))

@@ -10,8 +10,7 @@ import dragoman_spec
 from dragoman.core.bridge.asking import AskedCall, Turned
 from dragoman.core.bridge.questions import Question, Reply
 from dragoman.core.bridge.replay import KIND, Replay, resume_replay
-from dragoman.core.bridge.seal import Seal
-from dragoman.core.bridge.state import Binding, Keeper, Reason, State, digest_params
+from dragoman.core.bridge.state import Binding, Keeper, Reason, Seal, State, digest_params
 from dragoman.errors import RemoteProtocolError
 
 C, D, E = "2025-06-18", "2025-11-25", "2026-07-28"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.results import ResultType, read_type
+from dragoman.core.bridge.inputs import wants_input
 from dragoman.errors import RemoteProtocolError
 
 ASK = {"method": "roots/list"}
@@ -14,7 +14,7 @@ ASK = {"method": "roots/list"}
 
 @pytest.mark.parametrize("result", [{}, {"resultType": "complete"}, {"content": []}])
 def test_a_result_is_complete_unless_it_says_otherwise(result: dict[str, Any]) -> None:
-    assert read_type(result, "tools/list") is ResultType.COMPLETE
+    assert not wants_input(result, "tools/list")
 
 
 @pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
@@ -28,7 +28,7 @@ def test_a_result_is_complete_unless_it_says_otherwise(result: dict[str, Any]) -
     ],
 )
 def test_three_methods_may_need_input(method: str, result: dict[str, Any]) -> None:
-    assert read_type({"resultType": "input_required", **result}, method) is ResultType.INPUT_REQUIRED
+    assert wants_input({"resultType": "input_required", **result}, method)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,6 @@ def test_three_methods_may_need_input(method: str, result: dict[str, Any]) -> No
 )
 def test_any_other_result_is_invalid(method: str, result: dict[str, Any]) -> None:
     with pytest.raises(RemoteProtocolError) as caught:
-        read_type(result, method)
+        wants_input(result, method)
     assert caught.value.code == -32603
     assert caught.value.data == {"method": method}

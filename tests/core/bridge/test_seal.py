@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.bridge.seal import Opened, Seal
+from dragoman.core.bridge.state import Opened, Seal
 
 KEY, OTHER_KEY = b"k" * 32, b"K" * 32
 ONE, TWO = b"1" * 16, b"2" * 16
@@ -83,5 +83,5 @@ def test_nonces_have_a_length() -> None:
 
 
 def test_importing_the_module_does_not_import_the_library() -> None:
-    program = "import sys, dragoman.core.bridge.seal; sys.exit('cryptography' in sys.modules)"
+    program = "import sys, dragoman.core.bridge.state; sys.exit('cryptography' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.seal import Seal
-from dragoman.core.bridge.state import Binding, Keeper, Reason, State, digest_params, refuse
+from dragoman.core.bridge.state import Binding, Keeper, Reason, Seal, State, digest_params, refuse
 from dragoman.errors import RemoteProtocolError
 
 KEY, NONCE = b"k" * 32, b"n" * 12

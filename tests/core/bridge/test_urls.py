@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.bridge.seal import Seal
-from dragoman.core.bridge.state import Binding, Keeper, Reason, State, digest_params
+from dragoman.core.bridge.state import Binding, Keeper, Reason, Seal, State, digest_params
 from dragoman.core.bridge.urls import KIND, ask_to_visit, refuse_visit, resume_visit
 from dragoman.errors import RemoteProtocolError
 

@@ -3,13 +3,12 @@
 Lives here: functions and small machines on decoded JSON; time and random bytes come in as arguments. Must not: hold
 sockets or clocks, know transports, or translate what one message says by itself (that is `dragoman_spec`).
 
-- Every hop of the per-request era: `metadata`, `annotations` and `headers`, `results`, `errors`.
+- Every hop of the per-request era: `metadata`, `annotations` and `headers`, `errors`.
 - Which era, and who is told what: `verdict`, `capabilities`, `discovery`.
 - A client with a handshake at a per-request server: `inputs`; `listening`.
 - A per-request client at a server with a handshake: `strategy`, then a result or `promoted`, which both ask by
-  `asking`, or `replay`; `urls`, `roots`, `listens`, `levels`.
-- A per-request client at a per-request server: `relay`.
-- For several of them: `questions`, `tasks`, `notices`; what clients carry for us: `seal`, `state`.
+  `asking`, or `replay`; `urls`, `roots`.
+- For several of them: `questions`, `tasks`, `notices`; what clients carry for us: `state`.
 - What there is between two peers: `features`, `explain`.
 
 In what form. A bridge stands between the newest revision with a handshake and the oldest without (`names.OLDER`,

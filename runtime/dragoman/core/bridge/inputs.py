@@ -1,7 +1,7 @@
 """A per-request server wants input of a client with a handshake, which is asked by requests: as routines.
 
-Lives here: the rounds of a call, waiting for a task, and asking the client, which both do. Must not: send or wait:
-whoever steps them does.
+Lives here: whether a result wants input, the rounds of a call, waiting for a task, and asking the client, which both
+do. Must not: send or wait: whoever steps them does.
 
 Theory of operation. A result that wants input ends the request; the questions in it are posed to the client while its
 own request is still open; their answers go back with the same request under a new id, and with them, unread, the state
@@ -19,15 +19,15 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.questions import Question, Reply, describe, embed_answer, is_question, unembed
-from dragoman.core.bridge.results import COMPLETE, read_type
 from dragoman.core.bridge.tasks import relate, to_older_task
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.declared import find_missing, read_declared
 from dragoman.core.methods import CALL_TOOL, ELICITATION, ROOTS, TASK_STATUS
 from dragoman.core.rounds import Rounds
 from dragoman.core.routines import Ask, Done, Pause, Pose, Routine, Tell
-from dragoman.errors import ProtocolError, TranslationError, Untranslatable
+from dragoman.errors import ProtocolError, RemoteProtocolError, TranslationError, Untranslatable
 from dragoman_spec import Loss, facts
 
 logger = logging.getLogger("dragoman.bridge")
@@ -62,6 +62,36 @@ class UnanswerableError(Exception):
     """Something cannot be answered; why, for a model or a person."""
 
 
+def wants_input(result: Mapping[str, Any], method: str) -> bool:
+    """Whether a result wants input first; for a request that takes no task for an answer.
+
+    What is unknown must not reach a client with a handshake, which would read it as an empty success: "clients MUST
+    treat an absent `resultType` as `complete`", and "a `resultType` of any value unrecognized by the client MUST be
+    considered invalid" (2026-07-28/basic/index, ResultType).
+
+    Args:
+        result: Of a server of the per-request era, in its raw form.
+        method: That was asked.
+
+    Raises:
+        RemoteProtocolError: It is of a type that the answer to this request cannot be (-32603).
+    """
+    kind = result.get("resultType", "complete")
+    if kind == "complete":
+        return False
+    if kind != "input_required" or method not in FACTS.input_required:
+        raise _invalid(method, f"with a result of type {str(kind)[:40]!r}, which this request cannot have")
+    requests, state = result.get("inputRequests"), result.get("requestState")
+    if requests is None and state is None:
+        raise _invalid(method, "that it needs input, but neither with questions nor with a state")
+    if not isinstance(requests, dict | None) or not isinstance(state, str | None):
+        raise _invalid(method, "that it needs input, but its questions or its state are malformed")
+    for key, asked in (requests or {}).items():
+        if not _is_well_formed(asked):
+            raise _invalid(method, f"that it needs input, but {key[:40]!r} is not a question that a server may ask")
+    return True
+
+
 def run_rounds(method: str, params: Mapping[str, Any], client: Asked, result: Mapping[str, Any]) -> Routine:
     """Go on with a call until its result is complete.
 
@@ -74,7 +104,7 @@ def run_rounds(method: str, params: Mapping[str, Any], client: Asked, result: Ma
     rounds, visited = Rounds(), dict[str, None]()
     kept = {name: value for name, value in params.items() if name not in _OF_RETRIES}
     try:
-        while read_type(result, method) is not COMPLETE:
+        while wants_input(result, method):
             requests = result.get("inputRequests") or {}
             pause_s = rounds.note(bool(requests))
             if pause_s is None:
@@ -211,6 +241,10 @@ def _read_answer(question: Question, body: Mapping[str, Any], client: Asked) -> 
 
 def _is_well_formed(asked: object) -> bool:
     return isinstance(asked, dict) and is_question(asked.get("method")) and isinstance(asked.get("params"), dict | None)
+
+
+def _invalid(method: str, what: str) -> RemoteProtocolError:
+    return RemoteProtocolError(INTERNAL_ERROR, f"the server answered {method} {what}", {"method": method})
 
 
 def _read_error(error: Mapping[str, Any]) -> ProtocolError:

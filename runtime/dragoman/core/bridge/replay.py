@@ -17,8 +17,7 @@ from typing import Any, Final
 
 from dragoman.core.bridge.asking import AskedCall, Turned, read_question, turn
 from dragoman.core.bridge.questions import Question, Reply, unembed_answer
-from dragoman.core.bridge.seal import LONGEST_TOKEN
-from dragoman.core.bridge.state import Keeper, Reason, State, digest_params, refuse
+from dragoman.core.bridge.state import LONGEST_TOKEN, Keeper, Reason, State, digest_params, refuse
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.envelope import Refusal
 from dragoman.errors import RemoteProtocolError, TranslationError

@@ -30,16 +30,16 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import (
     Frame,
     Malformed,
+    Refusal,
     decoded,
     error_frame,
-    id_of,
     key_of,
     new_frame,
     twin_of,
 )
-from dragoman.core.exact_json import encode_line
+from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CANCELLED, LOG, PROGRESS, first_name
-from dragoman.core.mistakes import explain_malformed
+from dragoman.core.mistakes import explain_malformed, refuse_garbled
 from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.unchecked import find_object
 from dragoman.core.way import Way
@@ -151,7 +151,7 @@ class PerRequestEdge:
         level = logging.WARNING if lent else logging.INFO  # it may go because its client has
         logger.log(level, "the server is gone, and is opened again when it is needed: %s", reason)
         for one in lent:
-            _fail(one, {"code": CONNECTION_CLOSED, "message": reason})
+            _fail(one, Refusal(CONNECTION_CLOSED, reason, {}))
 
     def take_server(self, upstream: UpstreamEdge, frame: Frame | Malformed) -> None:
         """Take what the server says."""
@@ -239,11 +239,11 @@ class PerRequestEdge:
 
 
 def _fail_garbled(lent: Lent, reason: str) -> None:
-    message = f"the server answered with something that is not a response: {reason}"
-    logger.warning("%s fails: %s", lent.method, message)
-    _fail(lent, {"code": INTERNAL_ERROR, "message": message, "data": {"method": lent.method}})
+    refusal = refuse_garbled(reason, lent.method)
+    logger.warning("%s fails: %s", lent.method, refusal.message)
+    _fail(lent, refusal)
 
 
-def _fail(lent: Lent, error: dict[str, Any]) -> None:
-    body = {"jsonrpc": "2.0", "id": id_of(lent.key), "error": error}
+def _fail(lent: Lent, refusal: Refusal) -> None:
+    body = decode(refusal.answer(lent.key).raw)
     lent.answer(Frame(b"", "error", lent.key, None, body))

@@ -1,6 +1,8 @@
 """Clients and a server that both belong to the per-request era: frames are passed on, and nothing is bridged.
 
-Lives here: the two ways of passing on. Must not: change what a request says about its client; the steps do that, where
+Lives here: the two ways of passing on, and wrapping a server's state, where the client must not bring it to another
+server, or for somebody else; where one server owns all names and each caller shows it a credential of its own, it goes
+as it is. Must not: change what a request says about its client; the steps do that, where
 the server speaks another revision (`core.way`). Made by `bridge.to_session` when its server turns out to
 have no handshake.
 
@@ -12,18 +14,18 @@ several callers, or the server speaks another revision, or over HTTP with its he
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import offer_served
 from dragoman.core.bridge.errors import Refresh, Say, answer_error
 from dragoman.core.bridge.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NEWER
-from dragoman.core.bridge.relay import unwrap, wrap
+from dragoman.core.bridge.state import Binding, Keeper, Reason, State, refuse
 from dragoman.core.bridge.to_session.reading import bind, find_principal
 from dragoman.core.calls import cancellation
-from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
+from dragoman.core.codes import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
@@ -41,6 +43,9 @@ from dragoman.core.way import Way
 from dragoman.core.wiring import Bridging, Wiring
 
 logger = logging.getLogger("dragoman.bridge")
+
+KIND: Final = "relay"
+"""The kind of state that holds one of a server."""
 
 
 def make_relay(
@@ -94,10 +99,6 @@ class ByBytes:
         """Hand on what the server says."""
         if isinstance(frame, Malformed):
             self._front.exchange.reject(Side.SERVER, frame)
-            request = self._requests.requests.get(frame.key or b"") if frame.is_response else None
-            if request is not None:
-                reason = f"the server answered with something that is not a response: {frame.reason}"
-                self._requests.refuse(request, INTERNAL_ERROR, reason, {"method": request.method})
         elif frame.kind == "notification":
             self._requests.tell_frame(frame)
         elif frame.kind in ("result", "error"):
@@ -269,3 +270,39 @@ def _name_again(holder: dict[str, Any], request: Request) -> dict[str, Any]:
     if META_SUBSCRIPTION_ID not in find_object(holder, "_meta"):
         return holder
     return with_meta(holder, META_SUBSCRIPTION_ID, request.id)
+
+
+def wrap(result: Mapping[str, Any], keeper: Keeper, binding: Binding, now_s: float, nonce: bytes) -> Mapping[str, Any]:
+    """Bind the state in a result to its request; the same object where there is none.
+
+    Args:
+        result: Of the server, which needs input.
+        keeper: Writes the state.
+        binding: The client's request, with the server that answered it.
+        now_s: The time.
+        nonce: Random bytes for the state.
+    """
+    inner = result.get("requestState")
+    if not isinstance(inner, str):
+        return result
+    return {**result, "requestState": keeper.write(State(KIND, extra=inner), binding, now_s, nonce)}
+
+
+def unwrap(params: Mapping[str, Any], keeper: Keeper, binding: Binding, now_s: float) -> Mapping[str, Any]:
+    """Return the params of a retry with the server's own state; the same object where they bring none.
+
+    Args:
+        params: Of the client's request.
+        keeper: Reads the state.
+        binding: That request, with the server that it goes to.
+        now_s: The time.
+
+    Raises:
+        RemoteProtocolError: It may not go on from there (-32602); the data says why.
+    """
+    if "requestState" not in params:
+        return params
+    state = keeper.read(params["requestState"], binding, now_s)
+    if state.kind != KIND:
+        raise refuse(Reason.OTHER_REQUEST)
+    return {**params, "requestState": state.extra}

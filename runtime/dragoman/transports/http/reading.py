@@ -16,12 +16,10 @@ import orjson
 from dragoman.core.batches import explain_batches, has_batches
 from dragoman.core.codes import PARSE_ERROR
 from dragoman.core.envelope import Frame, classify, key_of, new_frame
-from dragoman.core.exact_json import decode, may_hold_long_integer
-from dragoman.core.outline import outline
+from dragoman.core.exact_json import decode, is_heavier, may_hold_long_integer, outline
 from dragoman.core.peek import peek
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.core.unchecked import find, is_deeper
-from dragoman.core.weight import is_heavier
 from dragoman.transports.http.exchange import RequestRefused
 
 _NOTHING: Final[frozenset[bytes]] = frozenset()

@@ -1,7 +1,7 @@
 """What the clients of a server with a handshake hear of it between answers.
 
 Lives here: where a notification goes, the log level of the session, and who gets a log message. Must not: know who
-listens to changes (`subscriptions`). Called by `open_session`.
+listens to changes (`subscriptions`). Called by `session`.
 
 A server has one log level a session, its clients have one a request. It is set to the most verbose that any request
 under way wants; each request gets what it wants of it. What belongs to no request, or to one of several, is dropped:
@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from dragoman.core.bridge.levels import RequestLevels
 from dragoman.core.bridge.names import FACTS
 from dragoman.core.bridge.to_session.promoting import Promoting
 from dragoman.core.bridge.to_session.reading import Served
@@ -26,6 +25,12 @@ from dragoman.core.envelope import Frame, decoded, read_params
 from dragoman.core.methods import TASK_STATUS
 
 logger = logging.getLogger("dragoman.bridge")
+
+_RANKS: Final = {level: rank for rank, level in enumerate(FACTS.log_levels)}
+_LEAST: Final = FACTS.log_levels[-1]
+
+PAUSE_S: Final = 5.0
+"""For how long a level stays that nobody wants any more."""
 
 
 class ServerNotifications:
@@ -39,14 +44,15 @@ class ServerNotifications:
         listens: The clients' listen requests.
     """
 
-    __slots__ = ("_alarm", "_levels", "_promoting", "_served", "listens")
+    __slots__ = ("_alarm", "_promoting", "_served", "_told", "_wanted", "listens")
 
     def __init__(self, served: Served, promoting: Promoting) -> None:
         self._served = served
         self._promoting = promoting
         self._alarm: Alarm | None = None
         self.listens = ListenRequests(served, promoting)
-        self._levels = RequestLevels()
+        self._wanted: dict[Request, str] = {}  # from which level on
+        self._told: str | None = None
 
     def take_notification(self, frame: Frame) -> None:
         """Take a notification of the server that is not about a request of its own."""
@@ -83,31 +89,41 @@ class ServerNotifications:
 
     def set_level(self, request: Request, level: str) -> None:
         """Have the server say as much as this request wants to hear, and others that are under way."""
-        if "logging" in self._served.capabilities:
-            self._set_level(self._levels.start(request, level))
-            request.ended = self._finish
+        if "logging" not in self._served.capabilities:
+            return
+        self._wanted[request] = level
+        request.ended = self._finish
+        if self._told is None or _RANKS[level] < _RANKS[self._told]:
+            self._tell_level(level)
+        elif level == self._told:
+            self._keep_level()
 
     def _finish(self, request: Request) -> None:
         """A while after a request has ended the server may say less."""
-        self._levels.end(request, self._served.bridging.steady_s())
-        self._settle()
+        del self._wanted[request]
+        if self._alarm is None and self._find_most_verbose() != self._told:
+            self._alarm = self._served.works.schedule.after(PAUSE_S, self._lower)
 
-    def _settle(self) -> None:
-        """Have the server say less, if it is time, or as soon as it is."""
-        now_s, schedule = self._served.bridging.steady_s(), self._served.works.schedule
-        self._set_level(self._levels.settle(now_s))
-        schedule.stop(self._alarm)
-        if self._levels.next_s is not None:
-            self._alarm = schedule.after(self._levels.next_s - now_s, self._settle)
+    def _lower(self) -> None:
+        self._tell_level(self._find_most_verbose())
 
-    def _set_level(self, level: str | None) -> None:
-        if level is not None:
-            self._served.works.send_own("logging/setLevel", {"level": level}, lambda answer: _note_level(level, answer))
+    def _keep_level(self) -> None:
+        self._served.works.schedule.stop(self._alarm)
+        self._alarm = None
+
+    def _tell_level(self, level: str) -> None:
+        self._keep_level()
+        self._told = level
+        self._served.works.send_own("logging/setLevel", {"level": level}, lambda answer: _note_level(level, answer))
+
+    def _find_most_verbose(self) -> str:
+        return min(self._wanted.values(), key=_RANKS.__getitem__, default=_LEAST)
 
     def tell_log(self, work: Work | None, method: str, params: Mapping[str, Any]) -> None:
         """Give a log message to the request that it is about, if that is known and wants it."""
-        request = None if work is None else work.request
-        if request is None or not self._levels.wants(request, params.get("level")):
+        request, level = None if work is None else work.request, params.get("level")
+        least = None if request is None else self._wanted.get(request)
+        if request is None or least is None or not isinstance(level, str) or _RANKS.get(level, -1) < _RANKS[least]:
             logger.debug("a log message of the server dropped: no request wants it")
         else:
             self._served.front.tell(request, method, dict(params))

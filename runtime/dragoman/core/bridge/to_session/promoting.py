@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.bridge.capabilities import declares_tasks, runs_tools_as_tasks
+from dragoman.core.bridge.capabilities import declares_tasks
 from dragoman.core.bridge.names import META_SUBSCRIPTION_ID, MISSING_CLIENT_CAPABILITY, TASKS_EXTENSION
 from dragoman.core.bridge.promoted import Task
 from dragoman.core.bridge.state import Binding, Reason, State, refuse
@@ -70,15 +70,13 @@ class Promoting:
 
     Attributes:
         kept: The calls that are tasks, by name, and those that have ended.
-        runs_at_server: Whether the server runs tools as tasks.
         listeners: The tasks that each listen request hears of.
     """
 
-    __slots__ = ("_served", "kept", "listeners", "runs_at_server")
+    __slots__ = ("_served", "kept", "listeners")
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        self.runs_at_server = runs_tools_as_tasks(served.capabilities)
         self.kept: dict[str, KeptTask] = {}
         self.listeners: dict[Request, list[Task]] = {}
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import dragoman_spec
 from dragoman.core.bridge import errors, urls
 from dragoman.core.bridge.asking import Answered, AskedCall, OpenQuestions
-from dragoman.core.bridge.capabilities import Path
+from dragoman.core.bridge.capabilities import Path, runs_tools_as_tasks
 from dragoman.core.bridge.discovery import to_initialize_params
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, take_off
 from dragoman.core.bridge.names import FACTS, META_SERVER_INFO, NEWER, OLDER
@@ -27,8 +27,10 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Refusal, decoded, request_frame, result_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import LIST_TOOLS
+from dragoman.core.mistakes import refuse_garbled
 from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.translate import Adaptor
+from dragoman.core.unchecked import find_object
 from dragoman.core.way import Way
 from dragoman.core.wiring import Bridging
 
@@ -150,9 +152,9 @@ class VisitFirst:
     error: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Served:
-    """What the parts of one open session have in common.
+    """What the parts of one session have in common.
 
     Attributes:
         bridging: What the bridge needs.
@@ -161,9 +163,10 @@ class Served:
         works: What the server is at work on, and the way to ask it something.
         tools: What is known of its tools.
         path: The way between client and server.
-        revision: Of the server.
+        revision: Of the server; this and what follows is known once it has agreed to one.
         identity: Who the server is; empty where it does not say.
         capabilities: Of the server, in the form of the newest revision with a handshake.
+        runs_tools: Whether it runs tools as tasks.
         downward: Translates for the clients.
     """
 
@@ -173,10 +176,19 @@ class Served:
     works: Works
     tools: ListedTools
     path: Path
-    revision: str
-    identity: dict[str, Any]
-    capabilities: Mapping[str, Any]
-    downward: Adaptor
+    revision: str = field(init=False)
+    identity: dict[str, Any] = field(init=False)
+    capabilities: Mapping[str, Any] = field(init=False)
+    runs_tools: bool = field(init=False)
+    downward: Adaptor = field(init=False)
+
+    def agree(self, revision: str, initialized: Mapping[str, Any], downward: Adaptor) -> None:
+        """Record what the server has answered to `initialize`."""
+        self.revision = revision
+        self.identity = find_object(initialized, "serverInfo")
+        self.capabilities = find_object(initialized, "capabilities")
+        self.runs_tools = runs_tools_as_tasks(self.capabilities)
+        self.downward = downward
 
     def put_result(self, request: Request, result: dict[str, Any]) -> None:
         """Answer with a result in the form of 2026-07-28; it says whose it is."""
@@ -244,8 +256,7 @@ class Served:
         try:
             body = read_response(frame, method)
         except ValueError as error:
-            reason = f"the server answered with something that is not a response: {error}"
-            return Refusal(INTERNAL_ERROR, reason, {"method": method})
+            return refuse_garbled(str(error), method)
         if frame.kind == "error" and isinstance(errors.answer_error(body["error"], method, self.path), errors.Visit):
             return VisitFirst(body["error"])
         body, kind = body.copy(), frame.kind

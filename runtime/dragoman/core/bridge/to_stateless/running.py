@@ -12,9 +12,8 @@ from functools import partial
 from typing import Any
 
 from dragoman.core.bridge import errors
-from dragoman.core.bridge.inputs import run_rounds
+from dragoman.core.bridge.inputs import run_rounds, wants_input
 from dragoman.core.bridge.questions import Question
-from dragoman.core.bridge.results import COMPLETE, read_type
 from dragoman.core.bridge.to_stateless.hop import Hop
 from dragoman.core.calls import Call
 from dragoman.core.codes import PARSE_ERROR
@@ -113,7 +112,7 @@ class RunningCall:
     def _take_first(self, result: Mapping[str, Any]) -> None:
         """Answer with the first result, as most calls do; only one that wants input becomes a routine."""
         try:
-            if read_type(result, self._method) is COMPLETE:
+            if not wants_input(result, self._method):
                 self._finish(result)
                 return
         except ProtocolError as error:

@@ -15,7 +15,7 @@ from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, decoded, error_frame, key_of, result_frame, rewrite
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import UPDATED
-from dragoman.core.mistakes import explain_malformed
+from dragoman.core.mistakes import explain_malformed, refuse_garbled
 from dragoman.core.peek import with_id
 from dragoman.core.streams import ANNOUNCED
 from dragoman.core.switch.shared.allowed import find_fault
@@ -75,8 +75,7 @@ class FromServer:
         logger.warning("%s", explain_malformed(malformed, "shared server"))
         loan = desk.loans.find(malformed.key) if malformed.is_response else None
         if loan is not None:
-            message = f"the server answered with something that is not a response: {malformed.reason}"
-            self._take_answer(error_frame(loan.key, INTERNAL_ERROR, message, {"method": loan.method}))
+            self._take_answer(refuse_garbled(malformed.reason, loan.method).answer(loan.key))
         elif malformed.is_response and malformed.key is not None:
             desk.loans.suspects.clear(malformed.key)
 
