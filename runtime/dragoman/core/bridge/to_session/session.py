@@ -66,7 +66,7 @@ _STRAIGHT: Final = KNOWN - TASK_METHODS.keys() - {LISTEN, DISCOVER}
 """Methods of requests that need nothing but the steps, unless the session or the request wants more."""
 
 
-class Sessions(Protocol):
+class DeclaredSessions(Protocol):
     """Who has the sessions of a server.
 
     Attributes:
@@ -75,20 +75,20 @@ class Sessions(Protocol):
 
     requests: PerRequestFront
 
-    def opened(self, session: ServerSession) -> None:
+    def opened(self, session: DeclaredSession) -> None:
         """The server has agreed to it, or has been told what it asks first: what waits may go on."""
 
-    def discovered(self, session: ServerSession) -> None:
+    def discovered(self, session: DeclaredSession) -> None:
         """It has no handshake."""
 
-    def failed(self, session: ServerSession, failure: Refusal) -> None:
+    def failed(self, session: DeclaredSession, failure: Refusal) -> None:
         """It has not agreed; it may be asked again."""
 
-    def lost(self, session: ServerSession, reason: str, outcome: Outcome) -> None:
+    def lost(self, session: DeclaredSession, reason: str, outcome: Outcome) -> None:
         """The session is gone, or could not be opened in time."""
 
 
-class ServerSession:
+class DeclaredSession:
     """A session of the server.
 
     Args:
@@ -109,7 +109,7 @@ class ServerSession:
 
     def __init__(
         self,
-        sessions: Sessions,
+        sessions: DeclaredSessions,
         wiring: Wiring,
         bridging: Bridging,
         outbox: Outbox,

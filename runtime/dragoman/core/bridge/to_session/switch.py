@@ -21,7 +21,7 @@ from dragoman.core.bridge.capabilities import Path, Scope, declare_up
 from dragoman.core.bridge.names import DISCOVER, NEWER, OLDER, TASK_METHODS
 from dragoman.core.bridge.state import digest_params
 from dragoman.core.bridge.strategy import promotes
-from dragoman.core.bridge.to_session.session import ServerSession
+from dragoman.core.bridge.to_session.session import DeclaredSession
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS
 from dragoman.core.commands import Close, Outbox, Outcome, Schedule
 from dragoman.core.edges.front import FrontEdge
@@ -75,9 +75,9 @@ class ToSession:
         self._path = Path(NEWER, OLDER, scope, tasks=True, promotes=promotes(bridging.questions))
         self._spare: UpstreamEdge | None = upstream  # that no session has yet
         self._has_handshake = False
-        self._sessions: dict[str, ServerSession] = {}  # by what was declared
-        self._spellings: dict[bytes, ServerSession] = {}  # the same, as clients write it
-        self._latest: ServerSession | None = None
+        self._sessions: dict[str, DeclaredSession] = {}  # by what was declared
+        self._spellings: dict[bytes, DeclaredSession] = {}  # the same, as clients write it
+        self._latest: DeclaredSession | None = None
         self._schedule = Schedule(outbox, front)
 
     def release(self) -> None:
@@ -155,7 +155,7 @@ class ToSession:
 
     # Which session
 
-    def _find(self, request: Request) -> ServerSession:
+    def _find(self, request: Request) -> DeclaredSession:
         """Return the session for a request; the first one, while that is not open.
 
         Raises:
@@ -179,7 +179,7 @@ class ToSession:
             self._spellings[spelled] = known
         return known
 
-    def _find_declared(self, request: Request) -> ServerSession:
+    def _find_declared(self, request: Request) -> DeclaredSession:
         capabilities, revision = request.metadata.capabilities, request.metadata.revision
         if revision != NEWER:
             capabilities = translator(revision, NEWER).definition("ClientCapabilities", capabilities)[1]
@@ -194,8 +194,8 @@ class ToSession:
             declared = {}
         return self._sessions.get(_key_of(declared)) or self._open(declared)
 
-    def _open(self, declared: dict[str, Any]) -> ServerSession:
-        session = ServerSession(
+    def _open(self, declared: dict[str, Any]) -> DeclaredSession:
+        session = DeclaredSession(
             self, self._wiring, self._bridging, self._outbox, self._front, self._spare, self._path, declared
         )
         if self._spare is None:
@@ -226,26 +226,26 @@ class ToSession:
         if len(self._sessions) > 1:
             self._schedule.after(IDLE_S, self._look_round)
 
-    def _drop(self, session: ServerSession) -> None:
+    def _drop(self, session: DeclaredSession) -> None:
         self._forget(session)
         session.release()
         self._outbox.add(Close(session.upstream))
         session.upstream.release()
 
-    def _forget(self, session: ServerSession) -> None:
+    def _forget(self, session: DeclaredSession) -> None:
         self._sessions = {key: other for key, other in self._sessions.items() if other is not session}
         self._spellings = {key: other for key, other in self._spellings.items() if other is not session}
         self._latest = None if self._latest is session else self._latest
 
     # What the sessions say
 
-    def opened(self, session: ServerSession) -> None:
+    def opened(self, session: DeclaredSession) -> None:
         """Serve what has waited for that, each request in the session that it needs: the server has a handshake."""
         self._has_handshake = True
         for request in session.take_waiting():
             self.carry(request)
 
-    def discovered(self, session: ServerSession) -> None:
+    def discovered(self, session: DeclaredSession) -> None:
         """Hand on from here on: the server has no handshake, and there is nothing to bridge."""
         waiting = session.take_waiting()
         relay = make_relay(
@@ -255,7 +255,7 @@ class ToSession:
         for request in waiting:
             relay.carry(request)
 
-    def failed(self, session: ServerSession, failure: Refusal) -> None:
+    def failed(self, session: DeclaredSession, failure: Refusal) -> None:
         """Tell who waits; the next request tries again."""
         for request in session.take_waiting():
             self.requests.refuse(request, failure.code, failure.message, failure.data)
@@ -263,7 +263,7 @@ class ToSession:
             self._spare = session.upstream  # which tells that session if it ends now
             self._forget(session)
 
-    def lost(self, session: ServerSession, reason: str, outcome: Outcome) -> None:
+    def lost(self, session: DeclaredSession, reason: str, outcome: Outcome) -> None:
         """End the connection with the last session of its server; before, what this one was asked fails."""
         if len(self._sessions) <= 1:
             self._front.lost(reason, outcome)
