@@ -106,7 +106,7 @@ class Connection:
         if error is not None:
             await self._stop("the program has failed")
             return
-        self._client.session.transport.end()
+        self._client.session.transport.end("the program has closed the client")
         assert self._running is not None
         try:
             await asyncio.shield(self._running)

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dragoman.client.transport import CallTransport
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import (
     Frame,
@@ -24,8 +23,10 @@ from dragoman.core.envelope import (
     request_frame,
     result_frame,
 )
+from dragoman.core.methods import CANCELLED, PROGRESS
 from dragoman.core.unchecked import find, find_object
 from dragoman.errors import ConnectionClosed, McpError, RemoteProtocolError, RequestTimeout
+from dragoman.transports.frame_link import FrameLink
 
 logger = logging.getLogger("dragoman.client")
 
@@ -67,7 +68,7 @@ class Session:
     """
 
     def __init__(self, hearer: Hearer, answer: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
-        self.transport = CallTransport(self._take, self._end)
+        self.transport = FrameLink(self._take, lost=self._end)
         self.is_over: Callable[[], bool] = lambda: False
         self._hearer, self._handle = hearer, answer
         self._asked: dict[bytes, _Asked] = {}
@@ -117,13 +118,13 @@ class Session:
         asked = _Asked(method, asyncio.get_running_loop().create_future(), timeout_s, progress)
         self._asked[key] = asked  # before it is said: what the proxy answers itself comes at once
         try:
-            self.transport.say(request_frame(key, method, said))
+            self._say(request_frame(key, method, said))
             self._start_timer(asked)
             return await asked.answer
         except (asyncio.CancelledError, RequestTimeout) as error:
             if can_cancel and key in self._asked:
                 reason = "timed out" if isinstance(error, RequestTimeout) else "cancelled by the client"
-                self._say_quietly("notifications/cancelled", {"requestId": number, "reason": reason})
+                self._say_quietly(CANCELLED, {"requestId": number, "reason": reason})
             raise
         finally:
             self._asked.pop(key, None)
@@ -136,7 +137,13 @@ class Session:
         Raises:
             ConnectionClosed: The session is over.
         """
-        self.transport.say(notification_frame(method, params))
+        self._say(notification_frame(method, params))
+
+    def _say(self, frame: Frame) -> None:
+        """Say this to the server; at the end only that an answer is not waited for any more."""
+        if self.transport.is_closed or (self.transport.is_ended and frame.method != CANCELLED):
+            raise ConnectionClosed("the session is over")
+        self.transport.say(frame)
 
     def _say_quietly(self, method: str, params: dict[str, Any]) -> None:
         try:
@@ -179,9 +186,9 @@ class Session:
             self._take_request(frame, body)
         elif frame.kind != "notification":
             self._take_answer(frame, body)
-        elif frame.method == "notifications/progress":
+        elif frame.method == PROGRESS:
             self._take_progress(body)
-        elif frame.method == "notifications/cancelled":
+        elif frame.method == CANCELLED:
             self._take_cancelled(find(body, "params", "requestId"))
         else:
             self._hearer.deliver(body)
@@ -232,7 +239,7 @@ class Session:
             logger.exception("the handler of %s failed", method)
             answer = error_frame(key, INTERNAL_ERROR, f"the client's handler failed: {type(error).__name__}")
         try:
-            self.transport.say(answer)
+            self._say(answer)
         except ConnectionClosed:
             logger.debug("the session ended before %s was answered", method)
 

@@ -19,11 +19,11 @@ from dragoman.core.settings import ServerMemory
 from dragoman.core.switch.catalogue.member import Member
 from dragoman.core.switch.catalogue.names import NameKind, Names
 from dragoman.proxy import Proxy, ProxyConfig, know_nothing
-from dragoman.router.link import RouterLink
 from dragoman.router.outages import Outages
 from dragoman.router.transport import RouterTransport
 from dragoman.status import ProxyStatus, StatusBoard
 from dragoman.transports.base import Transport
+from dragoman.transports.frame_link import FrameLink
 
 logger = logging.getLogger("dragoman.router")
 
@@ -159,7 +159,7 @@ class Router:
         member.list_timeout_s = self._servers[member.name].options.list_timeout_s or options.list_timeout_s
         member.open_timeout_s = options.open_timeout_s or min(member.list_timeout_s, _LONGEST_OPENING_S)
 
-    def _open_proxy(self, member: Member, link: RouterLink) -> Proxy:
+    def _open_proxy(self, member: Member, link: FrameLink) -> Proxy:
         server = self._servers[member.name]
         config = self._config
         timeout_s = server.options.request_timeout_s or self.configuration.options.request_timeout_s

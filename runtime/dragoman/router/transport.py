@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.codes import CONNECTION_CLOSED
@@ -23,8 +22,8 @@ from dragoman.core.switch.catalogue.catalogue import Catalogue
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import Names
 from dragoman.proxy import Proxy
-from dragoman.router.link import RouterLink
 from dragoman.transports.base import Receiver
+from dragoman.transports.frame_link import FrameLink
 
 if TYPE_CHECKING:
     from dragoman.core.commands import Finish
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.router")
 
+WAITING_BYTES = 16 * 1024 * 1024
+"""How much may wait for a server that does not keep up: more is refused, so that the others are not held up."""
+
 _FAREWELL_S = 2.0
 """How long servers may take to end in order when a session is over: its requests are answered by then."""
 
@@ -42,7 +44,7 @@ _FAREWELL_S = 2.0
 class _Running:
     """The proxy before a server."""
 
-    link: RouterLink
+    link: FrameLink
     proxy: Proxy
     task: asyncio.Task[Finish]
 
@@ -73,7 +75,7 @@ class RouterTransport:
         self,
         members: Sequence[Member],
         names: Names,
-        open_proxy: Callable[[Member, RouterLink], Proxy],
+        open_proxy: Callable[[Member, FrameLink], Proxy],
         identity: Mapping[str, Any],
         page_size: int,
         most_questions: int,
@@ -89,7 +91,7 @@ class RouterTransport:
         self._closed = closed
         self._board = board
         self._outages = outages
-        self._client = RouterLink(self.catalogue.take_from_client, inf)
+        self._client = FrameLink(self.catalogue.take_from_client)
         self._running: dict[Member, _Running] = {}
         self._timers: set[asyncio.TimerHandle] = set()
         self.is_paused = self.is_over = False
@@ -209,7 +211,7 @@ class RouterTransport:
             running.link.mute()  # what it still says is nobody's business
 
     def _open(self, member: Member) -> _Running:
-        link = RouterLink(partial(self.catalogue.take_from_server, member))
+        link = FrameLink(partial(self.catalogue.take_from_server, member), WAITING_BYTES)
         proxy = self._open_proxy(member, link)
         token = LABEL.set(f"{self.label}, {member.name}" if self.label else member.name)
         try:

@@ -7,13 +7,14 @@ asked as long as all goes well; and while a supervisor sends no clients, nothing
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.core.envelope import Frame, decoded, request_frame
 from dragoman.core.label import LABEL
 from dragoman.transports.base import Transport
+from dragoman.transports.frame_link import FrameLink
 from dragoman.transports.http.sessions import Caller, Runner
 from dragoman_spec import LATEST
 
@@ -24,6 +25,12 @@ _AGAIN_S: Final = 5.0
 """For how long an answer counts, where it is that there is no server to be had."""
 
 _PATIENCE_S: Final = 10.0
+
+_ABOUT_US: Final = {
+    "protocolVersion": LATEST,
+    "capabilities": {},
+    "clientInfo": {"name": "dragoman-readyz", "version": "1"},
+}
 
 
 class Readiness:
@@ -51,17 +58,19 @@ class Readiness:
         await asyncio.wait({self._asking})
 
     async def _ask(self) -> None:
-        from dragoman.transports.memory import connect_pair  # hardly ever needed
-
         LABEL.set("readyz")
-        ours, theirs = connect_pair("/readyz", "the proxy")
-        client = _Client()
-        runner = self._serve(theirs, Caller("", "readyz"))
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+
+        def hear(frame: Frame) -> None:
+            if frame.key == b"1" and frame.method is None and not answer.done():
+                answer.set_result(decoded(frame).body)
+
+        link = FrameLink(hear)
+        runner = self._serve(link, Caller("", "readyz"))
         running: asyncio.Future[Any] = asyncio.ensure_future(runner.run())
-        ours.start_raw(client)
-        ours.write(_INITIALIZE)
-        await asyncio.wait({client.answer, running}, timeout=_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
-        said = client.answer.result() if client.answer.done() else {}
+        link.say(request_frame(b"1", "initialize", _ABOUT_US))
+        await asyncio.wait({answer, running}, timeout=_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        said = answer.result() if answer.done() else {}
         if "result" in said:
             self._board.trust()
         else:
@@ -70,44 +79,3 @@ class Readiness:
         runner.stop("only /readyz wanted to know whether a session can be opened")
         await asyncio.wait({running})
         self._asking = None
-
-
-_INITIALIZE: Final = json.dumps(
-    {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": LATEST,
-            "capabilities": {},
-            "clientInfo": {"name": "dragoman-readyz", "version": "1"},
-        },
-    }
-).encode() + b"\n"  # fmt: skip
-
-
-class _Client:
-    """Hears the first answer."""
-
-    def __init__(self) -> None:
-        self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._said = b""
-
-    def data_received(self, data: bytes) -> None:
-        self._said += data
-        for line in self._said.split(b"\n")[:-1]:
-            frame = json.loads(line)
-            if frame.get("id") == 1 and "method" not in frame and not self.answer.done():
-                self.answer.set_result(frame)
-
-    def ended(self, reason: str) -> None:
-        if not self.answer.done():
-            self.answer.set_result({"error": {"message": reason}})
-
-    broken = ended
-
-    def pause_writing(self) -> None:
-        pass
-
-    def resume_writing(self) -> None:
-        pass
