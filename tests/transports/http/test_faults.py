@@ -361,8 +361,8 @@ async def test_a_large_answer_that_nobody_takes_holds_the_server_back_and_is_cut
         await stage.server.hear()
         stage.server.answer(2, **content("x" * 30_000_000))
         (session,) = stage.front.sessions.all()
-        await until(lambda: session.transport._flow.held)  # type: ignore[attr-defined]
-        await until(lambda: not session.visits and not session.transport._flow.held)  # type: ignore[attr-defined]
+        await until(lambda: session.transport.held)  # type: ignore[attr-defined]
+        await until(lambda: not session.visits and not session.transport.held)  # type: ignore[attr-defined]
         await still_serves(stage)
 
 

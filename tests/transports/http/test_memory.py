@@ -14,14 +14,14 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.proxy import Proxy
 from dragoman.transports.http.config import FrontConfig, Patience
 from dragoman.transports.http.legacy import LegacyTransport
+from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.sessions import Caller, Sessions
 from dragoman.transports.http.streamable_session import StreamableSession
-from dragoman.transports.http.websocket import WebSocketClient
 from tests.transports.http.stage import Stage, initialize, initialized, on_loop, serving, until
 from tests.transports.http.test_websocket import dial, shake_hands
 from tests.transports.http.wire import hang_up
 
-KINDS = (Proxy, FrontEdge, UpstreamEdge, StreamableSession, LegacyTransport, WebSocketClient)
+KINDS = (Proxy, FrontEdge, UpstreamEdge, StreamableSession, LegacyTransport, LineTransport)
 SESSIONS = 100
 
 

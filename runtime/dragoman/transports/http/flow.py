@@ -58,34 +58,53 @@ class Gate:
             await self._shut.wait()
 
 
-class Flow:
-    """The flow of one session.
+class FlowingTransport:
+    """What the transports to clients have in common; each adds `send`, `close` and what its front calls.
 
     Args:
-        high_water_bytes: When more than this waits for the client, the server is held back until a quarter is left.
+        high_water_bytes: When more than this waits for the client, its server is held back until a quarter is left.
 
     Attributes:
-        readable: Set while the client may be read.
+        over: Whether the client says no more, or nobody serves it any more.
+        readable: Shut while the server does not read.
         held: Whether the server is held back.
     """
 
-    __slots__ = ("_drained", "_early", "_high_water_bytes", "_receiver", "_waiting", "held", "readable")
-
     def __init__(self, high_water_bytes: int) -> None:
+        self.over = self.held = False
         self.readable = Gate()
-        self.held = False
         self._high_water_bytes = high_water_bytes
         self._receiver: Receiver | None = None
         self._early: list[Frame] = []
-        self._waiting = 0
+        self._waiting_bytes = 0
         self._drained = Gate()
 
+    # What the proxy calls.
+
     def start(self, receiver: Receiver) -> None:
-        """Hand on what the client has said already, and from now on what it says."""
+        """Begin to hand on what the client says, and what it has said already."""
         self._receiver = receiver
         early, self._early = self._early, []
         if early:
             receiver.received(early)
+        if self.over:
+            receiver.ended("the client has left already")
+
+    def pause_reading(self) -> None:
+        """Let what the client says wait."""
+        self.readable.clear()
+
+    def resume_reading(self) -> None:
+        """Take what the client says again."""
+        self.readable.set()
+
+    def hurry(self) -> None:
+        """Nothing to do: `close` takes no longer than readers need."""
+
+    # What the front calls.
+
+    def sweep(self, now: float) -> None:
+        """Forget what nobody will ask for any more: nothing, where what has been sent is not kept."""
 
     def deliver(self, frame: Frame) -> None:
         """Hand on what the client says."""
@@ -95,13 +114,19 @@ class Flow:
             self._receiver.received((frame,))
 
     def end(self, reason: str) -> None:
-        """Tell the proxy, if there is one yet, that the client says no more."""
+        """Record that the client says no more, and tell the proxy."""
+        if not self.over:
+            self.over = True
+            self.tell_end(reason)
+
+    def tell_end(self, reason: str) -> None:
+        """Tell the proxy, if there is one yet."""
         if self._receiver is not None:
             self._receiver.ended(reason)
 
-    def weigh(self, waiting: int) -> None:
-        """Record how many bytes wait for the client."""
-        self._waiting = waiting
+    def weigh(self, size: int) -> None:
+        """So much more waits for the client, or less: the server is held back if it is too much."""
+        self._waiting_bytes = waiting = self._waiting_bytes + size
         if waiting <= 0:
             self._drained.set()
         high = self._high_water_bytes
@@ -117,43 +142,9 @@ class Flow:
         """Wait until the client has taken everything, or has had the time to."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORDS_S):
-                while self._waiting > 0:
+                while self._waiting_bytes > 0:
                     self._drained.clear()
                     await self._drained.wait()
-
-
-class FlowingTransport:
-    """What the transports to clients have in common; each adds `send`, `close` and what its front calls.
-
-    Args:
-        high_water_bytes: When more than this waits for the client, its server is held back.
-
-    Attributes:
-        over: Whether the client says no more, or nobody serves it any more.
-        readable: Shut while the server does not read.
-    """
-
-    def __init__(self, high_water_bytes: int) -> None:
-        self.over = False
-        self._flow = Flow(high_water_bytes)
-        self.readable = self._flow.readable
-
-    def start(self, receiver: Receiver) -> None:
-        """Begin to deliver what the client says, and what it has said already."""
-        self._flow.start(receiver)
-        if self.over:
-            receiver.ended("the client has left already")
-
-    def pause_reading(self) -> None:
-        """Let what the client says wait."""
-        self.readable.clear()
-
-    def resume_reading(self) -> None:
-        """Take what the client says again."""
-        self.readable.set()
-
-    def hurry(self) -> None:
-        """Nothing to do: `close` takes no longer than readers need."""
 
 
 class Timed(Protocol):
@@ -201,7 +192,7 @@ class CallTimer(Generic[TimedT]):
         """Time nothing any more, and hold nothing."""
         if self._timer is not None:
             self._timer.cancel()
-        self._waiting, self._on_due = tuple, _forget  # circles stay until somebody looks for such
+        self._waiting, self._on_due = tuple, forget  # circles stay until somebody looks for such
 
     def _look(self) -> None:
         self._timer = None
@@ -216,5 +207,5 @@ class CallTimer(Generic[TimedT]):
             self._on_due(call)
 
 
-def _forget(_: object) -> None:
+def forget(_: object) -> None:
     """Nobody minds any more."""

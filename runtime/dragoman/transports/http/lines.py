@@ -27,7 +27,6 @@ class LineTransport(FlowingTransport):
         self.wake = asyncio.Event()  # set when there is something to take, and at the end
         self.closed = False
         self._lines: deque[bytes] = deque()
-        self._waiting = 0  # bytes not taken, and bytes taken that have not gone out
 
     # What the proxy calls.
 
@@ -37,7 +36,7 @@ class LineTransport(FlowingTransport):
         if self.over:
             return
         self._lines.extend(lines)
-        self._weigh(sum(map(len, lines)))
+        self.weigh(sum(map(len, lines)))
         self.wake.set()
 
     async def close(self) -> None:
@@ -45,28 +44,21 @@ class LineTransport(FlowingTransport):
         self.closed = True
         self.readable.set()
         self.wake.set()
-        await self._flow.drain()
+        await self.drain()
         self.over = True
         self._lines.clear()
         self.wake.set()
 
     # What the front calls.
 
-    def deliver(self, frame: Frame) -> None:
-        """Hand on what the client sent."""
-        self._flow.deliver(frame)
-
     def end(self, reason: str) -> None:
         """Tell the proxy that the client says no more, and reads no more."""
         if not self.over:
-            self.over = True
+            self.over = True  # before it has room again
             self._lines.clear()
-            self._weigh(-self._waiting)
-            self._flow.end(reason)
+            self.weigh(-self._waiting_bytes)
+            self.tell_end(reason)
         self.wake.set()
-
-    def sweep(self, now: float) -> None:
-        """Nothing here grows old."""
 
     def take(self) -> bytes | None:
         """Return the next line, without line feed; None when there is none."""
@@ -75,8 +67,4 @@ class LineTransport(FlowingTransport):
     def settle(self, size: int) -> None:
         """Record that so much of what was taken has gone out."""
         if not self.over:
-            self._weigh(-size)
-
-    def _weigh(self, size: int) -> None:
-        self._waiting += size
-        self._flow.weigh(self._waiting)
+            self.weigh(-size)

@@ -106,7 +106,6 @@ class RequestsTransport(FlowingTransport):
         self._tells_whose = config.shares_requests
         self._posts: dict[bytes, Post] = {}
         self._most_bytes = config.limits.high_water_bytes
-        self._waiting_bytes = 0
         self._cut = 0
         self._last = 0
         self.timer = CallTimer(config.patience.stream_after_s, lambda: self._posts.values(), Post.tell)
@@ -131,7 +130,7 @@ class RequestsTransport(FlowingTransport):
         self.timer.stop()
         for post in list(self._posts.values()):
             post.end()
-        await self._flow.drain()
+        await self.drain()
 
     # What the front calls
 
@@ -157,7 +156,7 @@ class RequestsTransport(FlowingTransport):
         post = Post(b"%d" % self._last, place, takes_stream)
         self._posts[post.key] = post
         sender, source = place.principal if self._tells_whose else "", place.source
-        self._flow.deliver(
+        self.deliver(
             new_frame(Frame, (frame.raw, frame.kind, post.key, frame.method, frame.body, None, headers, sender, source))
         )
         return post
@@ -167,11 +166,6 @@ class RequestsTransport(FlowingTransport):
         post.is_streamed, post.wake = True, asyncio.Event()
         if post.answer is not None:
             self._add(post, post.answer.raw)
-
-    def weigh(self, size: int) -> None:
-        """So much more waits for the clients, or less."""
-        self._waiting_bytes += size
-        self._flow.weigh(self._waiting_bytes)
 
     def leave(self, post: Post) -> None:
         """Record that nobody waits for a request any more: if it is not answered, that cancels it."""
@@ -191,19 +185,11 @@ class RequestsTransport(FlowingTransport):
             self._cancel(post, reason)
             post.end()
         for principal in principals if self._tells_whose else ():
-            self._flow.deliver(notification_frame(CANCELLED, {"reason": reason})._replace(sender=principal))
-
-    def end(self, reason: str) -> None:
-        """Tell the proxy that no client says any more."""
-        self.over = True
-        self._flow.end(reason)
-
-    def sweep(self, now: float) -> None:
-        """Nothing to do: what has been sent is not kept."""
+            self.deliver(notification_frame(CANCELLED, {"reason": reason})._replace(sender=principal))
 
     def _cancel(self, post: Post, reason: str) -> None:
         params = {"requestId": decode(post.key), "reason": reason}
-        self._flow.deliver(notification_frame(CANCELLED, params))
+        self.deliver(notification_frame(CANCELLED, params))
 
     def _finish(self, post: Post, frame: Frame) -> None:
         post.answer, post.is_over = frame, True

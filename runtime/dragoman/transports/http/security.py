@@ -24,10 +24,8 @@ from functools import lru_cache
 from typing import Final
 
 from dragoman.transports.http.config import Admission
-from dragoman.transports.http.exchange import MCP_HEADERS, RequestRefused
+from dragoman.transports.http.exchange import MCP_HEADERS, Headers, RequestRefused
 from dragoman.transports.http.refusals import shorten
-
-Headers = tuple[tuple[bytes, bytes], ...]
 
 _SECRET: Final = re.compile(r"[!-~]+")
 _NAME: Final = re.compile(r"[a-z0-9._-]{1,100}|\[[0-9a-f:.]{2,45}\]")

@@ -31,7 +31,7 @@ from dragoman.transports.http.reading import Posted, check_batch, check_content,
 from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_message
 from dragoman.transports.http.streamable_session import PostedCall, StreamableSession
-from dragoman.transports.http.streams import Reader, Stream, StreamConnection
+from dragoman.transports.http.streams import StreamConnection
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 _ALLOW_POST: Final = (b"allow", b"POST, OPTIONS")
@@ -120,8 +120,8 @@ class StreamableFront:
             elif not call.is_told:
                 transport.timer.start(call)
             yield call
-            if call.stream is not None and call.connection is not None:
-                yield self._send_stream(request, transport, call.stream, call.connection, is_new=True)
+            if call.connection is not None:
+                yield self._send_stream(request, transport, call.connection, is_new=True)
             else:
                 yield self._reply(request, transport, call, takes_json)
         finally:
@@ -185,15 +185,14 @@ class StreamableFront:
         last = request.header(b"last-event-id")
         connection = StreamConnection()
         with session:
-            stream = None if last is None else transport.resume(last, connection)
-            is_new = stream is None
-            if stream is None:
+            is_new = last is None or not transport.resume(last, connection)
+            if is_new:
                 if last is not None and last.startswith("p"):
                     raise RequestRefused(410, "the stream of this event is gone")
                 if transport.standing >= self._config.limits.streams:
                     raise _too_many_streams(None)
-                stream = transport.stand(connection)
-            yield self._send_stream(request, transport, stream, connection, is_new)
+                transport.stand(connection)
+            yield self._send_stream(request, transport, connection, is_new)
 
     def _serve_delete(self, request: HttpRequest) -> Routine:
         self._find(request).transport.end("the client has deleted its session")
@@ -203,16 +202,16 @@ class StreamableFront:
         self,
         request: HttpRequest,
         transport: StreamableSession,
-        stream: Stream,
         connection: StreamConnection,
         is_new: bool,
     ) -> None:
+        stream = connection.stream
         polls = transport.revision in HANDSHAKE_REVISIONS and facts(transport.revision).polls
         await request.start_stream()
         if polls and is_new:
             await request.send_part(stream.prime(self._config.patience.retry_s))
         try:
-            await pump(request, Reader(stream, connection), stream.settle, self._config.patience, polls)
+            await pump(request, connection, stream.settle, self._config.patience, polls)
         finally:
             stream.detach(connection)
 

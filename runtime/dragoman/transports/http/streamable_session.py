@@ -24,7 +24,7 @@ from dragoman.core.envelope import Frame, decoded, key_of, to_keep
 from dragoman.core.exact_json import encode_line
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import Awaited
-from dragoman.transports.http.flow import CallTimer, FlowingTransport
+from dragoman.transports.http.flow import CallTimer, FlowingTransport, forget
 from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.streams import Ledger, Stream, StreamConnection
 
@@ -133,7 +133,7 @@ class StreamableSession(FlowingTransport):
         self.revision: str | None = None
         self._config = config
         self._calls: dict[bytes, PostedCall] = {}  # by the ids of their requests
-        self._ledger = Ledger(self._flow.weigh, config.limits.replay_bytes, config.limits.replay_events)
+        self._ledger = Ledger(self.weigh, config.limits.replay_bytes, config.limits.replay_events)
         self._streams: dict[str, Stream] = {}
         self._standing: list[Stream] = []  # GET streams, the newest last
         self._backlog: deque[bytes] = deque()
@@ -166,12 +166,13 @@ class StreamableSession(FlowingTransport):
             call.end()
         for stream in self._streams.values():
             stream.finish()
-        await self._flow.drain()
+        await self.drain()
         for stream in self._streams.values():
             stream.clear()
         self._streams.clear()
         self._standing.clear()
         self._backlog.clear()
+        self._ledger.weigh = forget  # a circle, too
 
     # What the front calls.
 
@@ -197,17 +198,12 @@ class StreamableSession(FlowingTransport):
                 self._calls[key] = call
             if posted.initializes and self._initialize is None:
                 self._initialize = call
-        self._flow.deliver(posted.frame)
+        self.deliver(posted.frame)
         for key in posted.cancelled:
             given_up = self._calls.pop(key, None)
             if given_up is not None:
                 given_up.forgo(key)
         return call
-
-    def weigh(self, size: int) -> None:
-        """So much more waits for the client, or less: the server is held back if it is too much."""
-        self._ledger.waiting += size
-        self._flow.weigh(self._ledger.waiting)
 
     def may_take(self, posted: Posted, most: int) -> bool:
         """Whether what a client posted can be delivered, with so many requests at most."""
@@ -218,18 +214,12 @@ class StreamableSession(FlowingTransport):
         """Whether one of these ids belongs to a request that waits for its answer."""
         return not self._calls.keys().isdisjoint(keys)
 
-    def end(self, reason: str) -> None:
-        """Tell the proxy that the client says no more."""
-        if not self.over:
-            self._flow.end(reason)
-        self.over = True
-
     def begin_stream(self, call: PostedCall) -> None:
         """Answer a call with a stream from here on."""
         if call.stream is None and call.takes_stream:
             call.become_stream(self._new_stream("p"))
 
-    def stand(self, connection: StreamConnection) -> Stream:
+    def stand(self, connection: StreamConnection) -> None:
         """Open a GET stream, with what has waited for one."""
         stream = self._new_stream("g")
         for old in self._standing:
@@ -240,18 +230,17 @@ class StreamableSession(FlowingTransport):
         self._standing.append(stream)
         self._give_backlog(stream)
         stream.attach(connection)
-        return stream
 
-    def resume(self, last_event_id: str, connection: StreamConnection) -> Stream | None:
-        """Attach a connection to the stream of this event, after it; None when that stream is gone."""
+    def resume(self, last_event_id: str, connection: StreamConnection) -> bool:
+        """Attach a connection to the stream of this event, after it; false when that stream is gone."""
         name, _, number = last_event_id.rpartition("-")
         stream = self._streams.get(name)
         if stream is None or not (number.isascii() and number.isdigit()):
-            return None
+            return False
         stream.attach(connection, int(number[:18]))
         if stream in self._standing:
             self._give_backlog(stream)
-        return stream
+        return True
 
     def sweep(self, now: float) -> None:
         """Forget finished streams that are too old to be resumed, or too many."""

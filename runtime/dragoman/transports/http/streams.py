@@ -28,13 +28,31 @@ _CHUNK_BYTES = 64 * 1024
 
 
 class StreamConnection:
-    """The connection that carries a stream at the moment, as far as the stream needs to know."""
+    """The connection that carries a stream at the moment, as far as the stream needs to know.
 
-    __slots__ = ("gone", "wake")
+    Attributes:
+        stream: Which it carries, from the first time that one is attached to it.
+        gone: Whether it carries none any more.
+        wake: Set when there is something to take.
+    """
+
+    __slots__ = ("gone", "stream", "wake")
+
+    stream: Stream
 
     def __init__(self) -> None:
         self.wake = asyncio.Event()
         self.gone = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing comes but what can be taken now."""
+        return self.gone or self.stream.finished
+
+    def take_part(self) -> tuple[bytes, int]:
+        """Take the next events to send; nothing when there are none."""
+        data = self.stream.take(self)
+        return data, len(data)
 
     def drop(self) -> None:
         """Let go of it: the client has gone, or came back on another one."""
@@ -42,41 +60,20 @@ class StreamConnection:
         self.wake.set()
 
 
-class Reader:
-    """A stream, as the connection that carries it takes it."""
-
-    __slots__ = ("_connection", "_stream", "wake")
-
-    def __init__(self, stream: Stream, connection: StreamConnection) -> None:
-        self._stream, self._connection, self.wake = stream, connection, connection.wake
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing comes but what can be taken now."""
-        return self._connection.gone or self._stream.finished
-
-    def take_part(self) -> tuple[bytes, int]:
-        """Take the next events to send; nothing when there are none."""
-        data = self._stream.take(self._connection)
-        return data, len(data)
-
-
 @dataclass(slots=True)
 class Ledger:
     """What the streams of one session hold together.
 
     Attributes:
-        weigh: Called with `waiting` whenever it has changed.
+        weigh: Called with how many more bytes attached readers have not taken, or less.
         limit_bytes: How much may be kept of one session.
         limit_events: How many events may be kept of one stream.
-        waiting: The bytes that attached readers have not taken.
         kept: The bytes of all events.
     """
 
     weigh: Callable[[int], None]
     limit_bytes: int
     limit_events: int
-    waiting: int = 0
     kept: int = 0
 
 
@@ -128,10 +125,10 @@ class Stream:
         self._events.append(event)
         self._ledger.kept += len(event)
         self.unread += len(event)
-        self._trim(self._ledger.limit_events)
+        self._trim()
         if self._connection is not None:
             self._connection.wake.set()
-            self._weigh(len(event))
+            self._ledger.weigh(len(event))
 
     def finish(self) -> None:
         """Add nothing more; the connection ends once everything is taken."""
@@ -155,17 +152,17 @@ class Stream:
             last = self._first + len(self._events) - 1
             self._cursor = min(max(after, self._first - 1), last)
             self.unread = sum(len(event) for event in self._after_cursor())
-        self._connection = connection
+        self._connection, connection.stream = connection, self
         connection.wake.set()
-        self._weigh(self.unread)
+        self._ledger.weigh(self.unread)
 
     def detach(self, connection: StreamConnection | None) -> None:
         """Let no connection carry it, if it is still this one."""
         if connection is not None and self._connection is connection:
             self._connection = None
             connection.drop()
-            self._weigh(-self.unread)
-            self._trim(self._ledger.limit_events)
+            self._ledger.weigh(-self.unread)
+            self._trim()
 
     def take(self, connection: StreamConnection) -> bytes:
         """Return the next events to send on this connection, joined; nothing when there are none."""
@@ -184,8 +181,8 @@ class Stream:
 
     def settle(self, size: int) -> None:
         """Record that so much of what was taken has gone out."""
-        self._weigh(-size)
-        self._trim(self._ledger.limit_events)
+        self._ledger.weigh(-size)
+        self._trim()
 
     def give_up_unread(self) -> list[bytes]:
         """Forget what no connection has taken, and give it as the frames it was made of."""
@@ -211,8 +208,8 @@ class Stream:
         while self._ledger.kept > limit_bytes and self._drop_oldest():
             pass
 
-    def _trim(self, limit_events: int) -> None:
-        while len(self._events) > limit_events and self._drop_oldest():
+    def _trim(self) -> None:
+        while len(self._events) > self._ledger.limit_events and self._drop_oldest():
             pass
         self.trim_to(self._ledger.limit_bytes)
 
@@ -235,7 +232,3 @@ class Stream:
         """Whether the one event that is left, an answer perhaps, is kept: a large one, if it is alone in that."""
         size, ledger = len(self._events[0]), self._ledger
         return size <= ledger.limit_bytes or ledger.kept - size <= ledger.limit_bytes
-
-    def _weigh(self, size: int) -> None:
-        self._ledger.waiting += size
-        self._ledger.weigh(self._ledger.waiting)

@@ -63,10 +63,6 @@ _CLOSING_S: Final = 2.0
 """How long a close frame may take, and how long the end of the front waits for those of all connections."""
 
 
-class WebSocketClient(LineTransport):
-    """A client that speaks WebSocket."""
-
-
 class WebSocketFront:
     """Serves WebSocket connections.
 
@@ -93,7 +89,7 @@ class WebSocketFront:
         """
         if SUBPROTOCOL not in scope.get("subprotocols", ()):
             raise RequestRefused(400, f"expected the subprotocol {SUBPROTOCOL} to be offered")
-        session = self._sessions.open(WebSocketClient(self._config.limits), Caller(principal, "websocket"))
+        session = self._sessions.open(LineTransport(self._config.limits), Caller(principal, "websocket"))
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
@@ -114,7 +110,7 @@ class WebSocketFront:
                 self._open.discard(task)
 
     async def _talk(
-        self, session: HttpSession[WebSocketClient], receive: Receive, send: Send, gone: Callable[[], bool]
+        self, session: HttpSession[LineTransport], receive: Receive, send: Send, gone: Callable[[], bool]
     ) -> tuple[int, str]:
         """Move frames both ways until either side ends; give the code to close with, and the reason."""
         late: list[bytes] = []
@@ -169,7 +165,7 @@ class WebSocketFront:
             asyncio.get_running_loop().call_later(self._config.patience.stall_s, cut)
 
     async def _listen(
-        self, transport: WebSocketClient, receive: Receive, gone: Callable[[], bool], late: list[bytes]
+        self, transport: LineTransport, receive: Receive, gone: Callable[[], bool], late: list[bytes]
     ) -> tuple[int, str]:
         """Take what the client sends; give the code to close with, 0 if it has closed itself.
 
@@ -203,7 +199,7 @@ class WebSocketFront:
             else:
                 transport.deliver(frame)
 
-    async def _send_all(self, session: HttpSession[WebSocketClient], send: Send) -> tuple[int, str]:
+    async def _send_all(self, session: HttpSession[LineTransport], send: Send) -> tuple[int, str]:
         """Send what the server says; give the code to close with when it is over."""
         transport, stall_s = session.transport, self._config.patience.stall_s
         while True:
@@ -221,14 +217,14 @@ class WebSocketFront:
                 return self._judge(session)
             await transport.wake.wait()
 
-    def _judge(self, session: HttpSession[WebSocketClient]) -> tuple[int, str]:
+    def _judge(self, session: HttpSession[LineTransport]) -> tuple[int, str]:
         """Return the code that goes with the end of a session, and the reason."""
         if session.finish is not None:
             return _CODES.get(session.finish.outcome, INTERNAL), session.finish.reason
         return GOING_AWAY if self._sessions.closing else NORMAL, "the session is over"
 
 
-async def _readable_before(transport: WebSocketClient, gone: Callable[[], bool]) -> bool:
+async def _readable_before(transport: LineTransport, gone: Callable[[], bool]) -> bool:
     """Wait until the server reads again; False if the client has gone before. Its going is behind all that it said."""
     while not gone():
         with contextlib.suppress(TimeoutError):
