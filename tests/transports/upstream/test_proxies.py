@@ -230,7 +230,7 @@ WANTS = b"HTTP/1.1 407 No\r\n%bContent-Length: 0\r\n\r\n"
         ("", WANTS % b"", "it wants credentials: write its URL as http://USER:PASSWORD@HOST:PORT"),
         ("", WANTS % b"Proxy-Authenticate: NTLM\r\n", "it wants credentials of a kind that is not spoken here (NTLM;"),
         ("ann:secret@", WANTS % b"", "it does not accept the user and password that its URL has"),
-        ("ann:secret@", b"SSH-2.0-x\r\n\r\n", "what it answers is not HTTP"),
+        ("ann:secret@", b"SSH-2.0-x\r\n\r\n", "its answer is not HTTP"),
     ],
 )
 @on_both_loops

@@ -42,7 +42,7 @@ _KNOWN_BYTES: Final = 64 * 1024
 SWITCHING_PROTOCOLS: Final = 101
 _WITHOUT_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 """Whatever length they name: RFC 9112, 6.3."""
-_JOINED: Final = {b"set-cookie": b"\n", b"www-authenticate": b", "}
+_JOINED: Final = {b"set-cookie": b"\n", b"www-authenticate": b", ", b"proxy-authenticate": b", "}
 """Headers of which each value counts, and what is put between them."""
 _LATE_S: Final = 0.001
 
@@ -159,10 +159,8 @@ class HttpConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def hand_over(self, protocol: asyncio.Protocol) -> None:
-        """Let another protocol go on, after an answer with 101; it gets what came behind that.
-
-        This connection is of no use any more.
+    def release(self) -> asyncio.Transport:
+        """Give away what is below; this connection is of no use any more.
 
         Raises:
             TransportError: It is closed.
@@ -171,6 +169,15 @@ class HttpConnection(asyncio.Protocol):
             raise TransportError(self._peer, "it closed the connection as soon as it was open")
         transport, self._transport = self._transport, None
         self._answer, self._parser = None, None
+        return transport
+
+    def hand_over(self, protocol: asyncio.Protocol) -> None:
+        """Let another protocol go on, after an answer with 101; it gets what came behind that.
+
+        Raises:
+            TransportError: It is closed.
+        """
+        transport = self.release()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
         transport.resume_reading()

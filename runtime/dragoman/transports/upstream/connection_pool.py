@@ -254,8 +254,7 @@ class ConnectionPool:
         proxy = self._heads.forwarder if self._heads else None
         if proxy is not None and is_of_proxy(answer, proxy):
             answer.close()
-            offered = answer.header("Proxy-Authenticate").split(" ")[:1]
-            raise TransportError(str(proxy), explain_credentials(proxy, offered))
+            raise TransportError(str(proxy), explain_credentials(proxy, answer))
         if cookies := answer.header("Set-Cookie"):
             self._take_cookies(cookies, url)
         return answer

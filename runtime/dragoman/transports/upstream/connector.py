@@ -23,7 +23,7 @@ from dragoman.transports.keepalive import keep_alive
 from dragoman.transports.upstream.config import UpstreamConfig, origin_of
 from dragoman.transports.upstream.heads import host_of
 from dragoman.transports.upstream.proxies import forwarder_of, proxy_of, warn_of_socks
-from dragoman.transports.upstream.tunnel import ProxyRefused, TunnelAnswer, open_tunnel
+from dragoman.transports.upstream.tunnel import ProxyRefused, open_tunnel, speak_to_proxy
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -67,9 +67,9 @@ class Dialler:
                 tls = make_trusting(config) if proxy.uses_tls else None
                 if forwarder_of(config):
                     return (await _open(found, make, tls, proxy.host))[1]
-                transport, answer = await _open(found, TunnelAnswer, tls, proxy.host)
+                transport, connection = await _open(found, speak_to_proxy, tls, proxy.host)
                 try:
-                    await open_tunnel(transport, answer, proxy, host, port)
+                    await open_tunnel(connection, proxy, host, port)
                     whom, at = origin_of(config.url)[1], f"through {proxy}: "
                     return await _go_on(transport, make(), self._tls, host)
                 except BaseException:

@@ -8,43 +8,42 @@ Source: RFC 9110, 9.3.6.
 from __future__ import annotations
 
 import asyncio
-import re
 from http import HTTPStatus
-from typing import Final
 
+from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
+from dragoman.transports.upstream.connection import HttpConnection
 from dragoman.transports.upstream.proxies import HttpProxy
-
-_HEAD_BYTES: Final = 64 * 1024
-_STATUS: Final = re.compile(rb"HTTP/1\.[01] +(\d{3})")
-_OFFERED: Final = re.compile(rb"^proxy-authenticate: *([A-Za-z-]+)", re.IGNORECASE | re.MULTILINE)
 
 
 class ProxyRefused(OSError):
     """A proxy does not lead to the server; the text says why."""
 
 
-async def open_tunnel(
-    transport: asyncio.Transport, answer: TunnelAnswer, proxy: HttpProxy, host: str, port: int | None
-) -> None:
-    """Ask a proxy that we are connected to for a way to a server.
+def speak_to_proxy() -> HttpConnection:
+    """Make a connection of which only the first answer counts."""
+    return HttpConnection("the proxy", _forget, _forget)
+
+
+async def open_tunnel(connection: HttpConnection, proxy: HttpProxy, host: str, port: int | None) -> asyncio.Transport:
+    """Ask a proxy that we are connected to for a way to a server; give that.
 
     Raises:
         ProxyRefused: It gives none.
     """
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    transport.write(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n".encode() + proxy.authorization + b"\r\n")
-    head = await answer.head
-    found = _STATUS.match(head)
-    if found is None:
-        raise ProxyRefused("what it answers is not HTTP")
-    status = int(found[1])
-    if not 200 <= status < 300:
-        # The server has not been asked yet, so a 401 is the proxy's: tinyproxy says it of a wrong password.
-        if status not in (HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, HTTPStatus.UNAUTHORIZED):
-            named = f"{status} {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else str(status)
-            raise ProxyRefused(f"it does not lead to {where}: it answered {named}")
-        raise ProxyRefused(explain_credentials(proxy, [scheme.decode() for scheme in _OFFERED.findall(head)]))
+    head = f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n".encode() + proxy.authorization + b"\r\n"
+    answer = connection.begin(head, None, _forget, None)
+    try:
+        await answer.until_head()
+        if 200 <= answer.status < 300:
+            return connection.release()
+    except TransportError as error:
+        raise ProxyRefused(error.reason) from None
+    # The server has not been asked yet, so a 401 is the proxy's: tinyproxy says it of a wrong password.
+    if answer.status in (HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, HTTPStatus.UNAUTHORIZED):
+        raise ProxyRefused(explain_credentials(proxy, answer))
+    raise ProxyRefused(f"it does not lead to {where}: it answered {answer.named_status}")
 
 
 def is_of_proxy(answer: HttpResponse, proxy: HttpProxy) -> bool:
@@ -59,39 +58,16 @@ def is_of_proxy(answer: HttpResponse, proxy: HttpProxy) -> bool:
     return answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
 
 
-def explain_credentials(proxy: HttpProxy, schemes: list[str]) -> str:
+def explain_credentials(proxy: HttpProxy, answer: HttpResponse) -> str:
     """Say what a proxy wants that refuses our credentials."""
     if proxy.credentials:
         return "it does not accept the user and password that its URL has"
-    offered = sorted(set(schemes))
+    said = answer.header("Proxy-Authenticate").split(", ")
+    offered = sorted({scheme for scheme in (one.partition(" ")[0] for one in said) if scheme and "=" not in scheme})
     if offered and "basic" not in map(str.lower, offered):
         return f"it wants credentials of a kind that is not spoken here ({', '.join(offered)}; Basic is)"
     return "it wants credentials: write its URL as http://USER:PASSWORD@HOST:PORT"
 
 
-class TunnelAnswer(asyncio.Protocol):
-    """The head of what a proxy answers to CONNECT.
-
-    Attributes:
-        head: Comes, or fails.
-    """
-
-    def __init__(self) -> None:
-        self.head: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._come = b""
-
-    def data_received(self, data: bytes) -> None:
-        """Something came; nothing follows the head before we have spoken to the server."""
-        self._come += data
-        if self.head.done():
-            return
-        if b"\r\n\r\n" in self._come:
-            self.head.set_result(self._come)
-        elif len(self._come) > _HEAD_BYTES:
-            self.head.set_exception(ProxyRefused("what it answers is not HTTP"))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The proxy has closed the connection, or we have."""
-        if not self.head.done():
-            self.head.set_exception(ProxyRefused("it closed the connection"))
-            self.head.exception()  # nobody may be waiting any more
+def _forget(*_: object) -> None:
+    """Nobody keeps a connection to a proxy."""
