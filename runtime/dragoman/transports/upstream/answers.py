@@ -21,8 +21,8 @@ JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream"
 
 Headers = dict[bytes, bytes]
-"""Names in lower case. Of a name that came several times the first value; all of `set-cookie`, by lines, and all of
-`www-authenticate`, with commas."""
+"""Names in lower case. Of a name that came several times the first value; all of `set-cookie`, by lines, and all that
+say who is let in, with commas."""
 
 Head = tuple[int, Headers, bool]
 """Status, headers, and whether the answer is plain."""
@@ -112,8 +112,6 @@ class HttpResponse:
             TransportError: It did not come.
         """
         while not self.status:
-            if self.failure:
-                raise TransportError(self.peer, self.failure)
             await self._wait()
 
     async def some(self) -> bytes:
@@ -125,8 +123,6 @@ class HttpResponse:
         while not self.unread_bytes:
             if self.complete:
                 return b""
-            if self.failure:
-                raise TransportError(self.peer, self.failure)
             await self._wait()
         return self._take_parts()
 
@@ -139,8 +135,6 @@ class HttpResponse:
         self._in_one = True
         self._resume()
         while not self.complete:
-            if self.failure:
-                raise TransportError(self.peer, self.failure)
             await self._wait()
         return self._take_parts()
 
@@ -267,6 +261,13 @@ class HttpResponse:
             self._source.resume()
 
     async def _wait(self) -> None:
+        """Wait until anything has come, if more can come.
+
+        Raises:
+            TransportError: It cannot.
+        """
+        if self.failure:
+            raise TransportError(self.peer, self.failure)
         self._waiter = asyncio.get_running_loop().create_future()
         try:
             await self._waiter

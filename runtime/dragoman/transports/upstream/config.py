@@ -44,6 +44,9 @@ OURS: Final = frozenset(
 )
 """Headers that the transport itself writes; a user's value would break it."""
 
+HURRIED_S: Final = 0.5
+"""How long the goodbye to a server may take where somebody is in a hurry."""
+
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 
 

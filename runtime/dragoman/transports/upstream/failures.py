@@ -8,11 +8,11 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, Final
 
+from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.exact_json import decode
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import read_body
-from dragoman.transports.upstream.link import UNREACHED
 
 _BODY_BYTES: Final = 64 * 1024
 
@@ -49,7 +49,7 @@ class StatusRefused(TransportError):
     @property
     def code(self) -> int:
         """The JSON-RPC error code to pass on."""
-        return self.error["code"] if self.error else UNREACHED
+        return self.error["code"] if self.error else CONNECTION_CLOSED
 
     @property
     def message(self) -> str:

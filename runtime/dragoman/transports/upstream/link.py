@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dragoman.core.calls import cancelled_key
-from dragoman.core.codes import ASKED_IN_VAIN, INVALID_REQUEST, PARSE_ERROR
+from dragoman.core.codes import ASKED_IN_VAIN, CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, rewrite, twin_of
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lines import Overlong, show
@@ -24,9 +24,6 @@ from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
 
 logger = logging.getLogger("dragoman.upstream")
-
-UNREACHED: Final = -32000
-"""The implementation-defined code that MCP's SDKs use for a connection that went away."""
 
 _PROBE: Final = b'"dragoman-discover-'
 """How the id of a request begins that asks a server what it is: what comes of it is said by whoever opens a session."""
@@ -113,7 +110,7 @@ class Link:
         found = read_beginning(event.head, INVALID_REQUEST, error.reason)
         return self._blame([found], error, owed)
 
-    def fail(self, key: bytes, reason: str, code: int = UNREACHED, data: Any = None) -> None:
+    def fail(self, key: bytes, reason: str, code: int = CONNECTION_CLOSED, data: Any = None) -> None:
         """Answer a request of the client in the server's place, with an error that says why."""
         if self.on_response is not None:
             self.on_response(key, False)
@@ -130,10 +127,10 @@ class Link:
     def refuse(self, key: bytes, reason: str) -> None:
         """Answer a request that the server has never got, as if it had refused it."""
         if not self._over:
-            self._receiver.received([error_frame(key, UNREACHED, reason)])
+            self._receiver.received([error_frame(key, CONNECTION_CLOSED, reason)])
 
     def lose_session(
-        self, frame: Frame | None, renewed: bool, told: str = "", code: int = UNREACHED, data: Any = None
+        self, frame: Frame | None, renewed: bool, told: str = "", code: int = CONNECTION_CLOSED, data: Any = None
     ) -> None:
         """Say that the server has forgotten the session.
 

@@ -18,14 +18,14 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from dragoman.core.codes import ASKED_IN_VAIN, INTERNAL_ERROR, METHOD_NOT_FOUND
+from dragoman.core.codes import ASKED_IN_VAIN, CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, classify, decoded
 from dragoman.core.exact_json import encode_line
 from dragoman.core.label import speak_for
 from dragoman.errors import TransportClosed, TransportError
 from dragoman.transports.base import Receiver
 from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance
-from dragoman.transports.upstream.config import Kind, UpstreamConfig
+from dragoman.transports.upstream.config import HURRIED_S, Kind, UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.failures import StatusRefused
 from dragoman.transports.upstream.lanes import Delivery, Lanes
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.upstream")
 
 _NO_EVIDENCE: Final = frozenset({401, 402, 403, 407, 408, 421, 425, 426, 429, 431, 451})
-_HURRIED_S: Final = 0.5
 
 
 class HttpTransport:
@@ -119,7 +118,7 @@ class HttpTransport:
 
     def hurry(self) -> None:
         """Say goodbye quickly."""
-        self._patience_s = min(self._patience_s, _HURRIED_S)
+        self._patience_s = min(self._patience_s, HURRIED_S)
 
     async def close(self) -> None:
         """Send what is still to be sent, end the session, and close every connection."""
@@ -180,7 +179,7 @@ class HttpTransport:
         if not self._link.hand_on(line, job.frame.key):
             self._report(job, str(TransportError(self._link.peer, NO_RESPONSE)))
 
-    def _report(self, job: Delivery, reason: str, code: int = -32000, data: object = None) -> None:
+    def _report(self, job: Delivery, reason: str, code: int = CONNECTION_CLOSED, data: object = None) -> None:
         frame = job.frame
         if frame.kind == "request" and frame.key is not None:
             if not job.cancelled:

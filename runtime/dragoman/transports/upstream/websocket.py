@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from dragoman.core.envelope import Frame
 from dragoman.errors import TransportError
 from dragoman.transports.base import Receiver
-from dragoman.transports.upstream.config import UpstreamConfig, origin_of
+from dragoman.transports.upstream.config import HURRIED_S, UpstreamConfig, origin_of
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.connector import explain
 from dragoman.transports.upstream.lanes import HIGH_WATER_BYTES
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.upstream")
 
 SUBPROTOCOL: Final = "mcp"
-_HURRIED_S: Final = 0.5
 
 
 class WebSocketUpstream:
@@ -100,7 +99,7 @@ class WebSocketUpstream:
 
     def hurry(self) -> None:
         """Say goodbye quickly."""
-        self._patience_s = min(self._patience_s, _HURRIED_S)
+        self._patience_s = min(self._patience_s, HURRIED_S)
 
     async def close(self) -> None:
         """Write what is still to be written, close with 1000, and wait for the server to do the same."""
