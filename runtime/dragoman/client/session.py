@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
@@ -26,6 +27,7 @@ from dragoman.core.envelope import (
 from dragoman.core.methods import CANCELLED, PROGRESS
 from dragoman.core.unchecked import find, find_object
 from dragoman.errors import ConnectionClosed, McpError, RemoteProtocolError, RequestTimeout
+from dragoman.transports.countdown import Countdown
 from dragoman.transports.frame_link import FrameLink
 
 logger = logging.getLogger("dragoman.client")
@@ -39,7 +41,7 @@ class _Asked:
     answer: asyncio.Future[dict[str, Any]]
     timeout_s: float | None
     progress: Callable[[dict[str, Any]], None] | None
-    timer: asyncio.TimerHandle | None = None
+    timer: Countdown = field(default_factory=Countdown)
 
 
 class Hearer(Protocol):
@@ -128,8 +130,7 @@ class Session:
             raise
         finally:
             self._asked.pop(key, None)
-            if asked.timer is not None:
-                asked.timer.cancel()
+            asked.timer.stop()
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification.
@@ -152,10 +153,8 @@ class Session:
             logger.debug("the session ended before %s could be sent", method)
 
     def _start_timer(self, asked: _Asked) -> None:
-        if asked.timer is not None:
-            asked.timer.cancel()
         if asked.timeout_s is not None:
-            asked.timer = asyncio.get_running_loop().call_later(asked.timeout_s, self._expire, asked)
+            asked.timer.set(asked.timeout_s, partial(self._expire, asked))
 
     def _expire(self, asked: _Asked) -> None:
         if not asked.answer.done() and asked.timeout_s is not None:

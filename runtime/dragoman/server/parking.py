@@ -17,6 +17,7 @@ from typing import Any, Final
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.errors import McpError
 from dragoman.server.context import Context
+from dragoman.transports.countdown import Countdown
 
 _STATE_BYTES: Final = 32
 
@@ -44,7 +45,7 @@ class ParkedRun:
         self._open: dict[str, tuple[dict[str, Any], asyncio.Future[dict[str, Any]]]] = {}
         self._asked = asyncio.Event()
         self._count = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer = Countdown()
 
     async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Put a question to the client, and wait for the answer."""
@@ -78,13 +79,12 @@ class ParkedRun:
             waiting.pop(next(iter(waiting))).stop()
         state = secrets.token_urlsafe(_STATE_BYTES)
         waiting[state] = self
-        self._timer = asyncio.get_running_loop().call_later(parked_s, lambda: waiting.pop(state).stop())
+        self._timer.set(parked_s, lambda: waiting.pop(state).stop())
         return state
 
     def stop(self) -> None:
         """Wait no more: the client does not come back."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.stop()
         self.task.cancel()
 
     def go_on(self, responses: Any) -> None:
@@ -96,8 +96,7 @@ class ParkedRun:
         given = {} if responses is None else responses
         if not isinstance(given, dict) or not all(isinstance(given.get(name, {}), dict) for name in self._open):
             raise McpError(INVALID_PARAMS, f"expected answers to {', '.join(self._open)} in inputResponses")
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.stop()
         for name in [name for name in self._open if name in given]:
             _, answer = self._open.pop(name)
             if not answer.done():

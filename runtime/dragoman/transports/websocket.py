@@ -24,6 +24,7 @@ from websockets.frames import Close, CloseCode, Frame, Opcode
 from websockets.protocol import CLIENT, OPEN, Protocol, Side
 
 from dragoman.errors import FrameTooLarge, TransportError
+from dragoman.transports.countdown import Countdown
 
 _WAITING_BYTES: Final = 256 * 1024
 _WEIGHT: Final = 64
@@ -95,7 +96,7 @@ class WebSocketConnection(asyncio.Protocol):
         # Patience.
         self._ping_s, self._pong_s = ping_s, pong_s
         self._heard_at = 0.0
-        self._pulse: asyncio.TimerHandle | None = None
+        self._pulse = Countdown()
 
     @property
     def unfinished_bytes(self) -> int:
@@ -210,8 +211,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._transport = None
         self._at_eof = True
         self._room.set()
-        if self._pulse is not None:
-            self._pulse.cancel()
+        self._pulse.stop()
         if not self._lost.done():
             self._lost.set_result(None)
         if isinstance(exc, ConnectionResetError):
@@ -313,7 +313,7 @@ class WebSocketConnection(asyncio.Protocol):
                 self._transport.write(data)
 
     def _arm(self) -> None:
-        self._pulse = self._loop.call_later(min(self._ping_s, self._pong_s), self._ask)
+        self._pulse.set(min(self._ping_s, self._pong_s), self._ask)
 
     def _ask(self) -> None:
         """Ask a silent peer whether it is there; one that does not answer is gone.

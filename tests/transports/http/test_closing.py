@@ -50,7 +50,7 @@ async def test_a_client_that_takes_the_rest_gets_all_of_it() -> None:
         got += len(part)
     assert got == 1_000_000
     await within(far.lost)
-    closer.forget()
+    closer.lose()
     client.close()
 
 
@@ -65,7 +65,7 @@ async def test_a_client_that_has_cut_its_connection_is_waited_for_no_longer() ->
     client.close()
     closer.close()
     await within(far.lost)
-    closer.forget()
+    closer.lose()
 
 
 @on_loop
@@ -80,7 +80,7 @@ async def test_a_client_that_is_still_sending_hears_the_end_before_the_connectio
     assert not far.lost.done()
     client.close()
     await within(far.lost)
-    closer.forget()
+    closer.lose()
 
 
 @pytest.mark.skipif(not hasattr(select, "POLLRDHUP"), reason="this system does not say so")

@@ -227,7 +227,7 @@ async def test_a_call_that_takes_longer_than_a_connection_may_idle_is_answered()
     async with serving(FrontConfig(patience=Patience(stream_after_s=600))) as stage:
         caller = await calling(stage)
         caller.connection.idle_s = 0.1
-        caller.connection._stop_idling()
+        caller.connection._idle.stop()
         await caller.call(4)
         await caller.begin(5)
         await linger(0.3)
@@ -276,7 +276,7 @@ async def test_a_connection_is_closed_once_nothing_was_asked_for_long_and_not_be
         caller = await calling(stage)
         connection: Any = caller.connection  # type: ignore[attr-defined]
         connection.idle_s = 0.3
-        connection._stop_idling()
+        connection._idle.stop()
         for key in range(4, 8):
             await caller.begin(key)
             await linger(0.15)

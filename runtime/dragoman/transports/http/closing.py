@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
+from dragoman.transports.countdown import Countdown
 from dragoman.transports.http.flow import Gate
 
 LINGER_S: Final = 2.0
@@ -60,7 +61,7 @@ class ClosingTransport:
         self._is_unheard = is_unheard
         self._stall_s = stall_s
         self._write = transport.write
-        self._end: asyncio.TimerHandle | None = None
+        self._end = Countdown()
         self.is_lingering = False
         # What every request asks for; the rest goes through `__getattr__`.
         self.abort = transport.abort
@@ -97,25 +98,18 @@ class ClosingTransport:
 
     def hand_over(self) -> asyncio.Transport:
         """Hand what is below over to another protocol, which closes it."""
-        self.forget()
+        self._end.stop()
         return self._transport
 
     def abort_after(self, patience_s: float) -> None:
         """Cut the connection, if it has not ended by then."""
-        self.forget()
-        self._end = asyncio.get_running_loop().call_later(patience_s, self.abort)
+        self._end.set(patience_s, self.abort)
 
     def lose(self) -> None:
         """Record that the connection has ended; a circle of objects would stay until somebody looks for such."""
-        self.forget()
+        self._end.stop()
         self._is_unheard = bool  # never
         self._ended()
-
-    def forget(self) -> None:
-        """Wait no longer to cut it."""
-        if self._end is not None:
-            self._end.cancel()
-            self._end = None
 
 
 class TurnFlow:
@@ -142,7 +136,7 @@ class TurnFlow:
         self._pipeline = pipeline
         self.loop = loop
         self._paused_at = self._paused_s = 0.0
-        self._glance: asyncio.TimerHandle | None = None
+        self._glance = Countdown()
 
     def pause_reading(self) -> None:
         """Read nothing more for now."""
@@ -150,8 +144,8 @@ class TurnFlow:
             self.is_paused = True
             self._paused_at = self.loop.time()
             self.transport.pause_reading()
-            if self._glance is None:
-                self._glance = self.loop.call_later(GLANCE_S, self._look)
+            if not self._glance.is_set:
+                self._glance.set(GLANCE_S, self._look)
 
     def resume_reading(self) -> None:
         """Go on reading, if nothing waits."""
@@ -170,20 +164,17 @@ class TurnFlow:
     def forget(self) -> None:
         """Look no more, and let nobody wait: the connection has ended."""
         self.writable.set()
-        if self._glance is not None:
-            self._glance.cancel()
-            self._glance = None
+        self._glance.stop()
 
     def _look(self) -> None:
         """Cut a connection that is not read and whose client has gone; one that is read ends by itself."""
-        self._glance = None
         if not self.is_paused or self.transport.is_closing():
             return
         # Of a body that nobody has taken, the rest is still to be had after the client's goodbye.
         if has_gone(self.transport.get_extra_info("socket"), says_goodbye=bool(self._pipeline)):
             self.transport.abort()
         else:
-            self._glance = self.loop.call_later(GLANCE_S, self._look)
+            self._glance.set(GLANCE_S, self._look)
 
 
 def has_gone(connection: Any, says_goodbye: bool) -> bool:

@@ -21,9 +21,9 @@ from urllib.parse import unquote
 
 import httptools
 
+from dragoman.transports.countdown import Countdown
 from dragoman.transports.defects import describe
 from dragoman.transports.http.app import HttpFront
-from dragoman.transports.http.budget import FREE_BYTES, MAX_MEMORY, Excess, Hold
 from dragoman.transports.http.closing import ClosingTransport, TurnFlow
 from dragoman.transports.http.exchange import (
     LARGE_BYTES,
@@ -31,7 +31,7 @@ from dragoman.transports.http.exchange import (
     Scope,
     Waits,
 )
-from dragoman.transports.http.site import Site
+from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold, Site
 from dragoman.transports.http.turn import Turn
 from dragoman.transports.known_heads import KnownHead, know_head
 
@@ -81,9 +81,9 @@ class ServedConnection(asyncio.Protocol):
         self._spare: Turn | None = None
         self._header_bytes = self._barren_bytes = self._body_bytes = 0
         self.in_headers = self.in_body = self._handed_over = False
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline = Countdown()
         self.idle_s = 75.0  # how long it may be open while nothing is asked of it
-        self._idle: asyncio.TimerHandle | None = None
+        self._idle = Countdown()
         self._idle_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -107,12 +107,12 @@ class ServedConnection(asyncio.Protocol):
             "root_path": "",
         }
         waited_s = 0.0 if self._accepted_at is None else self.loop.time() - self._accepted_at
-        self._start_clock(max(0.0, patience.headers_s - waited_s))
+        self._deadline.set(max(0.0, patience.headers_s - waited_s), self._run_out)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clocks, and let go of everything."""
-        self._stop_clock()
-        self._stop_idling()
+        self._deadline.stop()
+        self._idle.stop()
         self._hold.release()
         self.site.connections.discard(self)
         for turn in (self.turn, *self.pipeline):
@@ -222,8 +222,8 @@ class ServedConnection(asyncio.Protocol):
         self._idle_since = self.loop.time()
         if self._hold.size:
             self._hold.release()
-        if self._idle is None:
-            self._idle = self.loop.call_later(self.idle_s, self._look_idle)
+        if not self._idle.is_set:
+            self._idle.set(self.idle_s, self._look_idle)
         if (self.pipeline or self.flow.is_paused) and not self.transport.is_closing():
             if self.pipeline:  # not read on before it has an answer or waits for one: what comes may end all
                 self.turn = self.pipeline.popleft()
@@ -233,18 +233,12 @@ class ServedConnection(asyncio.Protocol):
 
     def _look_idle(self) -> None:
         """Close a connection of which nothing has been asked for long."""
-        self._idle = None
         if self.turn is None or self.turn.is_complete:
             left_s = self._idle_since + self.idle_s - self.loop.time()
             if left_s > 0:
-                self._idle = self.loop.call_later(left_s, self._look_idle)
+                self._idle.set(left_s, self._look_idle)
             else:
                 self.transport.close()
-
-    def _stop_idling(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
 
     def shutdown(self) -> None:
         """End as soon as what is being answered is."""
@@ -263,7 +257,7 @@ class ServedConnection(asyncio.Protocol):
         """Count what belongs to headers or trailers that have not ended, so that endless ones are not kept."""
         patience = self.site.config.patience
         self._barren_bytes += len(data)
-        self._stop_idling()
+        self._idle.stop()
         self._parse(data)
         if self._handed_over or self.transport.is_closing():
             return
@@ -272,8 +266,8 @@ class ServedConnection(asyncio.Protocol):
             self._watch(self._header_bytes, patience.headers_s)
         elif self.in_body:
             self._watch(self._barren_bytes, patience.body_s)
-        elif self._deadline is None and (self.turn is None or self.turn.is_complete):
-            self._start_clock(patience.headers_s)  # blank lines: it is not idle any more
+        elif not self._deadline.is_set and (self.turn is None or self.turn.is_complete):
+            self._deadline.set(patience.headers_s, self._run_out)  # blank lines: it is not idle any more
 
     def _parse(self, data: bytes) -> None:
         try:
@@ -334,7 +328,7 @@ class ServedConnection(asyncio.Protocol):
             "headers": headers,
         }
         self._barren_bytes = 0
-        self._stop_clock()
+        self._deadline.stop()
         self.in_headers, self.in_body, self._reading = False, True, None
         if upgrades:
             return
@@ -388,7 +382,7 @@ class ServedConnection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """The body is here."""
         self.in_body = False
-        self._stop_clock()
+        self._deadline.stop()
         if self._reading is not None:
             self._reading.more_body = False
             self._reading.wake()
@@ -409,25 +403,16 @@ class ServedConnection(asyncio.Protocol):
 
         site.run(served.run(site.app)).add_done_callback(end)
 
-    def _start_clock(self, after_s: float) -> None:
-        self._deadline = self.loop.call_later(after_s, self._run_out)
-
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
     def _watch(self, size: int, patience_s: float) -> None:
         if size > 2 * self.site.config.limits.header_bytes:
             self._give_up(431, "headers or trailers do not end")
-        elif self._deadline is None:
-            self._start_clock(patience_s)
+        elif not self._deadline.is_set:
+            self._deadline.set(patience_s, self._run_out)
 
     def _run_out(self) -> None:
-        self._deadline = None
         paused_s = self.flow.take_paused() if self.in_body else 0.0
         if paused_s:
-            self._start_clock(paused_s)  # it was we who did not read
+            self._deadline.set(paused_s, self._run_out)  # it was we who did not read
         else:
             option = "--body-timeout" if self.in_body else "--header-timeout"
             self._give_up(408, "it did not come in time", option)
@@ -436,7 +421,7 @@ class ServedConnection(asyncio.Protocol):
         """End the connection; say why, if that cannot be taken for a part of another answer."""
         if self.transport.is_closing():
             return
-        self._stop_clock()
+        self._deadline.stop()
         if (self.in_headers or self.in_body) and self._is_next():
             words = f"{status} {HTTPStatus(status).phrase}"
             peer = self.client[0] if self.client else "somebody"
@@ -455,7 +440,7 @@ class ServedConnection(asyncio.Protocol):
 
     def is_reading(self) -> bool:
         """Whether something has come of the next request already."""
-        return self.in_headers or self.in_body or self._deadline is not None
+        return self.in_headers or self.in_body or self._deadline.is_set
 
     def _is_next(self) -> bool:
         """Whether what is written now is the answer to what the client is sending."""

@@ -17,6 +17,7 @@ import socket
 import ssl
 from typing import Final
 
+from dragoman.transports.countdown import Countdown
 from dragoman.transports.defects import describe
 from dragoman.transports.http.connection import ServedConnection
 from dragoman.transports.http.site import Site
@@ -48,7 +49,7 @@ class Door:
         self.tls = tls
         self._site = site
         self._numbers = itertools.count()  # descriptors are used again
-        self._rest: asyncio.TimerHandle | None = None
+        self._rest = Countdown()
 
     def open(self) -> None:
         """Begin to accept."""
@@ -58,8 +59,7 @@ class Door:
 
     def close(self) -> None:
         """Accept nothing more, and cut off those that are not through their handshake."""
-        if self._rest is not None:
-            self._rest.cancel()
+        self._rest.stop()
         self._loop.remove_reader(self._listener.fileno())
         self._listener.close()
         for connection in self._site.arriving.values():
@@ -81,7 +81,7 @@ class Door:
         """Wait a while: the system has nothing left for a connection, and would say so again at once."""
         self._site.refusals.note("no connection can be accepted", f"no connection can be accepted: {describe(error)}")
         self._loop.remove_reader(self._listener.fileno())
-        self._rest = self._loop.call_later(_REST_S, self.open)
+        self._rest.set(_REST_S, self.open)
 
     def _take(self, connection: socket.socket, peer: str) -> None:
         taken, limit = len(self._site.connections) + len(self._site.arriving), self._site.config.limits.connections

@@ -15,6 +15,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from dragoman.core.envelope import Frame
 from dragoman.transports.base import Receiver
+from dragoman.transports.countdown import Countdown
 
 _LAST_WORDS_S: Final = 2.0
 """How long clients get at the end to take what they are owed."""
@@ -180,29 +181,27 @@ class CallTimer(Generic[TimedT]):
         self._waiting = waiting
         self._on_due = on_due
         self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer = Countdown()
 
     def start(self, call: TimedT) -> None:
         """Time a call from now on."""
         call.due_at = self._loop.time() + self._after_s
-        if self._timer is None:
-            self._timer = self._loop.call_later(self._after_s, self._look)
+        if not self._timer.is_set:
+            self._timer.set(self._after_s, self._look)
 
     def stop(self) -> None:
         """Time nothing any more, and hold nothing."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.stop()
         self._waiting, self._on_due = tuple, forget  # circles stay until somebody looks for such
 
     def _look(self) -> None:
-        self._timer = None
         now = self._loop.time()
         due = [call for call in self._waiting() if call.due_at - now < _TICK_S]
         for call in due:
             call.due_at = math.inf
         next_at = min((call.due_at for call in self._waiting()), default=math.inf)
         if next_at < math.inf:
-            self._timer = self._loop.call_later(next_at - now, self._look)
+            self._timer.set(next_at - now, self._look)
         for call in due:
             self._on_due(call)
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import math
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
 from dragoman.core.commands import Finish, Outcome
 from dragoman.core.label import LABEL, PRINCIPAL, write_label
 from dragoman.transports.base import Transport
+from dragoman.transports.countdown import Countdown
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import RETRY_AFTER, RequestRefused
 from dragoman.transports.http.flow import Gate
@@ -184,7 +187,7 @@ class Sessions:
         self._serve = serve
         self.tidying = Tidying(tidy, config.patience.tidy_s, lambda: bool(self._sessions))
         self._sessions: dict[str, HttpSession[ClientTransport]] = {}
-        self._sweeper: asyncio.TimerHandle | None = None
+        self._sweeper = Countdown()
         self._numbers = itertools.count(1)
         self.closing = False
 
@@ -260,8 +263,7 @@ class Sessions:
         """End every session, and wait until everything of theirs is gone."""
         self.closing = True
         self.tidying.close()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+        self._sweeper.stop()
         for session in list(self._sessions.values()):
             session.runner.stop(reason)
         await self._wait_for_ends()
@@ -287,12 +289,11 @@ class Sessions:
             self.tidying.count_session()
 
     def _schedule_sweep(self) -> None:
-        if self._sweeper is None and self._sessions:
+        if self._sessions and not self._sweeper.is_set:
             after_s = self._idle_s / _SWEEPS_PER_IDLE
-            self._sweeper = asyncio.get_running_loop().call_later(min(after_s, 30.0), self._sweep)
+            self._sweeper.set(min(after_s, 30.0), self._sweep)
 
     def _sweep(self) -> None:
-        self._sweeper = None
         now = asyncio.get_running_loop().time()
         for session in list(self._sessions.values()):
             LABEL.set(session.label)  # in the context of this timer alone
@@ -323,7 +324,8 @@ class Tidying:
         self._tidy = tidy
         self._after_s = after_s
         self._is_busy = is_busy
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer = Countdown()
+        self._due_at = math.inf
         self._connections = 0
 
     def count_session(self) -> None:
@@ -339,21 +341,17 @@ class Tidying:
     def close(self) -> None:
         """Call nobody any more."""
         self._tidy = None
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.stop()
 
     def _schedule(self) -> None:
         if self._tidy is None:
             return
-        loop = asyncio.get_running_loop()
         after_s = self._after_s * (_SELDOM if self._is_busy() else 1)
-        if self._timer is not None:
-            if self._timer.when() <= loop.time() + after_s:
-                return
-            self._timer.cancel()
-        self._timer = loop.call_later(after_s, self._run, self._tidy)
+        due_at = asyncio.get_running_loop().time() + after_s
+        if due_at < self._due_at:
+            self._due_at = due_at
+            self._timer.set(after_s, partial(self._run, self._tidy))
 
     def _run(self, tidy: Callable[[], None]) -> None:
-        self._timer = None
-        self._connections = 0
+        self._due_at, self._connections = math.inf, 0
         tidy()

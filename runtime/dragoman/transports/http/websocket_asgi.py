@@ -24,11 +24,12 @@ from websockets.protocol import SERVER
 from websockets.server import ServerProtocol
 
 from dragoman.errors import TransportError
+from dragoman.transports.countdown import Countdown
 from dragoman.transports.defects import describe
-from dragoman.transports.http.budget import FREE_BYTES, MAX_MEMORY, Excess, Hold
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import ABORT, GONE, HOLD, Message, Scope
 from dragoman.transports.http.refusals import Refusals
+from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold
 from dragoman.transports.websocket import WebSocketConnection
 
 logger = logging.getLogger("dragoman.http")
@@ -80,7 +81,7 @@ class ServedWebSocket:
         )
         self._is_asked = self._is_open = False
         self._whole = 0
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline = Countdown()
 
     async def run(self, app: Any) -> None:
         """Serve it to its end."""
@@ -171,7 +172,7 @@ class ServedWebSocket:
         except TimeoutError:
             self._wire.abort()
         finally:
-            self._stop_clock()
+            self._deadline.stop()
             self._opening.hold.release()
 
     def _weigh(self) -> None:
@@ -184,18 +185,12 @@ class ServedWebSocket:
             except Excess as excess:
                 self._fail(CloseCode.TRY_AGAIN_LATER, excess.reason, MAX_MEMORY)
         if unfinished <= FREE_BYTES or self._whole != self._wire.whole:
-            self._stop_clock()
-        if unfinished > FREE_BYTES and self._deadline is None:
+            self._deadline.stop()
+        if unfinished > FREE_BYTES and not self._deadline.is_set:
             self._whole = self._wire.whole
-            self._deadline = asyncio.get_running_loop().call_later(self._patience.body_s, self._run_out)
-
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+            self._deadline.set(self._patience.body_s, self._run_out)
 
     def _run_out(self) -> None:
-        self._deadline = None
         if self._wire.held_back:  # it is we who do not read
             self._weigh()
         else:

@@ -21,6 +21,7 @@ Source: RFC 9112.
 from __future__ import annotations
 
 import asyncio
+import math
 import select
 import ssl
 from collections.abc import Callable, Hashable
@@ -30,6 +31,7 @@ from typing import Final, cast
 import httptools
 
 from dragoman.errors import TransportError
+from dragoman.transports.countdown import Countdown
 from dragoman.transports.known_heads import KnownHead, know_head
 from dragoman.transports.upstream.answers import Head, Headers, HttpResponse
 
@@ -100,8 +102,8 @@ class HttpConnection(asyncio.Protocol):
         # Patience.
         self._idle_s: float | None = None
         self._alive_at = 0.0
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = 0.0
+        self._timer = Countdown()
+        self._timer_at = math.inf
 
     @property
     def open(self) -> bool:
@@ -143,7 +145,7 @@ class HttpConnection(asyncio.Protocol):
         self._head_bytes = self._head_count = self._quiet_bytes = 0
         self._idle_s = idle_s
         self._alive_at = self._loop.time()
-        if idle_s is not None and (self._timer is None or self._timer_at > self._alive_at + idle_s):
+        if idle_s is not None and self._timer_at > self._alive_at + idle_s:
             self._arm(idle_s)
         if body is None or len(body) <= _AT_ONCE_BYTES:
             self._transport.write(head + body if body else head)  # one write is one packet, if it is short
@@ -264,9 +266,8 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
         self._end(exc)
-        if self._timer is not None:
-            self._timer.cancel()
-        self._transport = self._parser = self._timer = None  # parser and connection hold each other
+        self._timer.stop()
+        self._transport = self._parser = None  # parser and connection hold each other
         self.on_lost(self)
 
     def pause_writing(self) -> None:
@@ -363,15 +364,12 @@ class HttpConnection(asyncio.Protocol):
         self.drop()
 
     def _arm(self, after_s: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
         self._timer_at = self._loop.time() + after_s
-        self._timer = self._loop.call_at(self._timer_at, self._check)
+        self._timer.set(after_s, self._check)
 
     def _check(self) -> None:
         """See whether something has happened lately. One timer serves many requests: it is set again, not for each."""
-        self._timer = None
-        answer = self._answer
+        self._timer_at, answer = math.inf, self._answer
         if answer is None or answer.complete or self._idle_s is None:
             return
         left_s = self._alive_at + self._idle_s - self._loop.time()
@@ -396,7 +394,7 @@ class Shelf:
         self.users = 0
         self.keep_s = _KEEP_S
         self.kept: list[HttpConnection] = []
-        self._sweeper: asyncio.TimerHandle | None = None
+        self._sweeper = Countdown()
 
     def take(self) -> HttpConnection | None:
         """Return the connection that was used last; one that is closing is of no use."""
@@ -414,8 +412,8 @@ class Shelf:
         self.kept.append(connection)
         if len(self.kept) > _MOST:
             self.kept.pop(0).drop()
-        if self._sweeper is None:
-            self._sweeper = asyncio.get_running_loop().call_later(self.keep_s, self._sweep)
+        if not self._sweeper.is_set:
+            self._sweeper.set(self.keep_s, self._sweep)
 
     def drop(self) -> None:
         """Close them."""
@@ -435,14 +433,11 @@ class Shelf:
 
     def _sweep(self) -> None:
         """Drop what has been idle for too long."""
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            self._sweeper = None
+        self._sweeper.stop()
         while self.kept and self.kept[0].idle_s >= self.keep_s:
             self.kept.pop(0).drop()
         if self.kept:
-            left_s = self.keep_s - self.kept[0].idle_s
-            self._sweeper = asyncio.get_running_loop().call_later(left_s, self._sweep)
+            self._sweeper.set(self.keep_s - self.kept[0].idle_s, self._sweep)
 
 
 class IdleConnections:

@@ -10,6 +10,7 @@ from typing import Final
 
 from dragoman.core.calls import cancelled_key
 from dragoman.core.envelope import Frame, twin_of
+from dragoman.transports.countdown import Countdown
 from dragoman.transports.upstream.link import Link
 
 _CHECKS: Final = 8
@@ -30,7 +31,7 @@ class Waiting:
         self._asked: set[bytes] = set()
         link.on_question, link.on_withdrawn = lambda key, stream: self._asked.add(key), self._asked.discard
         self._alive_at = 0.0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer = Countdown()
 
     def note_sent(self, frame: Frame) -> None:
         """Record what the server is sent: a request, or that the answer to one is not wanted any more."""
@@ -46,7 +47,7 @@ class Waiting:
         if not self._keys:
             self.note_sign_of_life()
         self._keys[key] = None
-        if self._timer is None:
+        if not self._timer.is_set:
             self._arm()
 
     def forget(self, key: bytes | None) -> bool:
@@ -69,15 +70,12 @@ class Waiting:
     def close(self) -> None:
         """Wait no more."""
         self._keys.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.stop()
 
     def _arm(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(self._idle_timeout_s / _CHECKS, self._check)
+        self._timer.set(self._idle_timeout_s / _CHECKS, self._check)
 
     def _check(self) -> None:
-        self._timer = None
         if not self._link.reading.is_set() or self._asked:
             self.note_sign_of_life()  # it may speak, but nobody listens; or it is not its turn
         elif asyncio.get_running_loop().time() - self._alive_at >= self._idle_timeout_s:
