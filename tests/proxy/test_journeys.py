@@ -1,13 +1,17 @@
 """How many modules a warm call passes on its way, there and back: a reader of the code has to visit them all.
 
-Six journeys. A bound may only fall: who needs one more module on the way takes another out. Functions that a test calls
+Six journeys, those over HTTP also by a connection that has carried such a call before, as clients keep theirs. A
+bound may only fall: who needs one more module on the way takes another out. Functions that a test calls
 itself do not count, and neither does what the call before has loaded or remembered.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -40,11 +44,14 @@ from tests.transports.upstream.stage import server as serving_requests
 from tests.transports.upstream.test_per_request import Stateless, answer
 
 OLD, NEW = "2024-11-05", "2025-11-25"
+SPEAKS = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "echo"}
 MOST = {
     "equal revisions over stdio": 14,
     "two revisions over stdio": 14,
     "equal revisions over HTTP": 35,
     "no sessions over HTTP": 42,
+    "equal revisions over a connection that is kept": 30,
+    "no sessions over a connection that is kept": 36,
     "a stateless client and a server with sessions that asks": 34,
     "a client with a session and a stateless server that asks": 26,
 }
@@ -156,8 +163,39 @@ def stateless_server_asks() -> Journey:
     return journey
 
 
+class Kept:
+    """A connection that a client keeps for its next call."""
+
+    def __init__(self, stage: front.Stage, **headers: str) -> None:
+        self._port = stage.port
+        head = {"host": "localhost", "content-type": "application/json", **stage.headers(headers)}
+        self._head = "POST /mcp HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in head.items())
+
+    async def __aenter__(self) -> Kept:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    async def post(self, frame: Any) -> None:
+        body = json.dumps(frame)
+        self._writer.write(f"{self._head}content-length: {len(body)}\r\n\r\n{body}".encode())
+        head = await within(self._reader.readuntil(b"\r\n\r\n"))
+        assert head.startswith(b"HTTP/1.1 200"), head
+        length = int(head.lower().partition(b"content-length: ")[2].split()[0])
+        await within(self._reader.readexactly(length))
+
+
+async def walk(journeys: list[Journey], post: Callable[[Any], Awaitable[Any]], asked: Callable[[int], Any]) -> None:
+    for number, journey in enumerate(journeys, 3):
+        with journey:
+            await post(asked(number))
+
+
 @on_loop
-async def sessions_over_http(journeys: list[Journey]) -> None:
+async def sessions_over_http(journeys: list[Journey], kept: bool = False) -> None:
     async def serve(said: Request, reply: Reply) -> None:
         if not await shake_hands(said, reply):
             await reply.result(said, {"content": []})
@@ -168,17 +206,27 @@ async def sessions_over_http(journeys: list[Journey]) -> None:
         stage.session, stage.revision = opened.headers["mcp-session-id"], NEW
         await stage.post(notification("notifications/initialized"))
         await (await within(stage.post(front.call(2)))).frame()
+        if kept:
+            async with Kept(stage) as connection:
+                await walk([Journey(), Journey()], connection.post, front.call)
+                await walk(journeys, connection.post, front.call)
+            return
         for journey in journeys:
             with journey:
                 await (await within(stage.post(front.call(3)))).frame()
 
 
 @on_loop
-async def requests_over_http(journeys: list[Journey]) -> None:
+async def requests_over_http(journeys: list[Journey], kept: bool = False) -> None:
     async with serving_requests(Stateless(answer)) as url, serving() as stage:
         upstream = UpstreamConfig(url)
         stage.make = lambda transport: Proxy(ProxyConfig(), transport, lambda: open_upstream(upstream), principal="")
         await (await within(posts(stage, call(2)))).frame()
+        if kept:
+            async with Kept(stage, **SPEAKS) as connection:
+                await walk([Journey(), Journey()], connection.post, call)
+                await walk(journeys, connection.post, call)
+            return
         for journey in journeys:
             with journey:
                 await (await within(posts(stage, call(3)))).frame()
@@ -196,6 +244,8 @@ JOURNEYS: dict[str, Callable[[], Journey]] = {
     "two revisions over stdio": lambda: over_stdio(OLD, NEW),
     "equal revisions over HTTP": lambda: over_http(sessions_over_http),
     "no sessions over HTTP": lambda: over_http(requests_over_http),
+    "equal revisions over a connection that is kept": lambda: over_http(partial(sessions_over_http, kept=True)),
+    "no sessions over a connection that is kept": lambda: over_http(partial(requests_over_http, kept=True)),
     "a stateless client and a server with sessions that asks": stateless_client_is_asked,
     "a client with a session and a stateless server that asks": stateless_server_asks,
 }

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import ClientConnection
 
-from dragoman.transports.http.budget import FREE_BYTES, Budget, Excess, Hold
 from dragoman.transports.http.config import Admission, FrontConfig, Limits, Patience
 from dragoman.transports.http.exchange import HttpRequest, RequestRefused, Wire
+from dragoman.transports.http.site import FREE_BYTES, Budget, Excess, Hold
 from tests.transports.http.stage import Stage, on_loop, serving, text_of, until, within
 from tests.transports.http.test_websocket import closed_with, dial, hear, say, shake_hands
 from tests.transports.http.wire import Reply, connect, read_reply, request

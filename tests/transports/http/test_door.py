@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from dragoman.transports.http import door, sessions
-from dragoman.transports.http.budget import Budget
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
 from dragoman.transports.http.door import Door
 from dragoman.transports.http.serve import Address, bind
-from dragoman.transports.http.site import Site
+from dragoman.transports.http.site import Budget, Site
 from tests.support.waiting import pass_time
 from tests.transports.http.stage import on_loop, serving, until, within
 from tests.transports.http.wire import connect, read_reply

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.core.label import LABEL
 from dragoman.transports.base import Transport
-from dragoman.transports.http.budget import Budget, Hold
 from dragoman.transports.http.config import Admission, FrontConfig
 from dragoman.transports.http.exchange import (
     HOLD,
@@ -40,6 +39,7 @@ from dragoman.transports.http.readiness import Readiness
 from dragoman.transports.http.refusals import Refusals, shorten
 from dragoman.transports.http.security import Doorkeeper
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
+from dragoman.transports.http.site import Budget, Hold
 from dragoman.transports.http.streamable import StreamableFront
 from dragoman.transports.http.websocket import WebSocketFront, refuse
 

@@ -15,8 +15,8 @@ from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.envelope import encode_error
 from dragoman.core.exact_json import encode_line
 from dragoman.core.label import LABEL
-from dragoman.transports.http.budget import FREE_BYTES, MAX_MEMORY, Excess, Hold
 from dragoman.transports.http.config import Limits
+from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, facts
 
 Message = MutableMapping[str, Any]

@@ -19,11 +19,10 @@ from typing import Any, Final
 
 from dragoman.errors import TransportClosed
 from dragoman.transports.base import Transport
-from dragoman.transports.http.budget import Budget
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.connection import ServedConnection
 from dragoman.transports.http.exchange import Message
-from dragoman.transports.http.site import Site
+from dragoman.transports.http.site import Budget, Site
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 
