@@ -34,18 +34,16 @@ class Entry:
         name: Its name.
         node: The object that it is in the file.
         findings: What is wrong goes there.
-        directory: Where the file is: relative paths begin there.
 
     Attributes:
         offset: Where it begins.
         members: Its members, by the names that they have with us.
     """
 
-    def __init__(self, name: str, node: Node, findings: Findings, directory: str) -> None:
+    def __init__(self, name: str, node: Node, findings: Findings) -> None:
         self.name = name
         self.offset = node.offset
         self.findings = findings
-        self.directory = directory
         self.members: dict[str, Node] = {}
         self._written: dict[str, str] = {}
         self._slips: dict[str, tuple[str, int]] = {}
@@ -182,7 +180,7 @@ class Entry:
     def _read_nested(self, node: Node) -> list[str] | None:
         members = {("command" if key == "path" else key): value for key, value in node.value.items()}
         names = {("command" if key == "path" else key): at for key, at in node.names.items()}
-        inner = Entry(self.name, Node(members, node.offset, names), self.findings, self.directory)
+        inner = Entry(self.name, Node(members, node.offset, names), self.findings)
         if "env" in inner.members:
             self.members.setdefault("env", inner.members["env"])
         return inner._read_words()
@@ -221,7 +219,7 @@ class Entry:
         path = self._text("envFile")
         if not path:
             return {}
-        full = os.path.join(self.directory, os.path.expanduser(path))
+        full = self.findings.path_of(path)
         try:
             if os.path.exists(full) and not os.path.isfile(full):
                 raise IsADirectoryError(0, "it is not a file")  # nor a pipe, which we would wait for
@@ -242,7 +240,7 @@ class Entry:
         path = self._text("cwd")
         if not path:
             return None
-        full = os.path.normpath(os.path.join(self.directory, os.path.expanduser(path)))
+        full = os.path.normpath(self.findings.path_of(path))
         if not os.path.isdir(full):
             self.findings.add(
                 self.members["cwd"],

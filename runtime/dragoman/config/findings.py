@@ -7,6 +7,7 @@ mean.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 from bisect import bisect_right
@@ -59,6 +60,10 @@ class Findings:
         offset = at.offset if isinstance(at, Node) else at
         line = self.line_of(offset)
         return ConfigProblem(line, offset - self._lines[line - 1] + 1, problem, remedy)
+
+    def path_of(self, text: str) -> str:
+        """Return where a path of the file leads; relative ones begin where the file is."""
+        return os.path.join(self.variables.directory, os.path.expanduser(text))
 
     # Kinds of values: each gives None, with a problem noted, for what is not of the kind.
 

@@ -74,8 +74,8 @@ def parse_config(text: str, environment: Mapping[str, str] | None = None, *, pat
         line, column = place_of(text, error.offset)
         raise ConfigError(path, [ConfigProblem(line, column, error.problem, error.remedy)]) from error
     findings = Findings(text, Variables(os.environ if environment is None else environment, directory))
-    servers = _read_servers(document, findings, directory)
-    options, complete = _read_own(document, findings, servers, directory)
+    servers = _read_servers(document, findings)
+    options, complete = _read_own(document, findings, servers)
     configuration = Configuration(path, complete, options, tuple(findings.warnings))
     if not configuration.enabled:  # nothing of it can be used
         findings.problems += [problem for server in complete for problem in server.problems]
@@ -97,7 +97,7 @@ def _decode(raw: bytes, name: str) -> str:
 # The servers
 
 
-def _read_servers(document: Node, findings: Findings, directory: str) -> list[ServerConfig]:
+def _read_servers(document: Node, findings: Findings) -> list[ServerConfig]:
     """Read each entry by itself: one that cannot be used has its problems, and the others go on."""
     path, table = _find_table(document, findings)
     found: dict[str, ServerConfig] = {}
@@ -110,7 +110,7 @@ def _read_servers(document: Node, findings: Findings, directory: str) -> list[Se
             findings.add(at, f"two servers are called {name!r}", "give one of them another name")
             name = f"{name} (line {server.line})"
         elif findings.members(node, f"server {name!r}") is not None:
-            server = Entry(name, Node(node.value, at, node.names), findings, directory).read()
+            server = Entry(name, Node(node.value, at, node.names), findings).read()
         problems = findings.take_problems(before)
         # a server that nobody uses stops nobody
         found[name] = replace(server, name=name, problems=() if server.disabled else problems)
@@ -190,7 +190,7 @@ def _explain_missing(document: Node, findings: Findings) -> None:
 
 
 def _read_own(
-    document: Node, findings: Findings, listed: Sequence[ServerConfig], directory: str
+    document: Node, findings: Findings, listed: Sequence[ServerConfig]
 ) -> tuple[RouterOptions, tuple[ServerConfig, ...]]:
     """Read what is said about all servers together, and add to each what is said about it."""
     node = document.value.get(OURS) if isinstance(document.value, dict) else None
@@ -198,13 +198,13 @@ def _read_own(
     if node is None or members is None:
         return RouterOptions(), tuple(listed)
     rest = {key: value for key, value in members.items() if key != SERVERS}
-    given = _Own(findings, directory).read(Node(rest, node.offset, node.names), OURS, ROUTER_KEYS, (SERVERS,))
+    given = _read_keys(findings, Node(rest, node.offset, node.names), OURS, ROUTER_KEYS, (SERVERS,))
     known = {server.name: server for server in listed}
     servers = members.get(SERVERS)
     table = None if servers is None else findings.members(servers, f"{OURS}.{SERVERS}")
     for name, value in (table or {}).items():
         if name in known:
-            known[name] = _read_options(known[name], value, findings, directory)
+            known[name] = _read_options(known[name], value, findings)
         elif known:
             assert servers is not None
             meant = near(name, known)
@@ -213,12 +213,12 @@ def _read_own(
     return RouterOptions(**given), tuple(known.values())
 
 
-def _read_options(server: ServerConfig, node: Node, findings: Findings, directory: str) -> ServerConfig:
+def _read_options(server: ServerConfig, node: Node, findings: Findings) -> ServerConfig:
     """Return a server with its options; what is wrong with them is wrong with it."""
     what, before = f"{OURS}.{SERVERS}.{server.name}", len(findings.problems)
     options = server.options
     if findings.members(node, what) is not None:
-        options = ServerOptions(**_Own(findings, directory).read(node, what, SERVER_KEYS))
+        options = ServerOptions(**_read_keys(findings, node, what, SERVER_KEYS))
         is_command = isinstance(server.target, CommandTarget) and server.target is not UNUSABLE
         if options.headers is not None and is_command:
             remedy = "remove them; a command gets its secrets by env"
@@ -227,78 +227,76 @@ def _read_options(server: ServerConfig, node: Node, findings: Findings, director
     return replace(server, options=options, problems=() if server.disabled else (*server.problems, *problems))
 
 
-class _Own:
-    """Reads keys of ours: unknown ones are errors."""
+def _read_keys(
+    findings: Findings, node: Node, where: str, keys: tuple[Option, ...], also: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return what an object with keys of ours says, by the names of fields; keys that nobody knows are errors."""
+    by_name = {key.key: key for key in keys}
+    found: dict[str, Any] = {}
+    for name, value in node.value.items():
+        key = by_name.get(name)
+        if key is None:
+            known = (*by_name, *also)
+            meant = near(name, known)
+            remedy = f"write {meant!r}" if meant else f"there are: {', '.join(known)}"
+            findings.add(node.names[name], f"{where} has no key {name!r}", remedy)
+            continue
+        read = _read_value(findings, value, f"{where}.{name}", key.kind)
+        if read is not None or key.kind == "sign-in":  # where None says that nobody signs in
+            found[key.setting] = read
+    return found
 
-    def __init__(self, findings: Findings, directory: str) -> None:
-        self._findings = findings
-        self._directory = directory
 
-    def read(self, node: Node, where: str, keys: tuple[Option, ...], also: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return what an object says, by the names of fields."""
-        by_name = {key.key: key for key in keys}
-        found: dict[str, Any] = {}
-        for name, value in node.value.items():
-            key = by_name.get(name)
-            if key is None:
-                known = (*by_name, *also)
-                meant = near(name, known)
-                remedy = f"write {meant!r}" if meant else f"there are: {', '.join(known)}"
-                self._findings.add(node.names[name], f"{where} has no key {name!r}", remedy)
-                continue
-            read = self._read_value(value, f"{where}.{name}", key.kind)
-            if read is not None or key.kind == "sign-in":  # where None says that nobody signs in
-                found[key.setting] = read
-        return found
+def _read_value(findings: Findings, node: Node, what: str, kind: str | tuple[str, ...]) -> Any:
+    match kind:
+        case "switch":
+            return findings.flag(node, what)
+        case "pairs":
+            return tuple((findings.table(node, what) or {}).items())
+        case "headers":
+            return _read_headers(findings, node, what)
+        case "sign-in":
+            return _read_sign_in(findings, node, what)
+        case "seconds" | "count" | "port":
+            text: str | None = plain(node)
+            if not text:
+                findings.add(node, f"expected {what} to be a number, found {named(node)}", "such as 5")
+        case _:
+            text = findings.text(node, what)
+            if text is not None and not text.strip():
+                findings.add(node, f"{what} is empty", "write something, or leave it out")
+    if not text or not text.strip():
+        return None
+    if kind in ("file", "certificates"):
+        text = findings.path_of(text)
+    try:
+        read = word_among(kind) if isinstance(kind, tuple) else READERS[kind]
+        return read(text)
+    except ValueError as error:
+        findings.add(node, f"{what}: {error}", "correct it")
+        return None
 
-    def _read_value(self, node: Node, what: str, kind: str | tuple[str, ...]) -> Any:
-        match kind:
-            case "switch":
-                return self._findings.flag(node, what)
-            case "pairs":
-                return tuple((self._findings.table(node, what) or {}).items())
-            case "headers":
-                return self._read_headers(node, what)
-            case "sign-in":
-                return self._read_sign_in(node, what)
-            case "seconds" | "count" | "port":
-                text: str | None = plain(node)
-                if not text:
-                    self._findings.add(node, f"expected {what} to be a number, found {named(node)}", "such as 5")
-            case _:
-                text = self._findings.text(node, what)
-                if text is not None and not text.strip():
-                    self._findings.add(node, f"{what} is empty", "write something, or leave it out")
-        if not text or not text.strip():
-            return None
-        if kind in ("file", "certificates"):
-            text = os.path.join(self._directory, os.path.expanduser(text))
-        try:
-            read = word_among(kind) if isinstance(kind, tuple) else READERS[kind]
-            return read(text)
-        except ValueError as error:
-            self._findings.add(node, f"{what}: {error}", "correct it")
-            return None
 
-    def _read_sign_in(self, node: Node, what: str) -> SignInSettings | None:
-        """Read how to sign in; None is not at all, as for a value that cannot be used."""
-        from dragoman.signin.settings import OPTIONS, SignInSettings
+def _read_sign_in(findings: Findings, node: Node, what: str) -> SignInSettings | None:
+    """Read how to sign in; None is not at all, as for a value that cannot be used."""
+    from dragoman.signin.settings import OPTIONS, SignInSettings
 
-        if node.value is False:
-            return None
-        if self._findings.members(node, what) is None:
-            return None
-        settings = SignInSettings(**self.read(node, what, OPTIONS))
-        if fault := settings.find_fault():
-            self._findings.add(node, f"{what}: {fault}", "correct it")
-        return settings
+    if node.value is False:
+        return None
+    if findings.members(node, what) is None:
+        return None
+    settings = SignInSettings(**_read_keys(findings, node, what, OPTIONS))
+    if fault := settings.find_fault():
+        findings.add(node, f"{what}: {fault}", "correct it")
+    return settings
 
-    def _read_headers(self, node: Node, what: str) -> InjectHeaders | None:
-        from dragoman.transports.upstream.inject_headers import InjectHeaders
 
-        headers = self._findings.table(node, what, expands=False)
-        try:
-            return InjectHeaders(headers, self._findings.variables.environment, self._directory) if headers else None
-        except ValueError as error:
-            self._findings.add(node, f"{what}: {error}", "correct it")
-            return None
+def _read_headers(findings: Findings, node: Node, what: str) -> InjectHeaders | None:
+    from dragoman.transports.upstream.inject_headers import InjectHeaders
+
+    headers = findings.table(node, what, expands=False)
+    try:
+        return InjectHeaders(headers, findings.variables.environment, findings.variables.directory) if headers else None
+    except ValueError as error:
+        findings.add(node, f"{what}: {error}", "correct it")
+        return None
