@@ -7,6 +7,7 @@ not: know what a method means (`client`), or answer the server (`handlers`).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -126,7 +127,8 @@ class Session:
         except (asyncio.CancelledError, RequestTimeout) as error:
             if can_cancel and key in self._asked:
                 reason = "timed out" if isinstance(error, RequestTimeout) else "cancelled by the client"
-                self._say_quietly(CANCELLED, {"requestId": number, "reason": reason})
+                with contextlib.suppress(ConnectionClosed):  # then it is over in any case
+                    self.notify(CANCELLED, {"requestId": number, "reason": reason})
             raise
         finally:
             self._asked.pop(key, None)
@@ -145,12 +147,6 @@ class Session:
         if self.transport.is_closed or (self.transport.is_ended and frame.method != CANCELLED):
             raise ConnectionClosed("the session is over")
         self.transport.say(frame)
-
-    def _say_quietly(self, method: str, params: dict[str, Any]) -> None:
-        try:
-            self.notify(method, params)
-        except ConnectionClosed:
-            logger.debug("the session ended before %s could be sent", method)
 
     def _start_timer(self, asked: _Asked) -> None:
         if asked.timeout_s is not None:

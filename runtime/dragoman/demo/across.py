@@ -14,7 +14,7 @@ from typing import Any, Final
 from dragoman.core.commands import Side
 from dragoman.demo.crossings import Record
 from dragoman.demo.ink import LABEL_COLUMNS, Ink
-from dragoman.demo.narrate import TRY_PROXY, lay_out
+from dragoman.demo.narrate import lay_out, suggest
 from dragoman.demo.shorten import Span, Tone, shorten
 from dragoman_spec import HANDSHAKE_REVISIONS
 
@@ -72,5 +72,4 @@ def _title(frame: dict[str, Any]) -> str:
 def _close(record: Record) -> Iterator[str]:
     yield ""
     yield "Try next:"
-    yield f"   dragoman demo --client {record.server_revision} --server {record.client_revision}"
-    yield TRY_PROXY
+    yield from suggest(record.server_revision, record.client_revision)

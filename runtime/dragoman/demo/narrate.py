@@ -29,9 +29,6 @@ ANSWER_COLUMNS: Final = 240
 """A refusal is shown whole: it says why."""
 
 
-TRY_PROXY: Final = "   dragoman proxy -- COMMAND ARG ...       # the command of your own server"
-
-
 def narrate(record: Record, directly: str, ink: Ink) -> str:
     """Tell a whole conversation.
 
@@ -108,6 +105,12 @@ def describe_losses(losses: tuple[Loss, ...]) -> str:
     return ", ".join(told)
 
 
+def suggest(client: str, server: str) -> Iterator[str]:
+    """Say what to try next: another pair, and one's own server."""
+    yield f"   dragoman demo --client {client} --server {server}"
+    yield "   dragoman proxy -- COMMAND ARG ...       # the command of your own server"
+
+
 def _close(record: Record, crossings: list[DemoCrossing], ink: Ink) -> Iterator[str]:
     losses = sum(len(crossing.losses) for crossing in crossings)
     refused = sum(crossing.answer is not None for crossing in crossings)
@@ -117,8 +120,7 @@ def _close(record: Record, crossings: list[DemoCrossing], ink: Ink) -> Iterator[
         client, server = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]
     yield ""
     yield ink.paint(", ".join(counts), "heading") + ". Try next:"
-    yield f"   dragoman demo --client {client} --server {server}"
-    yield TRY_PROXY
+    yield from suggest(client, server)
 
 
 def _count(number: int, what: str, plural: str = "s") -> str:

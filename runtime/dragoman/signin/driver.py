@@ -125,8 +125,14 @@ class Driver:
 
     async def _fetch(self, wish: Fetch) -> Fetched:
         ours = self._config
-        config = UpstreamConfig(wish.url, kind=Kind.STREAMABLE_HTTP, ca_file=ours.ca_file, verify=ours.verify)
-        config = replace(config, connect_timeout_s=ours.connect_timeout_s, proxy=ours.proxy)
+        config = UpstreamConfig(
+            wish.url,
+            kind=Kind.STREAMABLE_HTTP,
+            ca_file=ours.ca_file,
+            proxy=ours.proxy,
+            verify=ours.verify,
+            connect_timeout_s=ours.connect_timeout_s,
+        )
         if proxy_of(config) is None:  # a proxy looks the name up itself, and goes where it may
             config = replace(config, dial=lambda: self._dial(wish.url))
         try:
