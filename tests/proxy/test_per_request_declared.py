@@ -158,6 +158,33 @@ def test_a_stream_of_changes_ends_with_its_session() -> None:
     run(main())
 
 
+def test_a_call_that_waited_for_its_turn_hears_that_its_session_is_lost() -> None:
+    """It waited for one that was to be a task, and that its client had just cancelled."""
+
+    async def main() -> None:
+        house = House(Scope.CLIENT)
+        guest = await house.enter(questions="task")
+        server = await have_another_session(house, guest, tasks={"requests": {"tools": {"call": {}}}})
+        guest.say(asks(2, "tools/call", name="t", has=FORM))
+        tool = {"name": "t", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}}
+        say(server, result((await hear(server))["id"], {"tools": [tool]}))
+        called = await hear(server)
+        say(server, elicit(7))  # from here on, calls go one after the other
+        assert an_error(7, -32603, "not wanted")(await hear(server))
+        assert (await hear(guest))["result"]["isError"]
+        say(server, result(called["id"], DONE))
+        guest.say(asks(3, "tools/call", name="t", has=FORM))
+        assert (await hear(server))["params"]["name"] == "t"
+        guest.say(asks(4, "tools/call", name="t", has=FORM))
+        guest.say(notification("notifications/cancelled", requestId=3))
+        assert (await hear(server))["method"] == "notifications/cancelled"
+        server.transport.end()
+        assert an_error(4, -32000, "closed")(await hear(guest))
+        await house.close()
+
+    run(main())
+
+
 def test_what_the_server_is_says_the_session_that_is_open_not_one_that_is_being_opened() -> None:
     async def main() -> None:
         house, guest = await enter()

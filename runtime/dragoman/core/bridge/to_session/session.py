@@ -289,9 +289,6 @@ class DeclaredSession:
             self._served.front.refuse(request, failure.code, failure.message, failure.data)
         while self._works.take_open():  # one that is over may let another go on
             self.interrupted(self.upstream, failure)
-        # Those that were kept until the server knows more:
-        for kept in [work.request for work in self._works if work.request is not None]:
-            self._served.front.refuse(kept, failure.code, failure.message, failure.data)
         self._notifications.listens.end_all(failure.message)
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:

@@ -216,8 +216,13 @@ class Works:
         return iter(self._works.values())
 
     def take_open(self) -> list[bytes]:
-        """Return the ids of all requests that the server will not answer any more, our own among them: it has gone."""
+        """Return the ids of all requests that the server will not answer any more: it has gone.
+
+        Our own are among them, and those that are kept until it knows more: what it asked first has gone with it.
+        """
         self._suspects.forget_all()
+        for work in [one for one in self._works.values() if one not in self._queue]:
+            work.frame = None
         return [*(work.key for work in self._works.values() if work.frame is None), *self._hooks]
 
     def new_key(self) -> bytes:
@@ -296,6 +301,8 @@ class Works:
         if work.frame is None:
             until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
             self._suspects.add(work.key, Suspect(work.sender, work.is_at_work, until_s))
+            if work.wants_task and work.task_id is None:  # it may be one by the time that the server hears of this
+                self._keep_hook(work.key, self._cancel_created)
         elif work in self._queue:
             self._queue.remove(work)
         self.schedule.stop(work.alarm)
@@ -406,8 +413,6 @@ class Works:
         if work.task_id is not None:  # "tasks/cancel MUST be used" for those (2025-11-25/basic/utilities/tasks)
             self._cancel_task(work.task_id)
             return
-        if work.wants_task:  # it may be one by the time that the server reads this
-            self._keep_hook(work.key, self._cancel_created)
         self._upstream.send(cancellation(work.key, reason))
 
     def _cancel_created(self, answer: Frame) -> None:
