@@ -25,11 +25,10 @@ from dragoman.core.envelope import notification_frame, request_frame
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.unchecked import find
 from dragoman.errors import TransportError
+from dragoman.transports.upstream.answers import EVENT_STREAM, JSON
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 
-EVENTS: Final = "text/event-stream"
-JSON: Final = "application/json"
 FOREIGN: Final = "https://dragoman-check.invalid"
 NO_SESSION: Final = "dragoman-check-no-such-session"
 _PIECE_BYTES: Final = 64 * 1024
@@ -103,13 +102,13 @@ class HttpProbe:
     async def _send(
         self, method: str, about: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> HttpAnswer:
-        accept = EVENTS if method == "GET" else f"{JSON}, {EVENTS}"
+        accept = EVENT_STREAM if method == "GET" else f"{JSON}, {EVENT_STREAM}"
         self._about, self._waits_s = about, self._plan.patience.for_answer(is_doubtful=False)
         self._plan.on_step(self._findings.revision, about)
         async with asyncio.timeout(self._waits_s):
             answer = await self._pool.send(method, self._config.url, {"Accept": accept, **(headers or {})}, body)
             try:
-                is_stream = answer.media_type == EVENTS
+                is_stream = answer.media_type == EVENT_STREAM
                 begins = b"" if is_stream and method == "GET" else (await answer.some())[:_PIECE_BYTES]
             finally:
                 answer.close()
@@ -127,8 +126,8 @@ class HttpProbe:
             self._note(rule, answer, "a status that refuses it", f"the status {answer.status}")
 
     def _expect_type(self, answer: HttpAnswer) -> None:
-        if answer.status == 200 and answer.media_type not in (JSON, EVENTS):
-            self._note("http-content-type", answer, f"{JSON} or {EVENTS}", answer.media_type or "none")
+        if answer.status == 200 and answer.media_type not in (JSON, EVENT_STREAM):
+            self._note("http-content-type", answer, f"{JSON} or {EVENT_STREAM}", answer.media_type or "none")
 
     # With a handshake
 
@@ -145,9 +144,9 @@ class HttpProbe:
         accepted = await self._send("POST", "POST of a notification", begun, headers)
         self._expect_accepted(accepted)
         listening = await self._send("GET", "GET", None, headers)
-        if not (listening.status == 200 and listening.media_type == EVENTS) and listening.status != 405:
+        if not (listening.status == 200 and listening.media_type == EVENT_STREAM) and listening.status != 405:
             found = f"the status {listening.status} with {listening.media_type or 'nothing'}"
-            self._note("http-get", listening, f"{EVENTS}, or the status 405", found)
+            self._note("http-get", listening, f"{EVENT_STREAM}, or the status 405", found)
         await self._try_foreign(headers, _request("ping", None))
         version = self._facts.headers.get("revision")
         if version is not None:
