@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 from dragoman.core.commands import Finish, Side
-from dragoman.core.label import LABEL, SHARED
+from dragoman.core.label import SHARED, log_as
 from dragoman.errors import TransportClosed
 from dragoman.proxy import Proxy, ProxyConfig, host_settings_of, watched, watched_connect, wiring_of
 from dragoman.transports.base import Transport
@@ -144,11 +144,7 @@ class UpstreamPool:
             lambda gone: self._forget(key, gone),
             self._closing,
         )
-        token = LABEL.set(SHARED)  # what it says is not about the session that happens to come first
-        try:
-            host.start(opening)
-        finally:
-            LABEL.reset(token)
+        log_as(SHARED, host.start, opening)  # what it says is not about the session that happens to come first
         return host
 
     def _forget(self, key: Hashable, host: SharedHost) -> None:

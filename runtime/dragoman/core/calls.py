@@ -20,6 +20,7 @@ from dragoman.core.batches import Batch
 from dragoman.core.envelope import Frame, Refusal, key_of, notification_frame, read_params, twin_of
 from dragoman.core.exact_json import decode, outline
 from dragoman.core.methods import CANCELLED
+from dragoman.core.places import keep_latest
 from dragoman.core.unchecked import find
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ OPEN_REQUESTS: Final = 4096
 TOO_MANY: Final = -32000
 """The implementation-defined code for a request that is one too many; also that of a connection that went away."""
 
+
+SUSPECTS: Final = 1024
+"""How many requests that nobody waits for are remembered one by one."""
 
 OwnerT = TypeVar("OwnerT", bound=Hashable)
 
@@ -155,9 +159,7 @@ class Calls:
         if call is None:
             return None
         self._forget_token(call)
-        self.cancelled[key] = call
-        while len(self.cancelled) > CANCELLED_KEPT:
-            del self.cancelled[next(iter(self.cancelled))]
+        keep_latest(self.cancelled, key, call, CANCELLED_KEPT)
         return call
 
     def take_all(self) -> list[Call]:
@@ -226,7 +228,7 @@ class Suspects(Generic[OwnerT]):
         restore_ids: Whether an id that came back as another type is known again.
     """
 
-    def __init__(self, limit: int, restore_ids: bool = True) -> None:
+    def __init__(self, limit: int = SUSPECTS, restore_ids: bool = True) -> None:
         self._restore_ids = restore_ids
         self._limit = limit
         self._by_key: dict[bytes, Suspect[OwnerT]] = {}

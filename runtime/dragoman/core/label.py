@@ -7,8 +7,9 @@ callbacks inherit it, so that a line about a session's server carries the sessio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Final
+from typing import Any, Final
 
 LABEL: Final[ContextVar[str]] = ContextVar("dragoman.session", default="")
 """Such as `session 3` or `session 3 of ada`; empty where something concerns no session, or all."""
@@ -25,6 +26,15 @@ def speak_for(sender: str) -> None:
     PRINCIPAL.set(sender)
     if not f" {LABEL.get()}".endswith(f" {sender}"):
         LABEL.set(sender)
+
+
+def log_as(label: str, step: Callable[..., Any], *args: Any) -> Any:
+    """Take a step; what is logged meanwhile is about the session with this label. Give what the step gives."""
+    token = LABEL.set(label)
+    try:
+        return step(*args)
+    finally:
+        LABEL.reset(token)
 
 
 def write_label(number: int, principal: str) -> str:

@@ -1,12 +1,16 @@
 """Places that several share: who gets another one, and who gives one back for somebody else.
 
 A place that is soon free again is not given to whoever has as many as are left, so one is left. What is held for long
-may be taken back: then all places may be one's, and whoever has most gives one to another.
+may be taken back: then all places may be one's, and whoever has most gives one to another. And tables that forget.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 def has_place(holder: Hashable, holders: Iterable[Hashable], taken: int, most: int) -> bool:
@@ -33,3 +37,11 @@ def find_giver(holder: Hashable, taken: Mapping[Hashable, int]) -> Hashable:
     """
     giver = max(taken, key=taken.__getitem__, default=holder)
     return giver if taken.get(giver, 0) > taken.get(holder, 0) + 1 else holder
+
+
+def keep_latest(table: dict[K, V], key: K, value: V, most: int) -> None:
+    """Put something into a table of so many, as the latest; the oldest is forgotten for it."""
+    table.pop(key, None)
+    table[key] = value
+    if len(table) > most:
+        del table[next(iter(table))]

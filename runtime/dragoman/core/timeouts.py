@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 from dragoman.core.envelope import Refusal
@@ -57,9 +57,6 @@ class Ages(Generic[T]):
         self._pass_tick = pass_tick
         self._ages: dict[T, list[int]] = {}  # since the last sign, and in all
         self._ticking = False
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._ages)
 
     def release(self) -> None:
         """Let go of everything, once the session is over."""

@@ -21,7 +21,7 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, to_keep
-from dragoman.core.label import LABEL
+from dragoman.core.label import LABEL, log_as
 from dragoman.core.switch.shared.desk import SharingSettings
 from dragoman.core.switch.shared.switch import Shared
 from dragoman.host.host import Host, Opening
@@ -178,11 +178,8 @@ class SharedHost(Host):
 
     def expire(self, sleeper: Sleeper, after_s: float | None) -> None:
         """Tell somebody that the time has passed; what is logged meanwhile is about the session that it is for."""
-        token = LABEL.set(self.caller_of(sleeper.front)[0] if isinstance(sleeper, Alarm) else LABEL.get())
-        try:
-            super().expire(sleeper, after_s)
-        finally:
-            LABEL.reset(token)
+        label = self.caller_of(sleeper.front)[0] if isinstance(sleeper, Alarm) else LABEL.get()
+        log_as(label, super().expire, sleeper, after_s)
 
     def take_failed(self, port: Port, frame: Frame) -> None:
         """The transport gives up a request: its client is told, and the server may still send messages about it."""
@@ -270,11 +267,7 @@ class SharedHost(Host):
         elif port.full:
             self._keep(port, frames)
         else:
-            token = LABEL.set(port.label)
-            try:
-                port.transport.send(frames)
-            finally:
-                LABEL.reset(token)
+            log_as(port.label, port.transport.send, frames)
 
     def _write(self) -> None:
         frames, self._written = self._written, []

@@ -360,13 +360,6 @@ def test_what_a_session_leaves_is_cancelled_unsubscribed_and_forgotten() -> None
     assert talk.leaves("a") == []
 
 
-def test_what_a_session_leaves_can_be_left_alone() -> None:
-    talk = Talk(cancel_abandoned=False)
-    talk.opens("a")
-    talk.says("a", call(2))
-    assert talk.leaves("a") == []
-
-
 def test_a_server_that_does_not_answer_us_leaves_nothing_behind() -> None:
     talk = Talk(grace_s=5)
     number = talk.opens("a")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.core.bridge.names import FACTS
+from dragoman.core.places import keep_latest
 from dragoman.core.unchecked import find, find_list, find_object
 
 RESOURCE_FILTER: Final = "resourceSubscriptions"
@@ -103,11 +104,7 @@ class Backlog:
 
     def put(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Keep a notice; one of the same thing is replaced."""
-        what = subject_of(method, params)
-        self._kept.pop(what, None)
-        self._kept[what] = params
-        while len(self._kept) > self.most:
-            del self._kept[next(iter(self._kept))]
+        keep_latest(self._kept, subject_of(method, params), params, self.most)
 
     def take_all(self) -> list[tuple[str, Mapping[str, Any] | None]]:
         """Take everything out, in order."""

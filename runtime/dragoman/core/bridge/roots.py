@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dragoman.core.places import keep_latest
+
 
 @dataclass(slots=True)
 class RootsCache:
@@ -27,12 +29,10 @@ class RootsCache:
     def put(self, principal: str, result: object, now_s: float) -> None:
         """Keep the roots in an answer to `roots/list`, whatever else is in it."""
         roots = result.get("roots") if isinstance(result, dict) else None
-        self._kept.pop(principal, None)
-        if not isinstance(roots, list) or self.ttl_s <= 0:
-            return
-        self._kept[principal] = now_s + self.ttl_s, roots
-        while len(self._kept) > self.most:
-            del self._kept[next(iter(self._kept))]
+        if isinstance(roots, list) and self.ttl_s > 0:
+            keep_latest(self._kept, principal, (now_s + self.ttl_s, roots), self.most)
+        else:
+            self._kept.pop(principal, None)
 
     def get(self, principal: str, now_s: float) -> Sequence[Any] | None:
         """Return the roots of a principal; None if they are not known, or not any more."""

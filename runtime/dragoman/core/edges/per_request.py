@@ -47,7 +47,6 @@ from dragoman.core.way import Way
 logger = logging.getLogger("dragoman.session")
 
 _TOKEN: Final = "progressToken"
-_SUSPECTS: Final = 1024
 
 
 def _ignore(frame: Frame) -> None: ...
@@ -92,7 +91,7 @@ class PerRequestEdge:
         self.upstream = upstream
         self._lent: dict[bytes, Lent] = {}
         self._last = 0
-        self._suspects: Suspects[Hashable] = Suspects(_SUSPECTS)
+        self._suspects: Suspects[Hashable] = Suspects()
         upstream.serve(self)
 
     def lend(

@@ -37,7 +37,7 @@ from dragoman.core.declared import find_missing, read_declared
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame
 from dragoman.core.methods import CALL_TOOL, ROOTS
-from dragoman.core.places import find_giver
+from dragoman.core.places import find_giver, keep_latest
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -204,9 +204,7 @@ class Asking:
         oldest = self._find_oldest(work) if len(self.parked) >= most else None
         self.parked[work.name] = work
         if oldest is not None:
-            self._gave_way[oldest.name] = None
-            if len(self._gave_way) > most:
-                del self._gave_way[next(iter(self._gave_way))]
+            keep_latest(self._gave_way, oldest.name, None, most)
             self._expire(oldest, _GAVE_WAY)
 
     def _find_oldest(self, work: Work) -> Work | None:

@@ -34,6 +34,7 @@ from dragoman.core.commands import Alarm, Schedule
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, decoded, request_frame, twin_of
+from dragoman.core.places import keep_latest
 from dragoman.core.settings import TURN_S
 from dragoman.core.wiring import Bridging
 
@@ -54,11 +55,8 @@ _AFTER_S: Final = 1.25
 _ASKING: Final = 1024
 """How many tools and prompts are remembered because they asked something; beyond that, each of them may ask."""
 
-_SUSPECTS: Final = 1024
-"""How many requests that nobody waits for are remembered one by one."""
-
 _HOOKS: Final = 4096
-"""How many requests of our own may be unanswered."""
+"""How many requests of our own may be unanswered. A server with more answers none: the oldest is not missed."""
 
 _NAME_CHARACTERS: Final = 256
 """The longest name of a tool or prompt that is remembered."""
@@ -208,7 +206,7 @@ class Works:
         self.latest = self.turns = 0
         self._asking: set[tuple[str, str]] = set()
         self._bridging = bridging
-        self._suspects: Suspects[str] = Suspects(_SUSPECTS, restore_ids)
+        self._suspects: Suspects[str] = Suspects(restore_ids=restore_ids)
         self.schedule = schedule
         self.is_asking = False
 
@@ -302,7 +300,7 @@ class Works:
             until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
             self._suspects.add(work.key, Suspect(work.sender, work.is_at_work, until_s))
             if work.wants_task and work.task_id is None:  # it may be one by the time that the server hears of this
-                self._keep_hook(work.key, self._cancel_created)
+                keep_latest(self._hooks, work.key, self._cancel_created, _HOOKS)
         elif work in self._queue:
             self._queue.remove(work)
         self.schedule.stop(work.alarm)
@@ -425,13 +423,8 @@ class Works:
     def send_own(self, method: str, params: dict[str, Any], hook: Hook, key: bytes | None = None) -> None:
         """Send the server a request of our own."""
         key = key or self.new_key()
-        self._keep_hook(key, hook)
+        keep_latest(self._hooks, key, hook, _HOOKS)
         self._upstream.send(request_frame(key, method, params))
-
-    def _keep_hook(self, key: bytes, hook: Hook) -> None:
-        self._hooks[key] = hook
-        if len(self._hooks) > _HOOKS:  # the server answers none of them, so the oldest is not missed
-            del self._hooks[next(iter(self._hooks))]
 
     def find_asked(self, stream: bytes | None, task_id: str | None) -> list[Work]:
         """Return the requests that a question of the server may be about.

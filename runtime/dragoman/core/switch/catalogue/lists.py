@@ -22,6 +22,7 @@ from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.exact_json import encode
 from dragoman.core.paging import Paging
+from dragoman.core.places import keep_latest
 from dragoman.core.switch.catalogue.common import Common, read_error
 from dragoman.core.switch.catalogue.gathering import Gathering
 from dragoman.core.switch.catalogue.member import Member, MemberState
@@ -294,9 +295,7 @@ class Lists:
             named = [{"server": name, "reason": reason} for name, reason in missing.items()]
             rest["_meta"] = {**rest.get("_meta", {}), MISSING: named}
         self._last += 1
-        self._snapshots[self._last] = _Snapshot(kind, pieces, rest)
-        if len(self._snapshots) > _SNAPSHOTS:
-            del self._snapshots[next(iter(self._snapshots))]
+        keep_latest(self._snapshots, self._last, _Snapshot(kind, pieces, rest), _SNAPSHOTS)
         return self._last
 
     def _reply(self, key: bytes, number: int, start: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
 from dragoman.core.peek import with_id
+from dragoman.core.places import keep_latest
 from dragoman.core.switch.catalogue.asking import name_askers, name_elicitations
 from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.lists import Lists
@@ -228,11 +229,8 @@ class Routes:
                 self._remember(self._tasks, task, member, len(task))
 
     def _remember(self, table: dict[K, V], name: K, value: V, size: int) -> None:
-        if size > LONGEST_NAME:
-            return
-        table[name] = value
-        if len(table) > _MOST_REMEMBERED:
-            del table[next(iter(table))]
+        if size <= LONGEST_NAME:
+            keep_latest(table, name, value, _MOST_REMEMBERED)
 
     # Answers
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from dragoman.core.calls import read_token
 from dragoman.core.envelope import Frame, key_of, read_params
+from dragoman.core.places import keep_latest
 from dragoman.core.switch.catalogue.member import Member
 from dragoman.core.tally import deserves_a_line
 
@@ -33,10 +34,7 @@ class CallTokens:
         """Record the token of a request that a server gets, if it has one."""
         token = read_token(frame)
         if token is not None:
-            self._members.pop(token, None)
-            self._members[token] = member
-            if len(self._members) > _MOST:
-                del self._members[next(iter(self._members))]
+            keep_latest(self._members, token, member, _MOST)
 
     def allows(self, member: Member, frame: Frame) -> bool:
         """Whether a server may say what this notification of progress does."""

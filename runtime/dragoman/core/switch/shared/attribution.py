@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dragoman.core.places import keep_latest
 from dragoman.core.switch.shared.loans import Loan, Loans
 from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman.core.unchecked import find, find_list
@@ -52,15 +53,15 @@ class Attribution:
         """Note that a request began a task."""
         if _is_name(task) and loan.session is not None and task not in self._tasks:
             owned = Owned(loan.session, loan.token)
-            _remember(self._tasks, task, owned)
+            keep_latest(self._tasks, task, owned, REMEMBERED)
             if loan.token is not None:
-                _remember(self._tokens, loan.key, owned)
+                keep_latest(self._tokens, loan.key, owned, REMEMBERED)
 
     def add_elicitation(self, name: Any, session: ClientSession) -> None:
         """Note whose an elicitation is that may be completed later, elsewhere."""
         if _is_name(name):
             is_its_own = self._elicitations.get(name, session) is session
-            _remember(self._elicitations, name, session if is_its_own else None)
+            keep_latest(self._elicitations, name, session if is_its_own else None, REMEMBERED)
 
     def task_owner(self, task: Any) -> ClientSession | None:
         """Return the owner of a task."""
@@ -117,9 +118,3 @@ def elicitation_ids(error: dict[str, Any]) -> list[Any]:
 
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= NAME_BYTES
-
-
-def _remember(table: dict[Any, Any], key: Any, value: Any) -> None:
-    table[key] = value
-    while len(table) > REMEMBERED:
-        del table[next(iter(table))]

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from dragoman.core.calls import Call, Suspects, cancellation
+from dragoman.core.calls import SUSPECTS, Call, Suspects, cancellation
 from dragoman.core.commands import Reached
 from dragoman.core.consent import Method
 from dragoman.core.edges.greeting import IDENTITY
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, error_frame, request_frame
 from dragoman.core.exact_json import decode
-from dragoman.core.label import LABEL
+from dragoman.core.label import log_as
 from dragoman.core.settings import TURN_S
 from dragoman.core.switch.shared.allowed import methods_of
 from dragoman.core.switch.shared.attribution import Attribution
@@ -40,7 +40,6 @@ class SharingSettings:
     Attributes:
         identity: The `clientInfo` for the server.
         asks: Whether it is known to ask, so that sessions take turns from the start.
-        cancel_abandoned: Whether what a session leaves behind is cancelled; some old servers die of that.
         calls: How many requests of one session may be unanswered.
         subscriptions: How many resources one session may subscribe to.
         questions: How many requests of the server may be unanswered.
@@ -53,14 +52,13 @@ class SharingSettings:
 
     identity: Mapping[str, Any] = field(default_factory=lambda: dict(IDENTITY))
     asks: bool = False
-    cancel_abandoned: bool = True
     calls: int = 1024
     subscriptions: int = 1024
     questions: int = 1024
     waiting_bytes: int = 16 * 1024 * 1024
     turn_s: float = TURN_S
     grace_s: float = 5.0
-    suspects: int = 1024
+    suspects: int = SUSPECTS
     is_for_all: bool = True
 
 
@@ -127,19 +125,11 @@ class Desk:
 
     def tell(self, session: ClientSession, frame: Frame) -> None:
         """Give a session what the server says, a request or notification; what is logged meanwhile is about it."""
-        token = LABEL.set(session.label)
-        try:
-            session.front.take_server(frame)
-        finally:
-            LABEL.reset(token)
+        log_as(session.label, session.front.take_server, frame)
 
     def pass_answer(self, session: ClientSession, call: Call, frame: Frame) -> None:
         """Give a session the answer to a call, under the client's own id."""
-        token = LABEL.set(session.label)
-        try:
-            session.front.take_answer(call, frame)
-        finally:
-            LABEL.reset(token)
+        log_as(session.label, session.front.take_answer, call, frame)
 
     def reasons(self, params: dict[str, Any], related: bytes | None) -> set[ClientSession | None]:
         """Return who may be the reason for what the server says; None in it is nobody who is there.
@@ -215,8 +205,7 @@ class Desk:
             self.loans.forget(loan)
         elif loan.cancelled_at is None:
             self.loans.cancel(loan, self.now)
-            if self.settings.cancel_abandoned:
-                self.tell_server(cancellation(loan.key, "the session has ended"))
+            self.tell_server(cancellation(loan.key, "the session has ended"))
 
 
 def params_of(body: Any) -> dict[str, Any]:

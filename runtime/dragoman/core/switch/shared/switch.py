@@ -37,7 +37,7 @@ from dragoman.core.edges.offer import Accepted, InitializeRefused
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, request_frame
-from dragoman.core.label import LABEL, PRINCIPAL
+from dragoman.core.label import PRINCIPAL, log_as
 from dragoman.core.switch.direct import Inherits
 from dragoman.core.switch.shared.desk import Desk, SharingCounters, SharingSettings
 from dragoman.core.switch.shared.from_clients import FromClients
@@ -331,8 +331,4 @@ class Shared:
     def _with_label(self, front: FrontEdge, step: Any) -> None:
         """Let an edge take a step; what is logged meanwhile is about its session."""
         session = self._desk.sessions.get(front)
-        token = LABEL.set("" if session is None else session.label)
-        try:
-            step(front)
-        finally:
-            LABEL.reset(token)
+        log_as("" if session is None else session.label, step, front)
