@@ -35,6 +35,9 @@ _QUOTES: Final = 16
 """A text with more quotation marks than so many, and one in so many bytes, is left as it is: to look for each would
 cost more than it saves."""
 
+_SAMPLE_BYTES: Final = 2048
+"""If so much from the middle of a text has twice as many, the whole is left as it is."""
+
 _BACKSLASH: Final = 0x5C
 _MOST_BACKSLASHES: Final = 64
 
@@ -143,7 +146,8 @@ def outline(text: bytes) -> bytes:
     Of what is not JSON, this is exact up to the first mistake. A text that is short, has many strings, or ends within
     one is given as it is.
     """
-    if len(text) <= _SHORT_BYTES:
+    middle = len(text) // 2
+    if len(text) <= _SHORT_BYTES or text.count(b'"', middle, middle + _SAMPLE_BYTES) > 2 * _QUOTES:
         return text
     parts, kept, left = [], 0, _QUOTES + len(text) // _BYTES_A_QUOTE
     start = text.find(b'"')
