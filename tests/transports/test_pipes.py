@@ -125,6 +125,71 @@ def test_a_writer_can_be_aborted_with_bytes_in_hand() -> None:
     run(main())
 
 
+def written(read_fd: int) -> bytes:
+    try:
+        return os.read(read_fd, READ_BYTES)
+    except BlockingIOError:
+        return b""
+
+
+def test_what_is_written_while_the_peer_is_silent_goes_out_together() -> None:
+    async def main() -> None:
+        read_fd, write_fd = os.pipe()
+        os.set_blocking(read_fd, False)
+        writer = make_writer(write_fd, Recorder())
+        writer.write(b"1")
+        assert written(read_fd) == b"1"
+        writer.write(b"2")
+        writer.write(b"3")
+        assert written(read_fd) == b""
+        await pass_time(0)
+        assert written(read_fd) == b"23"
+        writer.joins = False  # the peer has said something
+        writer.write(b"4")
+        assert written(read_fd) == b"4"
+        writer.abort()
+        os.close(read_fd)
+
+    run(main())
+
+
+def test_what_waits_for_the_end_of_a_turn_is_written_before_the_end_and_not_after_an_abort() -> None:
+    async def main() -> None:
+        for ends_well in (True, False):
+            read_fd, write_fd = os.pipe()
+            recorder = Recorder()
+            writer = make_writer(write_fd, recorder)
+            writer.write(b"1")
+            writer.write(b"2")
+            if ends_well:
+                await writer.close()
+            else:
+                writer.abort()
+                await pass_time(0)
+            assert os.read(read_fd, 10) == (b"12" if ends_well else b"1")
+            assert os.read(read_fd, 10) == b""
+            assert recorder.break_reason is None
+            os.close(read_fd)
+
+    run(main())
+
+
+def test_more_pieces_than_go_into_one_write_go_out_in_order() -> None:
+    async def main() -> None:
+        read_fd, write_fd = os.pipe()
+        recorder = Recorder()
+        make_reader(read_fd, recorder)
+        writer = make_writer(write_fd, recorder)
+        lines = [b"%d\n" % number for number in range(500)]
+        for line in lines:
+            writer.write(line)
+        await writer.close()
+        await recorder.until(lambda: recorder.end is not None)
+        assert recorder.data == b"".join(lines)
+
+    run(main())
+
+
 def test_files_are_read_and_written_without_an_event_loop_that_can_wait_for_them(tmp_path: Path) -> None:
     async def main() -> None:
         (tmp_path / "in").write_bytes(b"x" * 3_000_000)

@@ -164,11 +164,18 @@ class PipeReader:
 class PipeWriter:
     """Writes to a descriptor as fast as it takes, and keeps the rest; closes it when told to.
 
+    Where many calls are under way, each write of its own would wake the reader for one of them. So only the first write
+    after the peer has said something goes out at once, which is all that a lone call needs. What follows goes out
+    together, at the end of the turn of the event loop in which it came.
+
     Args:
         fd: The descriptor; it belongs to the writer from here on.
         on_broken: Called once with the reason, when nobody reads any more.
         on_full: Called when more is kept than should be.
         on_room: Called when there is room again.
+
+    Attributes:
+        joins: Whether writes are joined; whoever reads what the peer says takes it back.
     """
 
     def __init__(
@@ -184,6 +191,7 @@ class PipeWriter:
         self._closing = False
         self._loop = asyncio.get_running_loop()
         self._done = self._loop.create_future()
+        self.joins = False
         self._pollable = is_pollable(fd)
         if self._pollable and not os.isatty(fd):  # a terminal shares its flags with stdin and stderr
             os.set_blocking(fd, False)
@@ -194,11 +202,15 @@ class PipeWriter:
             return
         if self._kept:
             self._keep(data)
-            return
-        count = self._try_write([data])
-        if 0 <= count < len(data):
-            self._keep(memoryview(data)[count:])
-            self._loop.add_writer(self._fd, self._write_kept)
+        elif self.joins:
+            self._keep(data)
+            self._loop.call_soon(self._write_kept)
+        else:
+            self.joins = self._pollable
+            count = self._try_write([data])
+            if 0 <= count < len(data):
+                self._keep(memoryview(data)[count:])
+                self._loop.add_writer(self._fd, self._write_kept)
 
     async def close(self) -> None:
         """Write what is kept, then close; ends at once when nobody reads."""
@@ -237,21 +249,23 @@ class PipeWriter:
             return -1
 
     def _write_kept(self) -> None:
+        if self._fd < 0:
+            return  # aborted in this turn of the loop
         pieces = [self._kept[i] for i in range(min(len(self._kept), _WRITE_AT_ONCE))]
         count = self._try_write(pieces)
         if count < 0:
             return
         self._kept_bytes -= count
-        while count:
-            piece = self._kept.popleft()
-            if len(piece) > count:
-                self._kept.appendleft(memoryview(piece)[count:])
-                break
-            count -= len(piece)
+        while self._kept and len(self._kept[0]) <= count:
+            count -= len(self._kept.popleft())
+        if count:
+            self._kept[0] = memoryview(self._kept[0])[count:]
         if not self._kept:
             self._loop.remove_writer(self._fd)
             if self._closing:
                 self.abort()
+        else:
+            self._loop.add_writer(self._fd, self._write_kept)
         if self._full and self._kept_bytes <= LOW_WATER_BYTES:
             self._full = False
             self._on_room()

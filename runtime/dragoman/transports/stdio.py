@@ -61,8 +61,13 @@ class _Pipes:
         """Begin to read and write."""
         enlarge_pipe(read_fd)
         enlarge_pipe(write_fd)
-        self.reader = PipeReader(read_fd, framed.data_received, on_end)
-        self.writer = PipeWriter(write_fd, framed.broken, framed.pause_writing, framed.resume_writing)
+        writer = self.writer = PipeWriter(write_fd, framed.broken, framed.pause_writing, framed.resume_writing)
+
+        def take(data: bytes) -> None:
+            writer.joins = False
+            framed.data_received(data)
+
+        self.reader = PipeReader(read_fd, take, on_end)
         self.reader.resume()
 
     def send(self, frames: Sequence[Frame]) -> None:
