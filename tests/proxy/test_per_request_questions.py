@@ -97,6 +97,17 @@ def test_three_questions_in_a_row() -> None:
     )
 
 
+def test_a_session_ends_while_its_client_has_two_questions_before_it() -> None:
+    hold(
+        [
+            *calling(),
+            server(asks(1, one=COLOR, two=MODEL)),
+            expect_to_client(poses(1, "elicitation/create")),
+            expect_to_client(poses(2, "sampling/createMessage")),
+        ]
+    )
+
+
 def test_two_questions_at_once_are_answered_in_any_order() -> None:
     hold(
         [

@@ -69,8 +69,11 @@ class RunningCall:
         if self._is_over:
             return
         self._method, self._params = method, params
-        lent = Lent(method, self._hop, self._take_answer, self._take_notice, self._hears_logs)
-        self._lent = self._hop.send(lent, params, takes_tasks=self._takes_tasks)
+        self._lent = self._hop.send(
+            Lent(method, self._hop, self._take_answer, self._take_notice, self._hears_logs),
+            params,
+            takes_tasks=self._takes_tasks,
+        )
 
     def cancel(self, reason: str | None) -> None:
         """The client does not wait any more."""
@@ -191,7 +194,8 @@ class RunningCall:
             body = {"error": {"code": PARSE_ERROR, "message": str(error)}}
         if method == ROOTS:
             self._hop.note_roots(body.get("result"))
-        self.step((name, body))
+        if not self._is_over:  # the answer to another one may have been its end
+            self.step((name, body))
 
     # The end
 
