@@ -172,6 +172,21 @@ def test_half_an_answer_with_a_trace_behind_it_fails_the_request() -> None:
     )
 
 
+def test_a_session_ends_with_its_last_answer_even_if_that_is_not_a_response() -> None:
+    hold(
+        [
+            *opening(A, A),
+            client(LIST),
+            expect_to_server(LIST),
+            client_closes(),
+            server(b'{"jsonrpc":"2.0","id":1,"result":{"tools":[{"Traceback (most recent call last):\n'),
+            expect_to_client(an_error(1, -32603, "answered with something that is not a response")),
+            expect_end(Outcome.CLIENT_CLOSED),
+        ],
+        drain_timeout_s=60.0,
+    )
+
+
 def test_half_a_request_at_the_end_of_a_client_does_not_reach_the_server() -> None:
     hold(
         [

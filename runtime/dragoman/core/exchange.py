@@ -211,6 +211,7 @@ class Exchange:
         self.mistakes.note_malformed(side, malformed)
         if malformed.is_response:
             self.fail_garbled(side, malformed)
+            self.front.answered()
         elif side is Side.CLIENT:
             key = None if malformed.key in self.calls[side].waiting else malformed.key
             self.front.send(error_frame(key, malformed.code, malformed.reason))

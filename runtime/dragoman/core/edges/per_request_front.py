@@ -102,11 +102,6 @@ class Request(Call):
         return _write_error(self.key, self.id, failure.code, failure.message, failure.data)
 
     @property
-    def headers(self) -> tuple[tuple[str, str], ...]:
-        """Those that repeat its arguments, where it came with headers."""
-        return self.frame.headers
-
-    @property
     def progress_token(self) -> Any:
         """The progress token; None without one."""
         return self.params["_meta"].get("progressToken")

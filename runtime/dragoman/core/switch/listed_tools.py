@@ -89,7 +89,7 @@ class ListedTools:
             RemoteProtocolError: One is missing, malformed, or says something else (-32020).
         """
         if self._hears and request.method == CALL_TOOL:
-            check_arguments(request.headers, request.params, self.mirrored(CALL_TOOL, request.params))
+            check_arguments(request.frame.headers, request.params, self.mirrored(CALL_TOOL, request.params))
 
     def hear(self, method: str | None) -> None:
         """Record a notification: what is known of tools that have changed is outdated."""
