@@ -84,6 +84,27 @@ async def test_connections_are_closed_when_the_last_session_has_left() -> None:
 
 
 @on_both_loops
+async def test_a_session_in_another_event_loop_closes_its_connections_before_that_ends() -> None:
+    async def handle(line: Line) -> None:
+        while await line.request():
+            await line.say(OK)
+
+    async with raw_server(handle) as url:
+        config = UpstreamConfig(url)
+
+        async def live() -> None:
+            inner = ConnectionPool(config)
+            await ask(inner)
+            await inner.close()
+
+        wire = ConnectionPool(config)
+        await ask(wire)
+        await asyncio.to_thread(asyncio.run, live())
+        assert await ask(wire) == (200, b"ok")
+        await wire.close()
+
+
+@on_both_loops
 async def test_a_session_with_middleware_that_gets_a_cookie_leaves_no_connection_behind() -> None:
     both, first_is_read, ended = asyncio.Event(), asyncio.Event(), [asyncio.Event(), asyncio.Event()]
 

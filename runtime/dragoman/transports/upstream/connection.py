@@ -441,32 +441,28 @@ class Shelf:
 
 
 class IdleConnections:
-    """What the sessions of one configured server share; empty once the last of them has left."""
+    """What the sessions of one configured server share; a shelf is empty once the last that uses it has left."""
 
     def __init__(self) -> None:
         self._shelves: dict[Hashable, Shelf] = {}
         self._trusted: dict[Hashable, ssl.SSLContext | None] = {}
-        self._users = 0
 
     def join(self, key: Hashable) -> Shelf:
         """Begin to use the connections of these credentials."""
-        self._users += 1
         if key not in self._shelves:
             unused = [other for other, shelf in self._shelves.items() if not shelf.users]
             if unused and len(self._shelves) >= _MOST:
-                self._shelves.pop(unused[0]).drop()
+                del self._shelves[unused[0]]
             self._shelves[key] = Shelf()
         shelf = self._shelves[key]
         shelf.users += 1
         return shelf
 
     def leave(self, shelf: Shelf) -> None:
-        """End the use; the last one closes what is left."""
+        """End the use; the last one closes what is left, while the event loop of these connections runs."""
         shelf.users -= 1
-        self._users -= 1
-        if not self._users:
-            for one in self._shelves.values():
-                one.drop()
+        if not shelf.users:
+            shelf.drop()
 
     def trust(self, key: Hashable, make: Callable[[], ssl.SSLContext | None]) -> ssl.SSLContext | None:
         """Whose certificates are believed: to read that takes longer than a request."""
