@@ -15,7 +15,7 @@ import pytest
 from dragoman.cli.reloading import Reloading
 from dragoman.proxy import ProxyConfig, change_state_keys, make_bridging
 from tests.cli.test_listen import INITIALIZE, Listening, listening
-from tests.support.waiting import pass_time, run, until, wait_until
+from tests.support.waiting import put_forward, run, until, wait_until
 
 ADA, BOB, EVE = "secret-of-ada-0001", "secret-of-bob-0001", "secret-of-eve-0001"
 
@@ -151,7 +151,7 @@ def test_a_file_that_is_being_written_is_not_read_yet(tmp_path: Path) -> None:
         for number in range(5):  # it changes between any two looks
             file.write_text("half" * number)
             os.utime(file, ns=(number, number))
-            await pass_time(1.0)
+            await put_forward(1.0)
         assert read == []
         await until(lambda: read)
 

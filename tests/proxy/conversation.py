@@ -24,7 +24,7 @@ from dragoman.core.exact_json import decode, encode_line
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman_spec import DEFAULT_RULES
-from tests.support.waiting import IdleClockLoop, pass_time, run
+from tests.support.waiting import pass_time, put_forward, run
 
 PATIENCE_S = 20.0
 
@@ -302,10 +302,7 @@ async def _hold(
             case Waits(seconds):
                 await pass_time(seconds)
             case Skips(seconds):
-                loop = asyncio.get_running_loop()
-                assert isinstance(loop, IdleClockLoop)
-                loop.skip(seconds)
-                await pass_time(0.01)
+                await put_forward(seconds)
             case Ends(outcome, reason):
                 finish = await asyncio.wait_for(run, PATIENCE_S)
                 assert finish.outcome is outcome, f"{where}: {finish}"

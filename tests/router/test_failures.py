@@ -12,7 +12,7 @@ from dragoman.errors import TransportClosed
 from dragoman.proxy import ProxyConfig
 from dragoman.transports.memory import MemoryTransport
 from tests.router.made import HANDSHAKE, PER_REQUEST, MadeClient, MadeServer, configured, routing, session
-from tests.support.waiting import IdleClockLoop, pass_time, run, until
+from tests.support.waiting import pass_time, put_forward, run, until
 
 
 def three() -> dict[str, MadeServer]:
@@ -200,10 +200,7 @@ def test_a_server_that_stays_away_is_not_tried_for_ever() -> None:
         servers["b"].connect = refuse  # type: ignore[method-assign]
         async with session(routing(servers, None, ProxyConfig(restarts=2))) as client:
             await until(lambda: len(refused) == 3)
-            loop = asyncio.get_running_loop()
-            assert isinstance(loop, IdleClockLoop)
-            loop.skip(60)
-            await pass_time(0.1)
+            await put_forward(60)
             assert len(refused) == 3
             assert await client.call("one") == "one"
 

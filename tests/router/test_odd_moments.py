@@ -10,7 +10,7 @@ import pytest
 from dragoman.proxy import ProxyConfig
 from dragoman.router import Router
 from tests.router.made import HANDSHAKE, PER_REQUEST, PREFIX, Body, MadeClient, MadeServer, configured, routing, session
-from tests.support.waiting import pass_time, run, until
+from tests.support.waiting import pass_time, put_forward, run, until
 
 
 def test_a_call_that_is_cancelled_while_its_owner_is_sought_does_not_run() -> None:
@@ -21,7 +21,7 @@ def test_a_call_that_is_cancelled_while_its_owner_is_sought_does_not_run() -> No
             call = client.begin("tools/call", {"name": "one", "arguments": {}})
             await until(lambda: servers["a"].of("tools/list"))
             client.tell("notifications/cancelled", {"requestId": call})
-            await pass_time(3)
+            await put_forward(3)
             assert not servers["a"].of("tools/call")
 
     run(main())

@@ -18,7 +18,7 @@ from dragoman.transports.upstream.connect import open_upstream
 from dragoman_spec import LATEST
 from tests.proxy.conversation import request, result
 from tests.signin.house import House, house
-from tests.support.waiting import pass_time, until
+from tests.support.waiting import put_forward, until
 from tests.transports.house import House as Pool
 from tests.transports.house import hear, settle
 from tests.transports.upstream.stage import Client, Reply, Request, on_loop
@@ -80,7 +80,7 @@ async def test_the_client_is_asked_for_the_visit_and_the_call_goes_on(folder: Pa
         assert "AB-CD" in params["message"]
         assert home.url in params["message"]
         say(peer, question, "accept")
-        await pass_time(5)
+        await put_forward(5)
         assert call not in peer.answers
         typed.append(True)
         assert (await peer.answer(call))["result"] == {"sent": "Bearer token-1"}
@@ -100,7 +100,7 @@ async def test_only_whose_call_needs_it_gets_the_link_and_all_go_on(folder: Path
         ann.say(request(1, "tools/call", name="t"))
         question = await hear(ann)
         ben.say(request(1, "tools/call", name="t"))
-        await pass_time(3)
+        await put_forward(3)
         assert ben.lines.empty()
         ann.say(result(question["id"], {"action": "accept"}))
         typed.append(True)

@@ -6,7 +6,8 @@ patience with the other. So time passes here only while the loop has nothing to 
 the last byte does so when the loop has *waited* for 0.2 s, however long it took to do what was due before.
 
 Nothing else in `tests/` sleeps (`tests/test_support.py` looks). `until` and `wait_until` wait for something and fail
-when it does not come; `pass_time` lets the clock go on where it is time that a test is about; a peer that is slow or
+when it does not come; `pass_time` lets the clock go on where it is time that a test is about, and `put_forward` makes
+it later at once; a peer that is slow or
 never goes on says so with `linger`, `stall` and `hang`.
 """
 
@@ -98,6 +99,14 @@ async def pass_time(seconds: float) -> None:
     await asyncio.sleep(seconds)
     for _ in range(10):  # of what came meanwhile, on a loop with another clock
         await asyncio.sleep(0)
+
+
+async def put_forward(seconds: float) -> None:
+    """Put the clock of the loop forward where its time is long: what is due by then is done, and what comes of it."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, IdleClockLoop)
+    loop.skip(seconds)
+    await pass_time(0.1)
 
 
 async def linger(seconds: float) -> None:
