@@ -148,5 +148,5 @@ def test_commands_know_what_the_keyring_keeps(folder: Path, ring: Memory, capsys
 
 def test_the_package_that_it_takes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SignInSettings(store="keyring").find_fault() == ""
-    monkeypatch.setattr("dragoman.signin.settings.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "pip install 'dragoman[keyring]'" in SignInSettings(store="keyring").find_fault()
