@@ -135,12 +135,13 @@ def test_no_schema_at_all_says_what_to_do(tmp_path: Path) -> None:
         render(tmp_path)
 
 
-def test_check_fails_on_a_bare_tree_and_writes_nothing(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["regen", "--check", "--root", str(tree)]) == 1
+def test_check_fails_on_a_bare_tree_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _plant_one("2025-06-18", tmp_path)
+    assert main(["regen", "--check", "--root", str(tmp_path)]) == 1
     said = capsys.readouterr().err
     assert "missing: generated/dragoman_spec/v2025_06_18/models.py" in said
     assert "Run `nox -s regen` and commit the result." in said
-    assert not (tree / "generated").exists()
+    assert not (tmp_path / "generated").exists()
 
 
 @takes_long
@@ -216,16 +217,21 @@ def test_defaults_are_not_accepted_for_a_union_of_methods_that_is_gone(tmp_path:
 @pytest.mark.parametrize("revision", ["2024-11-05", "2026-07-28"])
 def test_a_tree_with_one_revision_is_rendered(revision: str, tmp_path: Path) -> None:
     """What overlays of later revisions say is then for nobody; what those of earlier ones say holds on."""
-    shutil.copytree(ROOT / "codegen" / "overlays", tmp_path / "codegen" / "overlays")
-    shutil.copytree(ROOT / "schema" / revision, tmp_path / "schema" / revision)
-    head, *pins = (ROOT / "schema" / "pins.toml").read_text("utf-8").split("\n[")
-    (pin,) = (pin for pin in pins if pin.startswith(f'"{revision}"'))
-    (tmp_path / "schema" / "pins.toml").write_text(f"{head}\n[{pin}", encoding="utf-8")
+    _plant_one(revision, tmp_path)
     found = render(tmp_path)
     assert f"generated/dragoman_spec/{module_name(revision)}/models.py" in found
     assert not any(path.endswith("steps.py") for path in found)
     methods = f"generated/dragoman_spec/{module_name(revision)}/methods.py"
     assert found[methods] == (ROOT / methods).read_text("utf-8")
+
+
+def _plant_one(revision: str, root: Path) -> None:
+    """Copy what regen reads for one revision."""
+    shutil.copytree(ROOT / "codegen" / "overlays", root / "codegen" / "overlays")
+    shutil.copytree(ROOT / "schema" / revision, root / "schema" / revision)
+    head, *pins = (ROOT / "schema" / "pins.toml").read_text("utf-8").split("\n[")
+    (pin,) = (pin for pin in pins if pin.startswith(f'"{revision}"'))
+    (root / "schema" / "pins.toml").write_text(f"{head}\n[{pin}", encoding="utf-8")
 
 
 def test_templates_only_lay_out() -> None:
