@@ -591,6 +591,7 @@ def test_an_outcome_that_came_while_nobody_was_there_is_kept() -> None:
             server(elicit(7)),
             peer.is_asked(1, **{"question-1": "Who?"}),
             server(result(1, DONE)),
+            expect_to_server(an_error(7, -32603, "the call is over")),
             time_passes(0.05),
             peer.retries(2, **{"question-1": ACCEPTED}),
             expect_to_client(result(2, DONE_NEW)),
@@ -598,7 +599,7 @@ def test_an_outcome_that_came_while_nobody_was_there_is_kept() -> None:
     )
 
 
-def test_an_outcome_that_nobody_fetches_is_dropped_without_a_word_to_the_server() -> None:
+def test_an_outcome_that_nobody_fetches_is_dropped() -> None:
     peer = Client()
     hold(
         [
@@ -606,6 +607,7 @@ def test_an_outcome_that_nobody_fetches_is_dropped_without_a_word_to_the_server(
             server(elicit(7)),
             peer.is_asked(1, **{"question-1": "Who?"}),
             server(result(1, DONE)),
+            expect_to_server(an_error(7, -32603, "the call is over")),
             time_passes(0.3),
             peer.retries(2, **{"question-1": ACCEPTED}),
             expect_to_client(an_error(2, -32602, "state-expired")),

@@ -149,6 +149,7 @@ def test_an_error_of_the_server_is_that_of_the_task() -> None:
             server(elicit(7)),
             peer.is_given_a_task(1),
             server(error(1, -32603, "broken")),
+            expect_to_server(an_error(7, -32603, "the call is over")),
             peer.says(2, "tasks/get"),
             peer.finds(2, "failed", error={"code": -32603, "message": "broken"}),
         ]
@@ -258,6 +259,7 @@ def one_ends_and_another_begins(first: Client, second: Client) -> list[Step]:
         server(elicit(7)),
         first.is_given_a_task(1),
         server(result(1, DONE)),
+        expect_to_server(an_error(7, -32603, "the call is over")),
         first.says(2, "tasks/get"),
         first.finds(2, "completed", result=DONE_NEW),
         client(call(3)),
@@ -289,6 +291,7 @@ def test_there_is_a_limit_to_what_results_hold_together(monkeypatch: pytest.Monk
         [
             *one_ends_and_another_begins(first, second),
             server(result(2, DONE)),
+            expect_to_server(an_error(8, -32603, "the call is over")),
             second.says(4, "tasks/get"),
             second.finds(4, "completed", result=DONE_NEW),
             first.says(5, "tasks/get"),
@@ -777,6 +780,7 @@ def test_an_answer_that_cannot_be_read_fails_the_task() -> None:
             server(elicit(7)),
             peer.is_given_a_task(1),
             server(b'{"jsonrpc":"2.0","id":1,"result":{"content":[],}}\n'),
+            expect_to_server(an_error(7, -32603, "the call is over")),
             peer.says(2, "tasks/get"),
             expect_to_client(lambda frame: frame["result"]["error"]["code"] == -32603),
         ]
@@ -792,6 +796,7 @@ def test_a_url_that_a_task_needs_visited_first_fails_it() -> None:
             server(elicit(7)),
             peer.is_given_a_task(1),
             server(error(1, -32042, "visit", elicitations=[one])),
+            expect_to_server(an_error(7, -32603, "the call is over")),
             peer.says(2, "tasks/get"),
             expect_to_client(lambda frame: "https://example.com/login" in frame["result"]["error"]["message"]),
         ]
@@ -814,7 +819,7 @@ def test_what_an_answer_cannot_carry_is_left_out() -> None:
     )
 
 
-def test_a_task_that_has_ended_is_forgotten_without_a_word_to_the_server() -> None:
+def test_a_task_that_has_ended_is_forgotten() -> None:
     peer = Client()
     hold(
         [
@@ -822,6 +827,7 @@ def test_a_task_that_has_ended_is_forgotten_without_a_word_to_the_server() -> No
             server(elicit(7)),
             peer.is_given_a_task(1),
             server(result(1, DONE)),
+            expect_to_server(an_error(7, -32603, "the call is over")),
             peer.says(2, "tasks/get"),
             peer.finds(2, "completed", result=DONE_NEW),
             time_passes(0.3),

@@ -27,6 +27,12 @@ BRIDGING = cast(
 )
 
 
+class Questions(list[bytes]):
+    """Those of a call: what the server is answered does not matter here."""
+
+    withdraw = list[bytes].remove
+
+
 def make_works() -> Works:
     """Works of a server that asks without saying what about, where the calls of one sender are as good as one."""
     upstream, schedule = (
@@ -54,7 +60,7 @@ def begin(works: Works, sender: str = "") -> Work:
 
 def ask(unclear: UnclearQuestions, works: Works, about: Work) -> ServerQuestion:
     """A question that may be about any call of a sender, and is put to this one."""
-    about.questions = cast(Any, [b"q"])
+    about.questions = cast(Any, Questions([b"q"]))
     question = ServerQuestion(b"q", "elicitation/create", {}, about.sender, works.latest, works.turns, 0.0, about)
     unclear.open.append(question)
     return question

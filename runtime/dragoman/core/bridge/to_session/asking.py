@@ -332,12 +332,13 @@ class Asking:
 
     def finish(self, work: Work, frame: Frame) -> None:
         """Take the server's answer to a call, for its client or until that comes back."""
-        questions = work.questions if work.name in self.parked and work.request is None else None
-        if questions is not None:
+        is_awaited = work.name in self.parked and work.request is None
+        if is_awaited:
             work.outcome = frame  # before its questions go to others, which may need its place
         self.unclear.finish(work)
-        if questions is not None:
-            questions.clear()
+        for key in work.questions.clear() if work.questions else ():
+            self._reply(key, Refusal(INTERNAL_ERROR, "the call is over, and nobody has answered", {}))
+        if is_awaited:
             return
         self._works.schedule.stop(work.alarm)
         self.parked.pop(work.name, None)

@@ -224,6 +224,8 @@ class UnclearQuestions:
         clear = self._take(lambda one: one.work is None and self._is_clear(one))
         for question in (*unanswered, *clear):
             if self._find_works(question):
+                if work.questions:
+                    work.questions.withdraw(question.key)
                 self._decide(question)
         self.relieve()
 
