@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.commands import Outcome
+from dragoman.core.edges.front import FrontEdge
 from dragoman.pool import Scope
 from tests.proxy.conversation import an_error, initialize, request
 from tests.support import waiting
@@ -91,6 +92,23 @@ def test_a_defect_that_comes_again_while_the_session_is_ended_does_not_keep_it(
         monkeypatch.setattr(switch, "reply", _breaks)
         guest.say(request(1, "tools/list"))
         assert an_error(1, -32000, "ZeroDivisionError")(await hear(guest))
+        [finish] = await asyncio.wait_for(asyncio.gather(*house.runs), 30.0)
+        assert finish.outcome is Outcome.INTERNAL_ERROR
+        await house.close()
+
+    waiting.run(live())
+    assert _said(caplog) == ["internal error: ZeroDivisionError: ouch"]
+
+
+def test_a_defect_in_the_middle_of_an_end_does_not_keep_the_session(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def live() -> None:
+        house = House(Scope.CLIENT)
+        guest = await house.open()
+        monkeypatch.setattr(FrontEdge, "_fail_requests", _breaks)
+        assert guest.proxy is not None
+        guest.proxy.stop("a test ends it")
         [finish] = await asyncio.wait_for(asyncio.gather(*house.runs), 30.0)
         assert finish.outcome is Outcome.INTERNAL_ERROR
         await house.close()

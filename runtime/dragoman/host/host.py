@@ -290,8 +290,8 @@ class Host:
                 front.stop(reason, Outcome.INTERNAL_ERROR)
             except Exception:  # the same defect, as like as not
                 logger.debug("where it happened again", exc_info=True)
-                if not ending.done():
-                    ending.set_result(Finish(Outcome.INTERNAL_ERROR, reason, front))
+            if not ending.done():  # nothing ends a session that was about to end when this happened
+                ending.set_result(Finish(Outcome.INTERNAL_ERROR, reason, front))
 
     def flush(self) -> None:
         """Carry out everything that has come out of the switch."""
