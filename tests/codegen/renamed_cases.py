@@ -11,7 +11,7 @@ from typing import Any
 
 import dragoman
 from dragoman.cli import main
-from dragoman.core.bridge.headers import check_headers, make_headers
+from dragoman.core.bridge.headers import check_collected, collect_headers, make_headers
 from dragoman.server import Context, Server
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import (
@@ -303,7 +303,7 @@ def headers() -> None:
     body = asks(1, "tools/run", NEXT, name="add")
     made = make_headers(body)
     assert ("Mcp-Name", "add") in made
-    check_headers(made, body)
+    check_collected(collect_headers(made), body)
 
 
 def checked() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from dragoman.core.bridge.annotations import Mirrored
 from dragoman.core.bridge.headers import (
     check_arguments,
-    check_headers,
+    check_collected,
+    collect_headers,
     decode_value,
     encode_value,
     make_headers,
@@ -32,7 +33,7 @@ PATHS = (
 def check(headers: Iterable[tuple[str, str]], body: dict[str, Any], mirrored: Sequence[Mirrored] = ()) -> None:
     """Hold all headers against a request, as a front and the switch behind it do."""
     listed = list(headers)
-    check_headers(listed, body)
+    check_collected(collect_headers(listed), body)
     if body["method"] == "tools/call":
         check_arguments(select_arguments(listed), body["params"], mirrored)
 

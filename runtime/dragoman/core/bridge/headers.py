@@ -67,20 +67,6 @@ def make_headers(body: Mapping[str, Any], mirrored: Sequence[Mirrored] = ()) -> 
     return headers
 
 
-def check_headers(headers: Iterable[tuple[str, str]], body: Mapping[str, Any]) -> None:
-    """Hold the headers of a request that came against its body, but for those of arguments.
-
-    Args:
-        headers: As they came, values as text of one character a byte.
-        body: Of the request.
-
-    Raises:
-        RemoteProtocolError: One is missing, malformed, or says something else (-32020); the data name header and
-            pointer.
-    """
-    check_collected(collect_headers(headers), body)
-
-
 def list_repeated(body: Mapping[str, Any]) -> tuple[object, ...]:
     """Return what of a request the headers repeat: two with the same of it are judged alike by `check_collected`."""
     method, params = body["method"], find_object(body, "params")
@@ -88,7 +74,12 @@ def list_repeated(body: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def check_collected(found: CollectedHeaders, body: Mapping[str, Any]) -> None:
-    """Do what `check_headers` does, with headers that have been collected."""
+    """Hold the headers of a request that came against its body, but for those of arguments.
+
+    Raises:
+        RemoteProtocolError: One is missing, malformed, or says something else (-32020); the data name header and
+            pointer.
+    """
     method, params = body["method"], find_object(body, "params")
     _compare(found, METHOD, method, "/method")
     version = find(params, "_meta", META_VERSION)
@@ -117,7 +108,7 @@ def check_arguments(
         mirrored: The annotations of the tool.
 
     Raises:
-        RemoteProtocolError: As for `check_headers`.
+        RemoteProtocolError: As for `check_collected`.
     """
     found = collect_headers(headers)
     for argument in mirrored:
