@@ -15,7 +15,7 @@ from dragoman.core.bridge.discovery import (
     to_initialize_params,
     to_initialize_result,
 )
-from dragoman.core.bridge.headers import check_headers, make_headers
+from dragoman.core.bridge.headers import check_collected, collect_headers, make_headers
 from dragoman.core.bridge.inputs import Asked, run_rounds
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
 from dragoman.core.bridge.names import OLDER
@@ -90,7 +90,7 @@ def test_a_client_with_a_handshake_is_asked_three_times_by_a_per_request_server(
     asked = translated(request("tools/call", CALL, revision), revision, E)
     sent = request("tools/call", stamp(asked["params"], metadata))
     assert read(sent["params"], [E]) == metadata
-    check_headers(make_headers(sent), sent)
+    check_collected(collect_headers(make_headers(sent)), sent)
     for number in "123":
         wanted = {
             "resultType": "input_required",

@@ -13,7 +13,13 @@ from dragoman.core.bridge.asking import AskedCall, OpenQuestions
 from dragoman.core.bridge.capabilities import Path, declare_down, declare_up
 from dragoman.core.bridge.discovery import read_initialize, to_discover_result, to_initialize_result
 from dragoman.core.bridge.errors import answer_error
-from dragoman.core.bridge.headers import check_arguments, check_headers, make_headers, select_arguments
+from dragoman.core.bridge.headers import (
+    check_arguments,
+    check_collected,
+    collect_headers,
+    make_headers,
+    select_arguments,
+)
 from dragoman.core.bridge.inputs import Asked, run_rounds, wait_for_task
 from dragoman.core.bridge.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
 from dragoman.core.bridge.state import Binding, Keeper, Seal, digest_params
@@ -81,7 +87,7 @@ def test_headers(params: dict[str, Any], method: str, schema: Any) -> None:
     except ValueError:
         mirrored = ()
     headers = make_headers(body, mirrored)
-    check_headers(headers, body)
+    check_collected(collect_headers(headers), body)
     if method == "tools/call":
         check_arguments(select_arguments(headers), body["params"], mirrored)
     assert all((value.isascii() and value.isprintable()) or "\t" in value for _, value in headers)
