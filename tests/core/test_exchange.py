@@ -41,6 +41,9 @@ class Ends:
     def carry(self, call: Call, frame: Frame) -> None:
         self.posted.append((SERVER, frame.raw))
 
+    def answered(self) -> None:
+        """Nothing has to end here."""
+
     def notify(self, front: Any, frame: Frame) -> None:
         self.posted.append((SERVER, frame.raw))
 
