@@ -76,7 +76,7 @@ def tests(session: nox.Session) -> None:
 def pythons(session: nox.Session) -> None:
     """Run the part of the tests where releases of Python differ most, on every other Python that is here."""
     install(session, "test", "codegen")
-    test_together(session, "-q", "tests/spec", "tests/core", *session.posargs)
+    test_together(session, "-q", "tests/spec", "tests/core", "tests/transports", *session.posargs)
 
 
 @nox.session
