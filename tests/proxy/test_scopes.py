@@ -27,7 +27,8 @@ class Running:
     def __init__(self, folder: Path, *options: str) -> None:
         self.note = folder / "starts"
         line = [sys.executable, "-m", "dragoman", "proxy", "--listen", "http://127.0.0.1:0", *options]
-        self.process = subprocess.Popen([*line, "--", *SERVER, "--note", str(self.note)], stderr=subprocess.PIPE)
+        server = [] if "--url" in options else ["--", *SERVER, "--note", str(self.note)]
+        self.process = subprocess.Popen([*line, *server], stderr=subprocess.PIPE)
         self.lines = Lines(self.process.stderr, PATIENCE_S)
         told = self.lines.read().decode()
         while "listening on" not in told:
@@ -168,3 +169,25 @@ def test_requests_without_a_session_get_as_many_servers_as_the_scope_says(
         assert running.starts == starts
     finally:
         running.stop()
+
+
+@pytest.mark.parametrize(("options", "starts"), [((), 1), (("--server-revision", "2025-11-25"), 2)])
+def test_a_proxy_behind_this_one_has_a_server_for_each_session_and_one_for_all_others(
+    options: tuple[str, ...], starts: int, tmp_path: Path
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("ann secret-of-ann-0123456789\nben secret-of-ben-0123456789\n")
+    behind = Running(tmp_path)
+    url = f"http://127.0.0.1:{behind.port}/mcp"
+    try:
+        running = Running(tmp_path, "--scope", "principal", "--auth-token-file", str(tokens), "--url", url, *options)
+        try:
+            for name in ("ann", "ben"):
+                client = Client(running.port, f"secret-of-{name}-0123456789")
+                client.headers |= {"mcp-method": "tools/list", "mcp-protocol-version": NEW}
+                assert client.post(asks(1, "tools/list"))["result"]["resultType"] == "complete"
+            assert behind.starts == starts
+        finally:
+            running.stop()
+    finally:
+        behind.stop()
