@@ -68,7 +68,7 @@ class FrameLink:
         return True
 
     def end(self, reason: str = "the session is over") -> None:
-        """Say no more; what was asked is still answered."""
+        """Say no more, though the proxy reads nothing now; what was asked is still answered."""
         if not self.is_ended:
             self.is_ended, self._farewell = True, reason
             self._schedule()
@@ -122,16 +122,16 @@ class FrameLink:
             lost()
 
     def _schedule(self) -> None:
-        if self._receiver is not None and not self._paused and (self._waiting or self._farewell):
+        if self._receiver is not None and (self._farewell or (self._waiting and not self._paused)):
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
         receiver = self._receiver
-        if receiver is None or self._paused:
+        if receiver is None or (self._paused and not self._farewell):
             return
         if self._waiting:
             waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
-            self._is_free = True
+            self._is_free = not self._paused
             receiver.received(waiting)
         if self._farewell:
             reason, self._farewell = self._farewell, ""
