@@ -219,6 +219,7 @@ async def test_a_connection_on_which_requests_are_handed_on_is_not() -> None:
 
 
 REFUSED = b"HTTP/1.1 %b\r\nContent-Length: 0\r\n\r\n"
+OTHER = "it wants credentials of a kind that is not spoken here"
 WANTS = b"HTTP/1.1 407 No\r\n%bContent-Length: 0\r\n\r\n"
 
 
@@ -228,7 +229,10 @@ WANTS = b"HTTP/1.1 407 No\r\n%bContent-Length: 0\r\n\r\n"
         ("", REFUSED % b"502 Bad", "it does not lead to mcp.example.com:443: it answered 502 Bad Gateway"),
         ("", REFUSED % b"403 No", "it does not lead to mcp.example.com:443: it answered 403 Forbidden"),
         ("", WANTS % b"", "it wants credentials: write its URL as http://USER:PASSWORD@HOST:PORT"),
-        ("", WANTS % b"Proxy-Authenticate: NTLM\r\n", "it wants credentials of a kind that is not spoken here (NTLM;"),
+        ("", WANTS % b"Proxy-Authenticate: NTLM\r\n", f"{OTHER} (NTLM; Basic is)"),
+        ("", WANTS % b"Proxy-Authenticate: X,\tNTLM a==\r\n", f"{OTHER} (NTLM, X; Basic is)"),
+        ("", WANTS % b'Proxy-Authenticate: Digest realm="a, b", c="=="\r\n', f"{OTHER} (Digest; Basic is)"),
+        ("", WANTS % b"Proxy-Authenticate: Basic,NTLM\r\n", "it wants credentials: write its URL as"),
         ("ann:secret@", WANTS % b"", "it does not accept the user and password that its URL has"),
         ("ann:secret@", b"SSH-2.0-x\r\n\r\n", "its answer is not HTTP"),
     ],

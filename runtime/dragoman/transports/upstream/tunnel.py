@@ -8,12 +8,17 @@ Source: RFC 9110, 9.3.6.
 from __future__ import annotations
 
 import asyncio
+import re
 from http import HTTPStatus
+from typing import Final
 
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.connection import HttpConnection
 from dragoman.transports.upstream.proxies import HttpProxy
+
+# A kind of credentials in a list of them; or what is in quotes, where commas mean nothing.
+_SCHEME: Final = re.compile(r'(?:^|,)\s*([A-Za-z0-9-]+)(?![^\s,])|"[^"]*"')
 
 
 class ProxyRefused(OSError):
@@ -62,8 +67,7 @@ def explain_credentials(proxy: HttpProxy, answer: HttpResponse) -> str:
     """Say what a proxy wants that refuses our credentials."""
     if proxy.credentials:
         return "it does not accept the user and password that its URL has"
-    said = answer.header("Proxy-Authenticate").split(", ")
-    offered = sorted({scheme for scheme in (one.partition(" ")[0] for one in said) if scheme and "=" not in scheme})
+    offered = sorted(set(_SCHEME.findall(answer.header("Proxy-Authenticate"))) - {""})
     if offered and "basic" not in map(str.lower, offered):
         return f"it wants credentials of a kind that is not spoken here ({', '.join(offered)}; Basic is)"
     return "it wants credentials: write its URL as http://USER:PASSWORD@HOST:PORT"
