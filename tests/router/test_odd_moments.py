@@ -206,6 +206,33 @@ def test_notices_for_a_server_that_does_not_read_do_not_pile_up() -> None:
     run(main())
 
 
+def test_what_a_new_server_says_to_a_client_that_does_not_read_does_not_pile_up() -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["x"])}
+        router = routing(servers)
+        large = {"method": "notifications/message", "params": {"level": "error", "data": "x" * 500_000}}
+        async with session(router) as client:
+            await client.list()
+            client._connection.transport.pause_reading()
+            (transport,) = router._sessions
+            servers["a"].say(large)
+            await until(lambda: transport.is_paused)
+            servers["b"] = MadeServer(tools=["y"])
+            router.apply(configured(servers))
+            await until(lambda: servers["b"].of("initialize"))
+            await pass_time(0.1)
+            for _ in range(20):
+                servers["b"].say(large)
+                await pass_time(0.01)
+            waits = transport._client._waiting_bytes
+            client._connection.transport.resume_reading()
+            assert waits < 2_000_000
+            await until(lambda: len(client.of("notifications/message")) == 21)
+            assert await client.call("y") == "y"
+
+    run(main())
+
+
 def test_a_task_of_a_server_that_was_changed_is_the_new_ones() -> None:
     async def main() -> None:
         servers = {"a": MadeServer(tools=["x"]), "b": MadeServer(tools=["y"])}

@@ -170,9 +170,8 @@ class RouterTransport:
                 return
             running = self._open(member)
         if not running.link.say(frame) and frame.kind == "request":
-            reason = f"{member.name} does not read what it is sent"
-            loop = asyncio.get_running_loop()
-            loop.call_soon(self.catalogue.take_from_server, member, error_frame(frame.key, CONNECTION_CLOSED, reason))
+            refusal = error_frame(frame.key, CONNECTION_CLOSED, f"{member.name} does not read what it is sent")
+            asyncio.get_running_loop().call_soon(self.catalogue.take_from_server, member, refusal)
 
     def remind(self, after_s: float, then: Callable[[], None]) -> None:
         """Tell the catalogue when a time is over."""
@@ -185,8 +184,9 @@ class RouterTransport:
         self._timers.add(timer)
 
     def note_state(self, member: Member) -> None:
-        """Record since when a server is open."""
+        """Record since when a server is open; what it says waits from then on while the client does not keep up."""
         if member.state is MemberState.OPEN:
+            self._running[member].link.hold(self.is_paused)
             self._outages.note_open(member)
             if member.opened_s is None:
                 self._board.note_ready(member.name)
