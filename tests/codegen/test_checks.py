@@ -46,6 +46,8 @@ VALUES = [
     (object_of(a=STRING), {"a": 1}, False),
     (object_of(a={}), {"a": 1}, True),
     ({"type": "object", "additionalProperties": STRING}, {"x": 1}, False),
+    ({**object_of(a=STRING), "additionalProperties": False}, {}, True),
+    ({**object_of(a=STRING), "additionalProperties": False}, {"a": "x", "b": 1}, False),
     (array_of(STRING, minItems=1), [], False),
     (array_of(STRING, minItems=1), ["a"], True),
     ({"type": "string", "minLength": 1, "maxLength": 2}, "", False),

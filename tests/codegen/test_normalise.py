@@ -242,6 +242,14 @@ def test_all_of_takes_the_narrower_member() -> None:
     assert _one({"allOf": [code, wide]}) == _one({"allOf": [wide, code]}) == _one(code)
 
 
+def test_references_to_objects_of_which_neither_has_what_the_other_has_are_refused() -> None:
+    text, number = ({"type": "object", "properties": {"x": {"type": kind}}} for kind in ("string", "number"))
+    parts = [{"type": "object", "properties": {"p": {"$ref": f"#/$defs/{name}"}}} for name in ("Text", "Number")]
+    with pytest.raises(UnknownSchemaForm) as caught:
+        _normal(Text=text, Number=number, Both={"allOf": parts})
+    assert caught.value.found.startswith("an allOf that asks for")
+
+
 def test_null_is_admitted_by_anything_and_by_unions_with_null() -> None:
     schema = _normal(Maybe={"type": ["string", "null"]})
     nodes = [{}, {"$ref": "#/$defs/Maybe"}, {"type": "string"}, {"const": "x"}]
@@ -277,6 +285,10 @@ def test_null_is_admitted_by_anything_and_by_unions_with_null() -> None:
         ({**NAMED, "additionalProperties": {"type": "string"}}, "an object with properties whose other keys are typed"),
         ({"allOf": [{"type": "string"}, NAMED]}, "an allOf of something other than open objects"),
         ({"allOf": [NAMED, {"type": "object", "properties": {"name": {"type": "null"}}}]}, "an allOf that asks for"),
+        (
+            {"allOf": [{"type": "object", "additionalProperties": False}, {"type": "object", "required": ["b"]}]},
+            "an allOf that both asks for b and forbids it",
+        ),
     ],
 )
 def test_form_without_a_rule_is_refused(node: Any, found: str) -> None:

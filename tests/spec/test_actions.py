@@ -336,8 +336,11 @@ def test_a_list_becomes_its_first_item_that_fits(value: Any, expected: Any, lost
 
 
 def test_a_text_is_split_where_the_target_wants_a_list() -> None:
-    assert actions.split_text("a b", PLACE, Losses(), separator=" ", check=is_texts) == ["a", "b"]
-    assert actions.split_text(["a b"], PLACE, Losses(), separator=" ", check=is_texts) == ["a b"]
+    losses = Losses()
+    assert actions.split_text(["a b"], PLACE, losses, separator=" ", check=is_texts) == ["a b"]
+    assert noted(losses) == []
+    assert actions.split_text("a b", PLACE, losses, separator=" ", check=is_texts) == ["a", "b"]
+    assert noted(losses) == [Loss("/result/values", "rewritten", "a b")]
     with pytest.raises(TranslationError, match="expected a string"):
         actions.split_text(1, PLACE, Losses(), separator=" ", check=is_texts)
 
