@@ -44,13 +44,44 @@ def text_block(
 
 @action("value", losses=["added"], fresh=True)
 def json_as_text(value: dict[str, Any], at: At, out: Losses, *, field: str, into: str) -> dict[str, Any]:
-    """Keep a value that will be dropped as compact JSON in a text block, where the list of blocks is empty."""
-    if value.get(field) is None or value.get(into) != []:
+    """Keep a value that will be dropped as compact JSON in a text block, the last one, where no text says the same."""
+    blocks = value.get(into)
+    if value.get(field) is None or not isinstance(blocks, list) or _is_said(_texts(blocks), value[field]):
         return value
-    text = json.dumps(value[field], ensure_ascii=False, separators=(",", ":"))
-    blocks = [{"type": "text", "text": text}]
-    out.add((at, into), "added", blocks)
-    return {**value, into: blocks}
+    block = {"type": "text", "text": _compact(value[field])}
+    out.add(((at, into), len(blocks)), "added", block)
+    return {**value, into: [*blocks, block]}
+
+
+def _texts(blocks: Sequence[Any]) -> list[str]:
+    return [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _is_said(texts: Sequence[str], value: Any) -> bool:
+    """Whether texts say a value: one of them, or one for each item; or its only member, in which SDKs wrap a result."""
+    if any(_says(text, value) for text in texts):
+        return True
+    match value:
+        case list() if value and len(value) == len(texts):
+            return all(map(_says, texts, value))
+        case {"result": inner} if len(value) == 1:
+            return _is_said(texts, inner)
+        case _:
+            return False
+
+
+def _says(text: str, value: Any) -> bool:
+    """Whether a text is a value: the string itself, or its JSON in any layout."""
+    if text == value:
+        return True
+    try:
+        return bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        return False
 
 
 @action("value", losses=["rewritten"])
@@ -125,8 +156,9 @@ def _flat_block(block: Any, at: At, out: Losses) -> Any:
         case {"type": "tool_use", "name": str(name)}:
             text = f"[Tool use: {name}]"
         case {"type": "tool_result", "content": list(parts)}:
-            texts = [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
-            text = "\n".join(["[Tool result]", *texts])
+            texts, structured = _texts(parts), block.get("structuredContent")
+            is_said = structured is None or _is_said(texts, structured)
+            text = "\n".join(["[Tool result]", *texts, *([] if is_said else [_compact(structured)])])
         case _:
             return block
     out.add(at, "replaced", block)

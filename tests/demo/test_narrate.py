@@ -50,7 +50,7 @@ def test_default_pair_shows_the_refusal(default_record: Record) -> None:
 
 def test_last_lines_count_and_name_what_to_try(default_record: Record) -> None:
     assert told(default_record).splitlines()[-3:-1] == [
-        "16 frames, 16 losses, 1 refusal. Try next:",
+        "16 frames, 17 losses, 1 refusal. Try next:",
         "   dragoman demo --client 2025-11-25 --server 2024-11-05",
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -442,6 +443,50 @@ AS_TEXT = {"field": "structuredContent", "into": "content"}
 def test_text_in_other_letters_is_written_as_it_is() -> None:
     found = mcp.json_as_text({"structuredContent": {"a": "é漢"}, "content": []}, PLACE, Losses(), **AS_TEXT)
     assert found["content"] == [{"type": "text", "text": '{"a":"é漢"}'}]
+
+
+SAID: list[tuple[Any, list[str]]] = [
+    ({"a": [1, None]}, ['{\n  "a": [1.0, null]\n}']),
+    ({"a": 1}, ["In words first.", '{"a":1}']),
+    ({"result": "21 degrees"}, ["21 degrees"]),
+    ({"result": 5}, ["5"]),
+    ({"result": ["a", {"b": 1}]}, ["a", '{"b": 1}']),
+    ({"result": []}, ["[]"]),
+]
+UNSAID: list[tuple[Any, list[str]]] = [
+    ({"a": 1}, ["It is one."]),
+    ({"a": 1}, ["1"]),
+    ({"a": 1}, ['{"a":2}']),
+    ({"result": ["a", "b"]}, ["a"]),
+    ({"result": []}, ["Nothing was found."]),
+    ({"a": 1}, ["[" * 100_000, "9" * 10_000]),
+]
+
+
+@pytest.mark.parametrize(("structured", "texts"), SAID)
+def test_structured_content_is_not_said_twice(structured: Any, texts: list[str]) -> None:
+    result = {"structuredContent": structured, "content": [{"type": "text", "text": text} for text in texts]}
+    losses = Losses()
+    assert mcp.json_as_text(result, PLACE, losses, **AS_TEXT) is result
+    assert not losses.notes
+
+
+@pytest.mark.parametrize(("structured", "texts"), UNSAID)
+def test_structured_content_that_no_text_says_becomes_the_last_text(structured: Any, texts: list[str]) -> None:
+    blocks = [{"type": "text", "text": text} for text in texts]
+    losses = Losses()
+    found = mcp.json_as_text({"structuredContent": structured, "content": blocks}, PLACE, losses, **AS_TEXT)
+    block = {"type": "text", "text": json.dumps(structured, separators=(",", ":"))}
+    assert found["content"] == [*blocks, block]
+    assert losses.notes == [(((PLACE, "content"), len(blocks)), "added", block, False)]
+
+
+def test_structured_content_of_a_tool_result_in_a_message_is_text_too() -> None:
+    parts = [{"type": "text", "text": "It is one."}]
+    block = {"type": "tool_result", "toolUseId": "1", "content": parts, "structuredContent": {"a": 1}}
+    frame = {"params": {"messages": [{"role": "user", "content": block}]}}
+    flat = mcp.flatten_tool_blocks(frame, None, Losses())
+    assert flat["params"]["messages"][0]["content"]["text"] == '[Tool result]\nIt is one.\n{"a":1}'
 
 
 def test_the_data_of_a_refusal_has_what_there_is_and_no_more() -> None:

@@ -145,7 +145,8 @@ def _differences(x: Any, z: Any, path: Path, walk: _Walk) -> Iterator[str]:
                 yield from _differences(x[key], z[key], below, walk)
     elif isinstance(x, list) and isinstance(z, list):
         kept = [i for i in range(len(x)) if (*path, i) not in walk.left_out]
-        if len(kept) != len(z):
+        added = sum((*path, i) in walk.lost for i in range(len(x), len(z)))  # at the end
+        if len(kept) + added != len(z):
             yield f"/{'/'.join(map(str, path))} has {len(z)} items instead of {len(kept)}"
         for index, item in zip(kept, z, strict=False):
             yield from _differences(x[index], item, (*path, index), walk)
