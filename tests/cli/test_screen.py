@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.cli.ink import Style
 from dragoman.cli.screen import fit, lay_out, shown
 from dragoman.cli.stderr import ServerWords
 from dragoman.cli.values import signature
@@ -53,10 +55,11 @@ def server(tmp_path: Path) -> list[str]:
     return [sys.executable, str(path), json.dumps(EVIL)]
 
 
-def at_terminal(arguments: list[str], columns: int = 80) -> str:
-    """Run a command at a terminal, and return everything that is written there."""
+def at_terminal(arguments: list[str], columns: int = 80, **variables: str) -> str:
+    """Run a command at a terminal, and return everything that is written there; without colour, if nobody wants it."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
+    colours = {"NO_COLOR": "1", "FORCE_COLOR": ""}
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", **colours, **variables}
     with subprocess.Popen(
         [sys.executable, "-m", "dragoman", *arguments],
         stdin=subprocess.DEVNULL,
@@ -92,10 +95,13 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.parametrize("no_colour", ["", "1"])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_word_of_a_server_steers_a_terminal(name: str, server: list[str]) -> None:
-    told = at_terminal([*COMMANDS[name], "--", *server])
+def test_no_word_of_a_server_steers_a_terminal(name: str, no_colour: str, server: list[str]) -> None:
+    told = at_terminal([*COMMANDS[name], "--", *server], NO_COLOR=no_colour)
     ours = told.replace("\r\x1b[K", "")  # the line of progress of `check`
+    if not no_colour:
+        ours = re.sub(rf"\x1b\[(?:{'|'.join(Style)})m([^\x1b]*)\x1b\[0m", r"\1", ours)
     assert [ascii(line) for line in ours.splitlines() if shown(line) != line] == []
     assert told, "something was said"
 

@@ -15,37 +15,15 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture(autouse=True)
-def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("NO_COLOR", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-
-
-def test_terminal_gets_colour() -> None:
-    assert choose_ink(Terminal()).colour
-
-
-def test_pipe_gets_plain_text_of_100_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipe_gets_text_of_100_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "70")
-    assert choose_ink(io.StringIO()) == Ink(colour=False, width=100)
-
-
-@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_colour_can_be_declined(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
-    monkeypatch.setenv(name, value)
-    assert not choose_ink(Terminal()).colour
-
-
-def test_empty_no_color_declines_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "")
-    assert choose_ink(Terminal()).colour
+    assert choose_ink(io.StringIO(), False) == Ink(colour=False, width=100)
 
 
 @pytest.mark.parametrize(("columns", "width"), [("70", 70), ("300", 100), ("20", 60)])
 def test_width_is_that_of_the_terminal_within_bounds(monkeypatch: pytest.MonkeyPatch, columns: str, width: int) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    assert choose_ink(Terminal()).width == width
+    assert choose_ink(Terminal(), True).width == width
 
 
 def test_lines_end_between_members() -> None:

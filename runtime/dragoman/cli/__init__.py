@@ -15,6 +15,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from dragoman.cli.ink import complain
 from dragoman.cli.screen import protect_terminals
 from dragoman.cli.signals import leave_on_interrupt
 
@@ -82,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         _forget_output()
         with contextlib.suppress(OSError):
-            print(f"{name}: cannot write: {error.strerror}", file=sys.stderr, flush=True)
+            complain(f"{name}: cannot write: {error.strerror}")
         _forget_output()
         return EXIT_CANNOT_WRITE
 

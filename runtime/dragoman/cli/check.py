@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
 from dragoman.cli.child import Launcher
+from dragoman.cli.ink import REVISIONS, Style, complain, write_painted
 from dragoman.cli.options import add_seconds, revision, seconds
 from dragoman.cli.session import (
     EXIT_GONE,
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
     from dragoman.check.rules import Wires
 
 EXIT_BROKEN: Final = 1
+
+_MARKS: Final = {
+    r"^  MUST\b": Style.ERROR,
+    r"^  SHOULD\b": Style.LOSS,
+    r"^Clients of \S+ would lose": Style.LOSS,
+    **REVISIONS,
+}
 """The server breaks a rule."""
 
 
@@ -98,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
         with asyncio.Runner(loop_factory=choose_loop()) as runner:
             report = runner.run(check())
     except TransportError as error:
-        print(f"dragoman: {error}", file=sys.stderr)
+        complain(f"dragoman: {error}")
         return EXIT_GONE
     code = _tell(report, args)
     if words is not None and words.lines and _is_in_trouble(report):
@@ -130,18 +138,18 @@ def _transport_of(args: argparse.Namespace) -> Wires:
 
 def _tell(report: CheckReport, args: argparse.Namespace) -> int:
     from dragoman.check.report import is_bad, write_json, write_junit, write_text
-    from dragoman.cli.screen import print_json, shown
+    from dragoman.cli.screen import print_json
 
     if args.junit is not None:
         try:
             Path(args.junit).write_text(write_junit(report, args.strict), encoding="utf-8")
         except OSError as error:
-            print(f"dragoman check: {args.junit} cannot be written: {error.strerror}", file=sys.stderr)
+            complain(f"dragoman check: {args.junit} cannot be written: {error.strerror}")
             return EXIT_BROKEN
     if args.json:
         print_json(write_json(report))
     else:
-        print(shown(write_text(report)), end="")
+        write_painted(write_text(report), _MARKS)
     if report.outcome in ("silent", "untried"):
         return EXIT_TIMEOUT
     if report.outcome == "gone":

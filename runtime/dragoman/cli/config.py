@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.cli.ink import REVISIONS, Style, complain, write_painted
 from dragoman.cli.known import know_target
 from dragoman.cli.options import add_seconds
 from dragoman.cli.screen import columns, fit, print_json, shown
@@ -29,6 +30,8 @@ EXIT_FILE: Final = 2
 """The file cannot be used."""
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
+
+_MARKS: Final = {r"(?<=: )(?:LEFT OUT|FAILED)(?=:)": Style.ERROR, "(?<=: )ok(?=:)": Style.GOOD, **REVISIONS}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +70,8 @@ def _explain(args: argparse.Namespace, error: ConfigError) -> int:
     if args.json:
         print_json(_report(args, error.problems, []))
     else:
-        print(error, file=sys.stderr)
+        for problem in error.problems:
+            complain(f"{error.path}: {problem}")
     return EXIT_FILE
 
 
@@ -99,7 +103,7 @@ def _print(configuration: Configuration, found: dict[str, dict[str, Any]]) -> No
         else:
             counts = ", ".join(_counted(one[kind], kind) for kind in KINDS if one[kind]) or "nothing to list"
             said = f"ok: {one['server']}, revision {one['revision']}, {counts}"
-        print(fit(shown(f"{server.name}: {said}"), 4, columns()))
+        write_painted(fit(shown(f"{server.name}: {said}"), 4, columns()) + "\n", _MARKS)
 
 
 def _counted(number: int, kind: str) -> str:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
 import dragoman_spec
+from dragoman.cli.ink import REVISIONS, Style, complain, write_painted
 from dragoman.cli.options import add_translation_arguments, chosen_rules, revision
 from dragoman.core.batches import explain_batches, has_batches
 from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
@@ -28,6 +29,8 @@ from dragoman.errors import MethodNeeded, ProtocolError, TranslationError, Valid
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2
+
+_MARKS: Final = {**REVISIONS, r"[1-9]\d* refused": Style.ERROR, r"^losses: (?!none).*": Style.LOSS}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,17 +60,17 @@ def run(args: argparse.Namespace) -> int:
         on_loss=OnLoss.WARN if args.on_loss == "report" else OnLoss(args.on_loss),
     )
     if sys.stdin is None:
-        print("dragoman convert: expected frames on stdin, found it closed", file=sys.stderr)
+        complain("dragoman convert: expected frames on stdin, found it closed")
         return EXIT_USAGE
     report = Report()
     with contextlib.ExitStack() as stack:
         try:
             losses = stack.enter_context(open(args.losses, "wb", buffering=0)) if args.losses else None
         except OSError as error:
-            print(f"dragoman convert: cannot write {args.losses}: {error.strerror}", file=sys.stderr)
+            complain(f"dragoman convert: cannot write {args.losses}: {error.strerror}")
             return EXIT_USAGE
         _pump(job, report, losses)
-    print(report.summary(job), file=sys.stderr)
+    write_painted(f"{report.summary(job)}\n", _MARKS, sys.stderr)
     return EXIT_REFUSED if report.refused else 0
 
 
@@ -76,7 +79,7 @@ def _pump(job: Job, report: Report, losses: IO[bytes] | None) -> None:
     for outcome in convert_lines(job, sys.stdin.buffer):
         report.count(outcome)
         for problem in outcome.problems:
-            print(f"line {outcome.line}: {problem}", file=sys.stderr)
+            complain(f"line {outcome.line}: {problem}")
         if outcome.is_fragment and not report.hinted:
             report.hinted = True
             print(

@@ -11,6 +11,7 @@ import sys
 from typing import Final
 
 import dragoman_spec
+from dragoman.cli.ink import complain, takes_colour
 from dragoman.cli.options import revision
 from dragoman.cli.screen import columns, fit, write_styled
 
@@ -22,7 +23,7 @@ EXIT_FAILED: Final = 1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `demo`."""
-    parser.epilog = f"revisions: {', '.join(dragoman_spec.REVISIONS)}. Set NO_COLOR for output without colour."
+    parser.epilog = f"revisions: {', '.join(dragoman_spec.REVISIONS)}. NO_COLOR=1 turns colour off."
     for side, default in (("client", DEFAULT_CLIENT), ("server", DEFAULT_SERVER)):
         parser.add_argument(
             f"--{side}",
@@ -55,11 +56,11 @@ def run(args: argparse.Namespace) -> int:
     record, directly = asyncio.run(show())
     eras = {revision in dragoman_spec.HANDSHAKE_REVISIONS for revision in (args.client, args.server)}
     tell = narrate if eras == {True} else narrate_across
-    lines = tell(record, directly, choose_ink(sys.stdout)).split("\n")
+    lines = tell(record, directly, choose_ink(sys.stdout, takes_colour(sys.stdout))).split("\n")
     told = "\n".join(line if "\x1b" in line else fit(line, 2, columns()) for line in lines)
     write_styled(fit_encoding(told, sys.stdout), sys.stdout)
     sys.stdout.flush()
     if record.problem:
-        print(f"dragoman demo: {record.problem}", file=sys.stderr)
+        complain(f"dragoman demo: {record.problem}")
         return EXIT_FAILED
     return 0

@@ -7,13 +7,13 @@ definition by name; imports no pydantic. Called by `dragoman.cli`.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from itertools import groupby
 from typing import Any, Final
 
 import dragoman_spec
+from dragoman.cli.ink import REVISIONS, Style, write_painted
 from dragoman.cli.options import revision
 from dragoman.cli.screen import columns, fit, print_json
 
@@ -31,6 +31,8 @@ BECAME: Final = " became "
 SIGNS: Final = {"added": "+", "removed": "-"}
 OTHER_SIGN: Final = "~"
 
+_MARKS: Final = {r"^ +\+.*": Style.GOOD, "^ +-.*": Style.LOSS, "^Methods": Style.HEADING, **REVISIONS}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `diff`."""
@@ -46,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(difference)
     else:
-        sys.stdout.write(text(difference, columns()))
+        write_painted(text(difference, columns()), _MARKS)
     return 0
 
 

@@ -6,9 +6,9 @@ Only prints what `core.bridge.explain` says. Called by `dragoman.cli`.
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any, Final
 
+from dragoman.cli.ink import REVISIONS, Style, complain, write_painted
 from dragoman.cli.options import revision
 from dragoman.cli.screen import columns, fit, print_json
 from dragoman.core.bridge.explain import Explanation, explain
@@ -20,6 +20,13 @@ TRANSPORTS: Final = ("stdio", "http", "sse", "websocket")
 
 _OF_PER_REQUEST: Final = ("stdio", "http")
 EXIT_USAGE: Final = 2
+
+_MARKS: Final = {
+    rf"^{Status.LOST.value}\b": Style.LOSS,
+    rf"^{Status.EMULATED.value}\b": Style.FAINT,
+    rf"^{Status.WORKS.value}\b": Style.GOOD,
+    **REVISIONS,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,10 +54,7 @@ def run(args: argparse.Namespace) -> int:
     for side in ("client", "server"):
         spoken, transport = getattr(args, side), getattr(args, f"{side}_transport")
         if era(spoken) == "per_request" and transport not in _OF_PER_REQUEST:
-            print(
-                f"dragoman explain: {spoken} has no {transport}; it has {' and '.join(_OF_PER_REQUEST)}",
-                file=sys.stderr,
-            )
+            complain(f"dragoman explain: {spoken} has no {transport}; it has {' and '.join(_OF_PER_REQUEST)}")
             return EXIT_USAGE
     found = explain(
         args.client,
@@ -63,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(describe(found, *transports))
     else:
-        sys.stdout.write(lay_out(found, *transports, columns()))
+        write_painted(lay_out(found, *transports, columns()), _MARKS)
     return 0
 
 

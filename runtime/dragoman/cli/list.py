@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.cli.ink import REVISIONS, Style, write_painted
 from dragoman.cli.screen import columns, lay_out, print_json
 from dragoman.cli.session import OwnerOf, add_session_arguments, run_session
 from dragoman.cli.values import signature
@@ -22,6 +23,8 @@ KINDS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "prompts": lambda one: prompt_signature(one),
 }
 """What can be listed, and how a person names it."""
+
+_MARKS: Final = {**REVISIONS, rf"^(?:{'|'.join(KINDS)}):": Style.HEADING}
 
 NAMED_BY: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 
@@ -53,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json({"server": server, "revision": client.server_revision, **found})
         else:
-            print(render(server, client.server_revision, found, owner_of, columns()), end="")
+            write_painted(render(server, client.server_revision, found, owner_of, columns()), _MARKS)
         return 0
 
     return run_session(args, look)

@@ -15,6 +15,7 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.descriptors import raise_limit
+from dragoman.cli.ink import complain
 from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.names import describe_names, is_loopback, own_names
 from dragoman.cli.secrets import caution_secrets
@@ -232,5 +233,5 @@ def _read_admission(args: argparse.Namespace) -> Admission:
 
 
 def _fail(reason: str, code: int) -> int:
-    print(f"dragoman proxy: {reason}", file=sys.stderr)
+    complain(f"dragoman proxy: {reason}")
     return code

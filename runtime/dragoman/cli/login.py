@@ -11,6 +11,7 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Final
 
+from dragoman.cli.ink import complain
 from dragoman.cli.oauth import add_sign_in_arguments, read_sign_in
 from dragoman.cli.options import add_options, url
 from dragoman.cli.screen import shown, tell
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         done = asyncio.run(_sign_in(sign_in, config))
     except TransportError as error:
-        tell(f"dragoman: {error}")
+        complain(f"dragoman: {error}")
         return _EXIT_FAILED
     scope = f", for {done.tokens.scope}" if done.tokens.scope else ""
     print(shown(f"Signed in to {config.peer} at {done.server.issuer}{scope}."))

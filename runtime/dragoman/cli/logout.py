@@ -7,6 +7,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.cli.ink import complain
 from dragoman.cli.options import add_options, url
 from dragoman.cli.screen import shown, tell
 from dragoman.cli.upstream import configure_way
@@ -37,13 +38,13 @@ def run(args: argparse.Namespace) -> int:
     kept = [(file, written) for file, written in list_files(find_folder())]
     kept = [(file, written) for file, written in kept if meant & {written["url"], describe_url(written["url"])}]
     if not kept:
-        tell(f"dragoman: there are no tokens for {describe_url(args.url)}")
+        complain(f"dragoman: there are no tokens for {describe_url(args.url)}")
         return _EXIT_NOTHING
     try:
         for file, _ in kept:
             file.remove()
     except OSError as error:
-        tell(f"dragoman: its tokens are not forgotten: {error}")
+        complain(f"dragoman: its tokens are not forgotten: {error}")
         return _EXIT_NOTHING
     print(shown(f"Forgotten: {describe_url(args.url)}."))
     for _, written in kept:

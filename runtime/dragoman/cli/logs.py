@@ -10,10 +10,12 @@ about different peers, `Flood` lets some through in a while.
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable
 from typing import Final
 
+from dragoman.cli.ink import Style, dye
 from dragoman.cli.stderr import PatientWriter
 
 LOSSES: Final = "dragoman.translate"
@@ -29,6 +31,8 @@ WHILE_S: Final = 10.0
 
 _KINDS: Final = 1000
 
+_STYLES: Final = {"WARNING": Style.LOSS, "ERROR": Style.ERROR, "CRITICAL": Style.ERROR}
+
 LINE: Final = "%(levelname)s %(name)s: %(message)s"
 LINE_OF_MANY: Final = "%(asctime)s %(levelname)s %(name)s%(whose)s: %(message)s"
 """How a line looks where there are many sessions: with the time, and whose it is."""
@@ -41,9 +45,10 @@ class OneLine(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- the name is theirs
         """Write level, place and text."""
         line = super().formatMessage(record).rstrip("\n")
-        if line.isprintable():
-            return line
-        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+        if not line.isprintable():
+            line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+        style = _STYLES.get(record.levelname)
+        return line.replace(record.levelname, dye(record.levelname, style, sys.stderr), 1) if style else line
 
 
 class Whose(logging.Filter):

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from dragoman.cli.ink import Style, write_painted
 from dragoman.cli.screen import columns, fit
 
 if TYPE_CHECKING:
@@ -94,7 +96,8 @@ class CommandParser(argparse.ArgumentParser):
         """Print; that nobody reads it, or that it cannot be written, is for `dragoman.cli` to deal with."""
         out = file or sys.stderr
         width = columns(out)
-        out.write("\n".join(fit(line, 10, width) for line in message.split("\n")))
+        told = "\n".join(fit(line, 10, width) for line in message.split("\n"))
+        write_painted(told, {rf"^{re.escape(self.prog)}: error:": Style.ERROR}, out)
 
 
 def _is_program(word: str) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.checks import check_options
 from dragoman.cli.child import Launcher, add_child_arguments
+from dragoman.cli.ink import complain
 from dragoman.cli.known import know_server
 from dragoman.cli.memory import collect_seldom
 from dragoman.cli.middleware import find_middleware
@@ -206,7 +207,7 @@ async def _run_told(proxy: Proxy, path: str, board: StatusBoard | None) -> Finis
         async with told_at(path, board):
             return await proxy.run()
     except SocketTaken as error:
-        print(f"dragoman proxy: {error}", file=sys.stderr)
+        complain(f"dragoman proxy: {error}")
         return None
 
 

@@ -7,6 +7,7 @@ import base64
 import sys
 from typing import TYPE_CHECKING
 
+from dragoman.cli.ink import complain
 from dragoman.cli.screen import print_json
 from dragoman.cli.session import EXIT_UNFIT, OwnerOf, add_session_arguments, run_session
 
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
             try:
                 data = base64.b64decode(contents["blob"], validate=True)
             except ValueError:
-                print(f"dragoman: the blob of {args.uri} is not base64", file=sys.stderr)
+                complain(f"dragoman: the blob of {args.uri} is not base64")
                 return EXIT_UNFIT
             _write_bytes(data, args.uri)
         return 0
@@ -60,6 +61,6 @@ def _write_bytes(data: bytes, uri: str) -> None:
         text = "\0"
     if "\0" in text:  # as tools for text tell what is not
         size = f"{len(data)} byte{'' if len(data) == 1 else 's'}"
-        print(f"dragoman: {uri} is not text ({size}): send it to a file with > FILE", file=sys.stderr)
+        complain(f"dragoman: {uri} is not text ({size}): send it to a file with > FILE")
     else:
         _write_text(text)

@@ -13,6 +13,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Final
 
+from dragoman.cli.ink import complain
 from dragoman.cli.known import know_server
 from dragoman.cli.reloading import Reloading, say
 from dragoman.config import ConfigError, Configuration, ServerConfig, read_config
@@ -35,7 +36,7 @@ def read_or_explain(path: str) -> Configuration | None:
         configuration = read_config(path)
     except ConfigError as error:
         for problem in error.problems:
-            print(f"dragoman proxy: {path}: {problem}", file=sys.stderr)
+            complain(f"dragoman proxy: {path}: {problem}")
         return None
     for remark in configuration.remarks:
         print(f"dragoman proxy: {path}: {remark}", file=sys.stderr)

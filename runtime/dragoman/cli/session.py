@@ -10,13 +10,13 @@ import argparse
 import contextlib
 import functools
 import os
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import dragoman_spec
 from dragoman.cli.checks import check_options
 from dragoman.cli.child import Launcher, add_child_arguments
+from dragoman.cli.ink import complain
 from dragoman.cli.known import know_server
 from dragoman.cli.options import add_options, add_seconds, explaining
 from dragoman.cli.parsing import suggest
@@ -157,10 +157,10 @@ def run_session(args: argparse.Namespace, work: Callable[[Client, OwnerOf], Awai
         with asyncio.Runner(loop_factory=choose_loop() if args.url or args.configuration else None) as runner:
             return runner.run(_serve(args, work, words))
     except WrongArgument as error:
-        print(f"dragoman: {error}", file=sys.stderr)
+        complain(f"dragoman: {error}")
         return EXIT_USAGE
     except Error as error:
-        print(f"dragoman: {error}", file=sys.stderr)
+        complain(f"dragoman: {error}")
         return exit_code_of(error)
 
 

@@ -10,12 +10,12 @@ import argparse
 import json
 import os
 import socket
-import sys
 import urllib.error
 import urllib.parse
 import urllib.request
 from typing import Any, Final
 
+from dragoman.cli.ink import Style, complain, write_painted
 from dragoman.cli.options import add_seconds
 from dragoman.cli.screen import columns, fit
 
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         said = _ask_url(args) if "://" in args.where else _ask_socket(args.where, args.timeout)
     except NoAnswer as error:
-        print(f"dragoman status: {args.where}: {error}", file=sys.stderr)
+        complain(f"dragoman status: {args.where}: {error}")
         return EXIT_NO_ANSWER
     if args.json:
         print(json.dumps(said))
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
 def show(said: dict[str, Any]) -> None:
     """Print it for a person."""
-    print("ready" if said["ready"] else "not ready")
+    write_painted(f"{'' if said['ready'] else 'not '}ready\n", {"^ready": Style.GOOD, "^not ready": Style.ERROR})
     for name, problem in said.get("problems", {}).items():
         print(fit(f"{name or 'the server'}: {problem}", 4, columns()))
     for option, count in said.get("turned_away", {}).items():
@@ -77,7 +77,7 @@ def show(said: dict[str, Any]) -> None:
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     for row in rows:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        print(fit(line, 4, columns()))
+        write_painted(fit(line, 4, columns()) + "\n")
 
 
 def _row(server: dict[str, Any]) -> tuple[str, ...]:

@@ -1,12 +1,11 @@
 """What a terminal shows and a pipe does not: colour, and lines that end where the window does.
 
-Lives here: whether there is colour, how each tone looks, breaking coloured text into lines. Must not: know what the
+Lives here: how each tone looks, breaking coloured text into lines. Must not: know what the
 text is about. Called by `demo.narrate` and `dragoman.cli.demo`.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -78,11 +77,10 @@ def _cut(text: str, room: int) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def choose_ink(stream: TextIO) -> Ink:
-    """Look at a stream: colour only on a terminal that has some, and not where NO_COLOR (no-color.org) is set."""
+def choose_ink(stream: TextIO, colour: bool) -> Ink:
+    """Return how to write on a stream, which gets colour or not: as wide as its terminal, within bounds."""
     if not stream.isatty():
-        return Ink()
-    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return Ink(colour)
     return Ink(colour, max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns)))
 
 
