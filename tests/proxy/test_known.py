@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.host.known import HANDSHAKE_S, KnownServer, know, know_url
+from dragoman.host.known import ERA_S, KnownServer, know, know_url
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import (
     READY,
@@ -62,7 +62,8 @@ ANSWERED = [
 ]
 
 
-def test_a_server_of_both_eras_is_asked_in_the_newer_one_once_that_is_known(known: KnownServer) -> None:
+def test_a_server_of_both_eras_is_spoken_to_in_that_of_each_client(known: KnownServer) -> None:
+    """A visit of a client of the other era changes nothing: the server may do less in the other one."""
     hold(
         [
             client(asks(1, "tools/list")),
@@ -74,16 +75,26 @@ def test_a_server_of_both_eras_is_asked_in_the_newer_one_once_that_is_known(know
         ],
         known=known,
     )
-    assert known.recall() is False
-    hold(
-        [
-            client(initialize(D)),
-            expect_to_server(method("server/discover")),
-            server(discovered("dragoman-discover-1", tools={})),
-            expect_to_client(lambda frame: frame["result"]["protocolVersion"] == D),
-        ],
-        known=known,
-    )
+    welcomed = [expect_to_client(lambda frame: frame["id"] == 0), client(READY), expect_to_server(READY)]
+    hold([client(initialize(D)), *opens(0)[:2], *welcomed], known=known)
+    hold([client(asks(1, "tools/list")), expect_to_server(method("server/discover"))], known=known)
+    assert known.recall() is None
+
+
+def test_a_server_that_refuses_a_handshake_is_not_offered_one_once_that_is_known(known: KnownServer) -> None:
+    offered = [expect_to_server(method("initialize")), server(error(0, -32601))]
+    for refusal in (offered, []):
+        hold(
+            [
+                client(initialize(D)),
+                *refusal,
+                expect_to_server(method("server/discover")),
+                server(discovered("dragoman-discover-1", tools={})),
+                expect_to_client(lambda frame: frame["result"]["protocolVersion"] == D),
+            ],
+            known=known,
+        )
+        assert known.recall() is False
 
 
 def test_a_server_with_a_handshake_is_not_asked_what_it_is_once_that_is_known(known: KnownServer) -> None:
@@ -130,8 +141,8 @@ def test_nothing_is_learned_of_a_server_that_was_not_asked(known: KnownServer) -
 # The file
 
 
-@pytest.mark.parametrize("text", [b"", b"handshak", b"\xff\xfe", b"per-request\n"])
-def test_a_file_that_is_damaged_says_nothing(known: KnownServer, text: bytes) -> None:
+@pytest.mark.parametrize("text", [b"", b"handshak", b"\xff\xfe", b"per-request"])
+def test_a_file_that_is_damaged_or_of_an_older_release_says_nothing(known: KnownServer, text: bytes) -> None:
     known.note(has_handshake=True)
     Path(known.path).write_bytes(text)
     assert known.recall() is None
@@ -139,12 +150,12 @@ def test_a_file_that_is_damaged_says_nothing(known: KnownServer, text: bytes) ->
     assert known.recall() is False
 
 
-def test_a_handshake_is_forgotten_after_a_day_and_that_there_is_none_is_not(known: KnownServer) -> None:
-    for has_handshake, after in ((True, None), (False, False)):
-        known.note(has_handshake)
-        then_s = time.time() - HANDSHAKE_S - 1
-        os.utime(known.path, (then_s, then_s))
-        assert known.recall() is after
+@pytest.mark.parametrize("has_handshake", [True, False])
+def test_it_is_forgotten_after_a_day(known: KnownServer, has_handshake: bool) -> None:
+    known.note(has_handshake)
+    then_s = time.time() - ERA_S - 1
+    os.utime(known.path, (then_s, then_s))
+    assert known.recall() is None
 
 
 @pytest.mark.parametrize("has_handshake", [True, False])

@@ -42,10 +42,10 @@ class ServerMemory(Protocol):
 
     @property
     def is_up(self) -> bool:
-        """Whether it runs before we do: so what it is can be asked at once, and it is not silent because it starts."""
+        """Whether it runs before we do: what it is can be asked anew each time, for that is one round trip."""
 
     def recall(self) -> bool | None:
-        """Whether it has a handshake; None where that is not known."""
+        """Whether it has a handshake; None where that is not known, or where it speaks both eras."""
 
     def note(self, has_handshake: bool) -> None:
         """Remember it."""

@@ -1,4 +1,4 @@
-"""What servers turned out to be, remembered from one start to the next: with a handshake, or without.
+"""What servers turned out to be, remembered from one start to the next: with a handshake alone, or without any.
 
 Lives here: a small file for each server in the user's cache directory. Must not: decide what follows (`core.edges`).
 
@@ -7,8 +7,7 @@ release of it is another server. The name of the file is a hash: it shows neithe
 them. A file is replaced as a whole, so processes do not disturb each other; one that says anything else says nothing.
 Where there can be no file, this process alone remembers.
 
-That a server can do without a handshake is held to be true until it shows otherwise, which is seen at once. That it
-has one expires after a day: a server of both eras would be bridged for ever, and nobody would notice.
+It expires after a day: a server that speaks both eras by now would be bridged for ever, and nobody would notice.
 """
 
 from __future__ import annotations
@@ -23,12 +22,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-_WORDS: Final = {True: "handshake", False: "per-request"}
+_WORDS: Final = {True: "handshake", False: "no handshake"}
+"""A server of both eras has no word. It once had that of the era in which it was asked: `per-request`."""
+
 _MOST: Final = 500
 """How many servers are remembered; beyond that the oldest are forgotten."""
 
-HANDSHAKE_S: Final = 24 * 3600.0
-"""For how many seconds it is remembered that a server has a handshake."""
+ERA_S: Final = 24 * 3600.0
+"""For how many seconds it is remembered that a server has one era alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class KnownServer:
     _noted: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
 
     def recall(self) -> bool | None:
-        """Whether it has a handshake; None where that is not known, or not any more."""
+        """Whether it has a handshake, if that is all that it has or lacks; None where that is not known, or no more."""
         try:
             with open(self.path, encoding="utf-8") as file:
                 noted = {file.read(): os.fstat(file.fileno()).st_mtime}
@@ -53,9 +54,8 @@ class KnownServer:
             return None
         except OSError:
             noted = self._noted
-        if _WORDS[False] in noted:
-            return False
-        return True if 0 <= time.time() - noted.get(_WORDS[True], -HANDSHAKE_S) < HANDSHAKE_S else None
+        known = (has for has, word in _WORDS.items() if 0 <= time.time() - noted.get(word, -ERA_S) < ERA_S)
+        return next(known, None)
 
     def note(self, has_handshake: bool) -> None:
         """Remember it."""

@@ -30,9 +30,22 @@ async function outcome(operation, limit = OPERATION_MS) {
   }
 }
 
+async function schemas() {
+  const types = await import(`${folder}/node_modules/sdk-1.32/dist/esm/types.js`);
+  return [types.ElicitRequestSchema, types.CreateMessageRequestSchema];
+}
+
 const sdk = await load();
-const options = kind in MODES ? { versionNegotiation: { mode: MODES[kind] } } : undefined;
+const options = {
+  ...(kind in MODES ? { versionNegotiation: { mode: MODES[kind] } } : {}),
+  ...(plan.asks ? { capabilities: { elicitation: { form: {} }, sampling: {} } } : {}),
+};
 const client = new sdk.Client({ name: kind, version: "1.0.0" }, options);
+if (plan.asks) {
+  const [person, model] = kind === "typescript-1" ? await schemas() : ["elicitation/create", "sampling/createMessage"];
+  client.setRequestHandler(person, async () => ({ action: "accept", content: { color: "red" } }));
+  client.setRequestHandler(model, async () => ({ role: "assistant", content: { type: "text", text: "hello" }, model: "tiny" }));
+}
 const transport = target[0].startsWith("http")
   ? new sdk.StreamableHTTPClientTransport(new URL(target[0]))
   : new sdk.StdioClientTransport({ command: target[0], args: target.slice(1) });

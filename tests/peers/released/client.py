@@ -1,8 +1,9 @@
 """A client as people write it, with the default settings of its SDK: `python client.py KIND PLAN TARGET…`.
 
 KIND is `mcp-1`, `mcp-2` or `fastmcp-4`, or `mcp-2-pinned` for a client that speaks nothing but 2026-07-28. PLAN is JSON
-with the `calls`, `prompts` and `reads` to try. TARGET is a URL or a command. Prints for each operation its result or
-what it raised; which is right is not decided here. Imports nothing of Dragoman.
+with the `calls`, `prompts` and `reads` to try; with `asks`, the client answers questions, too. TARGET is a URL or a
+command. Prints for each operation its result or what it raised; which is right is not decided here. Imports nothing of
+Dragoman.
 """
 
 from __future__ import annotations
@@ -20,8 +21,30 @@ OPERATION_S = 20
 PINNED = "2026-07-28"
 
 
+ANSWER = {"color": "red"}
+
+
+async def answer_person(context: Any, params: Any) -> Any:
+    """Answer for the person."""
+    from mcp.types import ElicitResult
+
+    return ElicitResult(action="accept", content=ANSWER)
+
+
+async def answer_model(context: Any, params: Any) -> Any:
+    """Answer for the model."""
+    from mcp.types import CreateMessageResult, TextContent
+
+    return CreateMessageResult(role="assistant", content=TextContent(type="text", text="hello"), model="tiny")
+
+
+def answers(asks: bool) -> dict[str, Any]:
+    """Return the options by which a client of the SDK answers questions."""
+    return {"elicitation_callback": answer_person, "sampling_callback": answer_model} if asks else {}
+
+
 @contextlib.asynccontextmanager
-async def mcp_1(target: list[str]) -> AsyncIterator[Any]:
+async def mcp_1(target: list[str], asks: bool) -> AsyncIterator[Any]:
     """Open a session of release 1.x."""
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
@@ -31,37 +54,44 @@ async def mcp_1(target: list[str]) -> AsyncIterator[Any]:
     parameters = StdioServerParameters(command=target[0], args=target[1:])
     async with (
         streamablehttp_client(target[0]) if by_url else stdio_client(parameters) as streams,
-        ClientSession(streams[0], streams[1]) as session,
+        ClientSession(streams[0], streams[1], **answers(asks)) as session,
     ):
         session.opened = await session.initialize()
         yield session
 
 
 @contextlib.asynccontextmanager
-async def mcp_2(target: list[str], **options: Any) -> AsyncIterator[Any]:
+async def mcp_2(target: list[str], asks: bool, **options: Any) -> AsyncIterator[Any]:
     """Open a session of release 2.x."""
     from mcp import Client, StdioServerParameters
 
     where = target[0] if target[0].startswith("http") else StdioServerParameters(command=target[0], args=target[1:])
-    async with Client(where, **options) as client:
+    async with Client(where, **answers(asks), **options) as client:
         yield client
 
 
 @contextlib.asynccontextmanager
-async def fastmcp_4(target: list[str]) -> AsyncIterator[Any]:
+async def fastmcp_4(target: list[str], asks: bool) -> AsyncIterator[Any]:
     """Open a session of FastMCP, whose methods that return the protocol's results have a name of their own."""
     from fastmcp import Client
     from fastmcp.client.transports import StdioTransport
 
+    async def person(message: str, kind: Any, params: Any, context: Any) -> dict[str, str]:
+        return ANSWER
+
+    async def model(messages: Any, params: Any, context: Any) -> str:
+        return "hello"
+
     where = target[0] if target[0].startswith("http") else StdioTransport(command=target[0], args=target[1:])
-    async with Client(where) as client:
+    answering = {"elicitation_handler": person, "sampling_handler": model} if asks else {}
+    async with Client(where, **answering) as client:
         yield client
 
 
-OPENERS: dict[str, Callable[[list[str]], Any]] = {
+OPENERS: dict[str, Callable[[list[str], bool], Any]] = {
     "mcp-1": mcp_1,
     "mcp-2": mcp_2,
-    "mcp-2-pinned": lambda target: mcp_2(target, mode=PINNED),
+    "mcp-2-pinned": lambda target, asks: mcp_2(target, asks, mode=PINNED),
     "fastmcp-4": fastmcp_4,
 }
 
@@ -111,7 +141,7 @@ async def main(kind: str, plan: dict[str, Any], target: list[str]) -> None:
     try:
         with anyio.CancelScope() as scope:
             scope.deadline = anyio.current_time() + OPEN_S
-            async with OPENERS[kind](target) as client:
+            async with OPENERS[kind](target, plan.get("asks", False)) as client:
                 scope.deadline = float("inf")
                 report["open"] = {"result": describe(client)}
                 await work(client, plan, report)

@@ -1,5 +1,5 @@
 // The server that everybody writes first, under either line of the TypeScript SDK:
-// `node quickstart.mjs FOLDER LINE [--listen PORT]`, where LINE is 1 or 2.
+// `node quickstart.mjs FOLDER LINE [--listen PORT]`, where LINE is 1 or 2. Three of its tools ask: see `quickstart.py`.
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -38,7 +38,7 @@ function bySession(make, Transport) {
   };
 }
 
-const { McpServer, ResourceTemplate, run, answerer } = await load();
+const { McpServer, ResourceTemplate, inputRequired, run, answerer } = await load();
 
 function make() {
   const server = new McpServer({ name: "quickstart", version: "1.0.0" });
@@ -56,6 +56,22 @@ function make() {
   server.registerTool("fail", { description: "Fail" }, async () => {
     throw new Error("on purpose");
   });
+  const color = { type: "object", properties: { color: { type: "string" } } };
+  const said = ({ action, content }) => ({ content: text(`${action}: ${content.color}`) });
+  server.registerTool("confirm", { description: "Ask the person" }, async () =>
+    said(await server.server.elicitInput({ message: "Which color?", requestedSchema: color })),
+  );
+  server.registerTool("summarize", { description: "Ask the model" }, async () => {
+    const messages = [{ role: "user", content: { type: "text", text: "Say hello" } }];
+    const answer = await server.server.createMessage({ messages, maxTokens: 10 });
+    return { content: text(answer.content.text) };
+  });
+  if (line === "2")
+    server.registerTool("choose", { description: "Answer with the question" }, async (context) => {
+      const answer = context.mcpReq.inputResponses?.color;
+      if (answer) return said(answer);
+      return inputRequired({ inputRequests: { color: inputRequired.elicit({ message: "Which color?", requestedSchema: color }) } });
+    });
   server.registerResource("config", "config://app", { mimeType: "text/plain" }, async (uri) => ({
     contents: [{ uri: uri.href, text: "debug = false" }],
   }));

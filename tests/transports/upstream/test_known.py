@@ -1,4 +1,4 @@
-"""A server at a URL is asked what it is, once, whoever its client is; what it says is remembered."""
+"""A server at a URL is spoken to in the era of its client, if it has that; what it lacks is remembered."""
 
 from __future__ import annotations
 
@@ -86,68 +86,72 @@ REFUSALS = {
 }
 
 
+REQUEST = {"_meta": {META + "protocolVersion": NEWER, META + "clientCapabilities": {}}}
+SESSION = ["initialize", "notifications/initialized", "tools/list"]
+
+
 @pytest.mark.parametrize("refusal", REFUSALS)
 @on_loop
-async def test_an_older_server_is_asked_once_and_then_never_again_for_a_day(known: KnownServer, refusal: str) -> None:
+async def test_a_client_without_a_handshake_asks_again_for_a_slow_gateway_may_have_been_silent(
+    known: KnownServer, refusal: str
+) -> None:
     older = Older(REFUSALS[refusal])
-    for _ in range(2):
-        async with server(older) as url, client(url, known=known) as peer:
-            assert (await peer.ask("tools/list"))["result"] == {"tools": []}
-    visit = ["initialize", "notifications/initialized", "tools/list"]
-    assert older.posts == ["server/discover", *visit, *visit]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.2)
+        for _ in range(2):
+            async with server(older) as url, client(url, opened=False, known=known) as peer:
+                assert (await peer.ask("tools/list", **REQUEST))["result"]["tools"] == []
+    assert older.posts == ["server/discover", *SESSION] * 2
     assert known.recall() is True
 
 
 @pytest.mark.parametrize("text", ["401 Unauthorized", "403 Forbidden", "429 Too Many Requests", "503 Not Now"])
 @on_loop
 async def test_what_says_nothing_about_the_server_is_not_remembered(known: KnownServer, text: str) -> None:
-    async with server(Older(status(text))) as url, client(url, known=known) as peer:
-        assert "result" in await peer.ask("tools/list")
+    async with server(Older(status(text))) as url, client(url, opened=False, known=known) as peer:
+        assert "result" in await peer.ask("tools/list", **REQUEST)
     assert known.recall() is None
 
 
 @on_loop
-async def test_a_server_of_both_eras_is_spoken_to_in_the_newer_one(known: KnownServer) -> None:
-    both = BothEras(answer)
-    async with server(both) as url, client(url, known=known) as peer:
-        assert "result" in await peer.ask("tools/call", name="x")
-    assert [request.rpc for request in both.seen if request.method == "POST"] == [
-        "server/discover",
-        "tools/list",
-        "tools/call",
-    ]
-    assert known.recall() is False
-
-
-@on_loop
-async def test_without_a_memory_a_client_with_a_handshake_opens_a_session_first() -> None:
-    both = BothEras(answer)
-    async with server(both) as url, client(url):
-        pass
-    assert both.seen[0].rpc == "initialize"
-
-
-@on_loop
-async def test_a_client_without_a_handshake_asks_again_for_a_slow_gateway_may_have_been_silent(
-    known: KnownServer,
-) -> None:
-    known.note(has_handshake=True)
-    both = BothEras(answer)
-    meta = {META + "protocolVersion": NEWER, META + "clientCapabilities": {}}
-    async with server(both) as url, client(url, opened=False, known=known) as peer:
-        assert "result" in await peer.ask("tools/list", _meta=meta)
-    assert [request.rpc for request in both.seen] == ["server/discover", "tools/list"]
-    assert known.recall() is False
-
-
-@pytest.mark.parametrize(("opened", "longer"), [(True, "SILENCE_S"), (False, "UP_SILENCE_S")])
-@on_loop
-async def test_a_silent_server_is_offered_a_session_sooner_for_a_client_with_a_handshake(
-    known: KnownServer, opened: bool, longer: str
-) -> None:
+async def test_an_older_server_is_not_asked_what_it_is_by_a_client_with_a_handshake(known: KnownServer) -> None:
     older = Older(say_nothing)
-    meta = {} if opened else {"_meta": {META + "protocolVersion": NEWER, META + "clientCapabilities": {}}}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(f"dragoman.core.edges.upstream.{longer}", 1e6)
-        async with server(older) as url, client(url, opened=opened, known=known) as peer:
-            assert "result" in await peer.ask("tools/list", **meta)
+    async with server(older) as url, client(url, known=known) as peer:
+        assert "result" in await peer.ask("tools/list")
+    assert older.posts == SESSION
+    assert known.recall() is None
+
+
+@on_loop
+async def test_a_server_of_both_eras_is_spoken_to_in_that_of_each_client(known: KnownServer) -> None:
+    both = BothEras(answer)
+    for opened, more in ((False, REQUEST), (True, {}), (False, REQUEST)):
+        async with server(both) as url, client(url, opened=opened, known=known) as peer:
+            assert "result" in await peer.ask("tools/list", **more)
+    asked = [request.rpc for request in both.seen if request.method == "POST"]
+    assert asked == ["server/discover", "tools/list", *SESSION[:2], "tools/list", "server/discover", "tools/list"]
+    assert known.recall() is None
+
+
+@pytest.mark.parametrize(("code", "text"), [(-32022, "400 Bad Request"), (-32020, "400 Oh"), (-32601, "404 Not Found")])
+@on_loop
+async def test_a_server_that_refuses_a_handshake_is_not_offered_one_again_for_a_day(
+    known: KnownServer, code: int, text: str
+) -> None:
+    newer = Stateless(answer)
+    offers = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal offers
+        if request.rpc != "initialize":
+            await newer(request, reply)
+            return
+        offers += 1
+        told = {"code": code, "message": "no", "data": {"supported": [NEWER], "requested": "?"}}
+        await reply.json({"jsonrpc": "2.0", "id": request.frame["id"], "error": told}, status=text)
+
+    for _ in range(2):
+        async with server(serve) as url, client(url, known=known) as peer:
+            assert "result" in await peer.ask("tools/list")
+    assert offers == 1
+    assert known.recall() is False

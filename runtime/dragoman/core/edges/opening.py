@@ -39,9 +39,6 @@ SILENCE_S: Final = 11.0
 slow server gets from us what it gets from them, and in their own words: `initialize` of such a client comes first.
 Sooner, a server of both eras would be made to open a session."""
 
-UP_SILENCE_S: Final = 3.0
-"""The same for a server that runs before we do: it does not wait because it starts."""
-
 _NO_HANDSHAKE: Final = frozenset(revision.encode() for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
 """The revisions that no answer to `initialize` may name, as they stand in a frame."""
 
@@ -114,7 +111,8 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
         elif question is not None and (verdict := question.judge(event)) is not None:
             question = None
             if verdict.discovers:
-                edge.remember(has_handshake=False)
+                if kept is not None:
+                    edge.remember(has_handshake=False)  # it has refused the offer
                 if not has_offer or kept is not None:
                     return verdict
                 found = verdict

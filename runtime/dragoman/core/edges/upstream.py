@@ -16,7 +16,7 @@ from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import OFFER_ID, Accepted, InitializeRefused, Introduce, Offer
-from dragoman.core.edges.opening import SILENCE_S, UP_SILENCE_S, Ended, Event, Found, open_server
+from dragoman.core.edges.opening import SILENCE_S, Ended, Event, Found, open_server
 from dragoman.core.edges.owner import Follower, Owner
 from dragoman.core.edges.recovery import Recovery
 from dragoman.core.edges.session_state import NOTED
@@ -69,7 +69,6 @@ class UpstreamEdge:
         "_owner",
         "_probes",
         "_settings",
-        "_silence_s",
         "offer",
         "outgoing",
         "recovery",
@@ -94,7 +93,6 @@ class UpstreamEdge:
         self.takes_headers = False
         self._probes = 0
         self._about: Greeting | Metadata | None = None  # whose client asks what it is
-        self._silence_s = SILENCE_S
         self._keeps_nothing = False  # whether it has no handshake
         self.recovery = Recovery(self, settings, outbox)
 
@@ -136,9 +134,8 @@ class UpstreamEdge:
             greeting: Whose session leads to it.
             introduce: Writes the request.
             key: Its id.
-            metadata: Of a client that needs no session. For it, and where that costs little because the server is up,
-                the server is first asked whether it can do without; also in the client's name, for it may be one of our
-                own, which opens a session then.
+            metadata: Of a client that needs no session. For it the server is first asked whether it can do without; in
+                the client's name, for it may be one of our own, which opens a session then.
 
         Returns:
             Why the request cannot be written, if it cannot: then nothing has begun.
@@ -151,11 +148,9 @@ class UpstreamEdge:
             return None
         memory = self._settings.known
         known, is_up = (None, False) if memory is None else (memory.recall(), memory.is_up)
-        # A gateway that starts a process for each request may be slower than we wait: its own clients ask it again.
-        asks_first = setting == AUTO and (
-            known is False or (is_up and not needs_session) or (known is None and (is_up or not needs_session))
-        )
-        self._silence_s = UP_SILENCE_S if is_up and needs_session else SILENCE_S
+        # A server that accepts the era of its client is spoken to in that era: it may do less in the other one. One at
+        # a URL is asked anew for a client without a session, which costs one round trip.
+        asks_first = setting == AUTO and (known is False if needs_session else known is not True or is_up)
         if needs_session and (asks_first or self.state is _OPENING):
             # The answer may come late, when something else has the client's id.
             key = encode(f"{OFFER_ID}1")
@@ -298,7 +293,7 @@ class UpstreamEdge:
 
     def begin_silence(self) -> None:
         """Say when nothing has come for a while."""
-        self._outbox.add(Wake(self, self._silence_s))
+        self._outbox.add(Wake(self, SILENCE_S))
 
     def send_offer(self, frame: Frame | None = None) -> bool:
         """Send `initialize`: the first offer again, or another one. Whether there is any."""
