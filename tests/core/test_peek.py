@@ -27,13 +27,14 @@ PEEKED = [
     (b'{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"m"}}', "error", b"3", None),
     (b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n', "notification", None, "notifications/initialized"),
     (b'{"method":"notifications/x","params":{"n":1},"jsonrpc":"2.0"}', "notification", None, "notifications/x"),
-    (b'{"jsonrpc":"2.0","method":"private"}', "notification", None, "private"),
+    (b'{"jsonrpc":"2.0","method":"notifications/private"}', "notification", None, "notifications/private"),
 ]
 
 
 NOT_PEEKED = [
     b'{"jsonrpc":"2.0","method":"notifications/x","params":{},"id":0,"extra":null}',
     b'{"method":"notifications/x","params":{"id":1},"jsonrpc":"2.0"}',
+    b'{"jsonrpc":"2.0","method":"tools/list"}',  # a request of this name has an id
     b'{"jsonrpc":"2.0","method":"private","params":{}}',  # an id could stand after a member that is not looked at
     b'{"params":{},"method":"x","jsonrpc":"2.0","id":1}',
     b'{"jsonrpc":"2.0","id":"a\\u0062","method":"x"}',

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import posixpath
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
 import pytest
+from pydantic import AnyUrl
 
+from dragoman.core.exact_json import encode_line
+from dragoman.core.naming import RESOURCE
+from dragoman.middleware import Answer, Message, Proceed
 from dragoman.middlewares import Allow, Deny, Inject, RateLimit, Rename
 from tests.proxy.conversation import (
     Step,
@@ -147,6 +157,26 @@ SPELLINGS = [
     "file:///etc/b?x",
     "file:///etc/b#x",
 ]
+SPELLINGS += [
+    "FILE://x@/etc/b",
+    "FILE://x:y@/etc/b",
+    "FILE://:80/etc/b",
+    "FILE://[/etc/b",
+    "FILE://x:99999/etc/b",
+    "FILE://x:a/etc/b",
+    "File://%/etc/b",
+    "FILE://a<b/etc/b",
+    "FILE://a^b/etc/b",
+    "FILE://x|/etc/b",
+    "file://\u2100/etc/b",
+    "file:///x/\u2025/etc/b",
+    "\uff46ile:///etc/b",
+    "f%69le:///etc/b",
+    "file.:///etc/b",
+    "x-file:///etc/b",
+    "url:file:///etc/b",
+    "<file:///etc/b>",
+]
 UNREADABLE = ["file:///et\tc/b", " file:///etc/b", "file:///etc/b\n", "\x00file:///etc/b", "\u3000file:///etc/b"]
 UNREADABLE += ["file:///et\u200bc/b", "file:///et%09c/b", "file:///etc/b%00.txt", "file:///%" + "25" * 9 + "65tc/b"]
 
@@ -160,6 +190,66 @@ def test_no_other_way_of_writing_a_uri_gets_around_the_list(uri: str) -> None:
         talk(*refused(1, method, "unknown resource", uri=uri), around=Deny(resources=["FILE://localhost/etc/b"]))
     completion = {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "a", "value": ""}}
     talk(*refused(1, "completion/complete", "unknown resource", **completion), around=Deny(resources=["file:///etc/*"]))
+
+
+def _cut(uri: str) -> str:
+    return uri.partition("://")[2].partition("/")[2]
+
+
+READERS: list[Callable[[str], str | None]] = [
+    lambda uri: unquote(urlsplit(uri).path),
+    lambda uri: unquote(unquote(urlsplit(uri).path)),
+    lambda uri: AnyUrl(uri).path and unquote(AnyUrl(uri).path or ""),
+    lambda uri: url2pathname(urlsplit(uri).path),
+    lambda uri: "/" + unquote(_cut(uri)),
+    lambda uri: unquote(uri.lower().removeprefix("file://")),
+]
+"""How servers read the URI of a file; what raises an error reads nothing."""
+
+
+def test_no_reader_of_uris_comes_to_a_denied_file_by_a_spelling_that_passes() -> None:
+    """Each spelling of a scheme, an authority and a path with each other."""
+    passes, read = Deny(resources=["file:///etc/*"])._is_seen, 0
+    schemes = ["file:", "FILE:", "File:", "f%69le:"]
+    authorities = [
+        "",
+        "/",
+        "//",
+        "///",
+        "//x@",
+        "//x:y@h",
+        "//:80",
+        "//x:99999",
+        "//[",
+        "//[::1]",
+        "//%",
+        "//a<b",
+        "\\\\",
+    ]
+    paths = [
+        "/etc/b",
+        "etc/b",
+        "//etc/b",
+        "/x/../etc/b",
+        "/%65tc/b",
+        "\\etc\\b",
+        "/etc/b?q",
+        "/etc/b#f",
+        "/x?/../../etc/b",
+    ]
+    for parts in itertools.product(schemes, authorities, paths):
+        uri = "".join(parts)
+        for reader in READERS:
+            with contextlib.suppress(ValueError):
+                if posixpath.normpath("/" + (reader(uri) or "").lstrip("/")) == "/etc/b":
+                    read += 1
+                    assert not passes(RESOURCE, uri), uri
+    assert read > 500
+
+
+@pytest.mark.parametrize("uri", ["users://{id}/profile", "https://x:{port}/", "memo", "a/b", "db://{t}?q={q}"])
+def test_names_and_templates_are_not_taken_for_uris_that_nobody_can_read(uri: str) -> None:
+    assert Deny(resources=["file:///etc/*"])._is_seen(RESOURCE, uri)
 
 
 @pytest.mark.parametrize("uri", ["https://EXAMPLE.com:443/a", "https:\\\\example.com\\a", "https:example.com/%61"])
@@ -188,6 +278,88 @@ def test_a_name_that_comes_twice_reaches_no_server(around: Any) -> None:
         server(result(1, {"content": []})),
         expect_to_client(result(1, {"content": []})),
         around=around,
+    )
+
+
+SECRET = {"name": "secret", "arguments": {}}
+REF = {"argument": {"name": "a", "value": ""}}
+ODD: list[tuple[str, Any, str]] = [
+    ("tools/call", {"name": ["secret"]}, "params.name to be a string"),
+    ("tools/call", {"name": None}, "params.name to be a string"),
+    ("tools/call", {"arguments": {}}, "params.name to be a string"),
+    ("prompts/get", {"name": {"toString": "secret"}}, "params.name to be a string"),
+    ("resources/read", {"uri": ["file:///etc/b"]}, "params.uri to be a string"),
+    ("completion/complete", {"ref": {"type": "ref/Prompt", "name": "secret"}, **REF}, "params.ref.type"),
+    ("completion/complete", {"ref": {"type": ["ref/prompt"], "name": "secret"}, **REF}, "params.ref.type"),
+    ("completion/complete", {"ref": {"name": "secret"}, **REF}, "params.ref.type"),
+    ("completion/complete", {"ref": ["ref/prompt", "secret"], **REF}, "params.ref.type"),
+    (
+        "completion/complete",
+        {"ref": {"type": "ref/resource", "uri": "x:y", "name": ["secret"]}, **REF},
+        "params.ref.name",
+    ),
+    ("completion/complete", {"ref": {"type": "ref/resource", "uri": "x:y", "name": "secret"}, **REF}, "unknown prompt"),
+]
+
+
+@pytest.mark.parametrize(("method", "params", "words"), ODD)
+def test_what_no_schema_allows_is_refused_before_a_rule_is_asked(method: str, params: Any, words: str) -> None:
+    asked: list[str] = []
+
+    async def look(call: Message, proceed: Proceed) -> Answer:
+        asked.append(call.method)
+        return await proceed(call)
+
+    talk(*refused(1, method, words, **params), around=Deny(tools=["secret"], prompts=["secret"]))
+    talk(*refused(1, method, words, **params), around=Allow(tools=[], prompts=[], resources=[]))
+    if words.startswith("params"):
+        talk(*refused(1, method, words, **params), around=look)
+        assert asked == []
+
+
+TWO = "expected one kind of frame, and id and method no more than once"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b,"method":"tools/call"}\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b,"m\\u0065thod":"tools/call"}\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":%b,"method":"tools/call"}\n',
+    ],
+)
+@pytest.mark.parametrize("around", [Deny(tools=["secret"]), RateLimit(1, methods=["tools/call"])])
+def test_a_request_of_two_methods_reaches_neither_rule_nor_server(line: bytes, around: Any) -> None:
+    talk(client(line % encode_line(SECRET).strip()), expect_to_client(an_error(1, -32600, TWO)), around=around)
+
+
+@pytest.mark.parametrize("side", [client, server])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","method":"tools/call","params":%b}\n',
+        b'{"jsonrpc":"2.0","method":"notifications/x","params":%b,"method":"tools/call"}\n',
+        b'{"jsonrpc":"2.0","method":"notifications/x","params":%b,"m\\u0065thod":"tools/call"}\n',
+        b'{"jsonrpc":"2.0","method":"tools/list"}\n',
+    ],
+)
+@pytest.mark.parametrize("around", [Deny(tools=["secret"]), Allow(tools=[]), RateLimit(1, burst=9)])
+def test_a_request_without_an_id_passes_no_rule(line: bytes, side: Any, around: Any) -> None:
+    line = line % encode_line(SECRET).strip() if b"%b" in line else line
+    told = [expect_to_client(an_error(None, -32600))] if side is client else []
+    talk(side(line), *told, *passes(1, "ping"), around=around)
+
+
+def test_a_subscription_that_comes_twice_is_that_which_was_looked_at() -> None:
+    twice = asks("a", "subscriptions/listen", notifications={"resourceSubscriptions": ["x:y"]})
+    line = encode_line(twice).replace(
+        b'"resourceSubscriptions"', b'"resourceSubscriptions":["file:///etc/b"],"resourceSubscriptions"'
+    )
+    per_request(
+        client(line),
+        *opening_by_request(resources={"subscribe": True}),
+        expect_to_server(lambda frame: "etc" not in str(frame)),
+        around=Deny(resources=["file:///etc/*"]),
     )
 
 

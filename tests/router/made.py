@@ -158,6 +158,7 @@ class MadeClient:
     Attributes:
         heard: The notifications and requests that it got.
         finish: How the session ended, once it has.
+        connection: To the router.
     """
 
     def __init__(self, router: Router, revision: str, config: ProxyConfig | None = None) -> None:
@@ -168,7 +169,7 @@ class MadeClient:
         self.capabilities: Body = {}
         self._answers: dict[Any, Body] = {}
         self._last = 0
-        self._connection = Connection(ours, self._take)
+        self.connection = Connection(ours, self._take)
         self.proxy = Proxy(before_router(config or ProxyConfig()), theirs, router.connect)
         self.task: asyncio.Task[Finish] = asyncio.ensure_future(self.proxy.run())
 
@@ -181,7 +182,7 @@ class MadeClient:
         if self.revision == PER_REQUEST:
             own = {f"{PREFIX}protocolVersion": PER_REQUEST, f"{PREFIX}clientCapabilities": self.capabilities}
             said["_meta"] = {**own, **said.get("_meta", {})}
-        self._connection.say({"id": self._last, "method": method, **({"params": said} if said else {})})
+        self.connection.say({"id": self._last, "method": method, **({"params": said} if said else {})})
         return self._last
 
     async def answer_to(self, request: int) -> Body:
@@ -192,7 +193,7 @@ class MadeClient:
         return request in self._answers
 
     def tell(self, method: str, params: Mapping[str, Any] | None = None) -> None:
-        self._connection.say({"method": method, **({"params": dict(params)} if params else {})})
+        self.connection.say({"method": method, **({"params": dict(params)} if params else {})})
 
     async def open(self) -> Body:
         if self.revision == PER_REQUEST:
@@ -225,7 +226,7 @@ class MadeClient:
         return [frame for frame in self.heard if frame.get("method") == method]
 
     async def close(self) -> Finish:
-        self._connection.transport.end()
+        self.connection.transport.end()
         return await self.task
 
     def _take(self, frame: Body) -> None:
@@ -234,7 +235,7 @@ class MadeClient:
             return
         self.heard.append(frame)
         if "id" in frame and frame["method"] in self.answers:
-            self._connection.say({"id": frame["id"], "result": self.answers[frame["method"]](frame)})
+            self.connection.say({"id": frame["id"], "result": self.answers[frame["method"]](frame)})
 
 
 def configured(servers: Mapping[str, MadeServer], options: Body | None = None, **entries: Body) -> Configuration:

@@ -450,7 +450,7 @@ def test_a_client_whose_capabilities_are_too_deep_is_told_and_loses_no_server(re
 def test_a_request_that_is_too_deep_to_be_written_is_answered(depth: int) -> None:
     async def main() -> None:
         async with session(routing(three())) as client:
-            client._connection.transport.write(
+            client.connection.transport.write(
                 b'{"jsonrpc":"2.0","id":77,"method":"prompts/get","params":{"name":"p","arguments":'
                 + b'{"x":' * depth + b"1" + b"}" * depth + b"}}\n"
             )  # fmt: skip

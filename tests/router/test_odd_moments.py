@@ -213,7 +213,7 @@ def test_what_a_new_server_says_to_a_client_that_does_not_read_does_not_pile_up(
         large = {"method": "notifications/message", "params": {"level": "error", "data": "x" * 500_000}}
         async with session(router) as client:
             await client.list()
-            client._connection.transport.pause_reading()
+            client.connection.transport.pause_reading()
             (transport,) = router._sessions
             servers["a"].say(large)
             await until(lambda: transport.is_paused)
@@ -225,7 +225,7 @@ def test_what_a_new_server_says_to_a_client_that_does_not_read_does_not_pile_up(
                 servers["b"].say(large)
                 await pass_time(0.01)
             waits = transport._client._waiting_bytes
-            client._connection.transport.resume_reading()
+            client.connection.transport.resume_reading()
             assert waits < 2_000_000
             await until(lambda: len(client.of("notifications/message")) == 21)
             assert await client.call("y") == "y"

@@ -187,6 +187,30 @@ def test_tools_that_the_file_leaves_out_are_neither_listed_nor_called() -> None:
     run(main())
 
 
+def test_no_other_frame_reaches_a_tool_that_the_file_leaves_out() -> None:
+    """A call without an id, with a name that only looks like another, or under the method of something else."""
+    call = b'"params":{"name":"both"}'
+    odd = [
+        b'{"jsonrpc":"2.0","method":"tools/call",%b}\n',
+        b'{"jsonrpc":"2.0","id":90,"method":"tools/call","params":{"name":["both"]}}\n',
+        b'{"jsonrpc":"2.0","id":91,"method":"prompts/get",%b,"method":"tools/call"}\n',
+        b'{"jsonrpc":"2.0","method":"notifications/x",%b,"method":"tools/call"}\n',
+        b'{"jsonrpc":"2.0","method":"notifications/x",%b,"m\\u0065thod":"tools/call"}\n',
+    ]
+
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["both", "one"], prompts=["both"]), "b": MadeServer(tools=["two"])}
+        async with session(routing(servers, None, a={"excludeTools": ["both"]})) as client:
+            assert await client.list("prompts") == ["both"]
+            for line in odd:
+                client.connection.transport.write(line.replace(b"%b", call))
+            assert await client.list() == ["one", "two"]
+            heard = [frame for server in servers.values() for frame in server.heard]
+            assert not [frame for frame in heard if "both" in str(frame)]
+
+    run(main())
+
+
 def test_questions_of_two_servers_with_one_id_are_told_apart_and_name_who_asks() -> None:
     async def main() -> None:
         servers = {name: MadeServer(tools=[f"ask_{name}"]) for name in ("a", "b")}

@@ -24,7 +24,8 @@ from dragoman.core.commands import (
     Side,
     Waits,
 )
-from dragoman.core.envelope import Frame
+from dragoman.core.envelope import Frame, Refusal
+from dragoman.core.naming import read_named
 
 
 class Around:
@@ -47,7 +48,12 @@ class Around:
         del self._front, self._table
 
     def take_request(self, side: Side, call: Waits, frame: Frame) -> None:
-        """Give middleware a request of this peer."""
+        """Give middleware a request of this peer, unless it can be read in two ways."""
+        read = read_named(frame)
+        if isinstance(read, Refusal):
+            self._table.conclude(side, call, read.answer(call.key), is_at_peer=False)
+            return
+        frame = read
         deferral = self._deferrals[call] = Deferral(self._front, side, frame, call, self._table, self._deferrals)
         self._outbox.add(Defer(deferral))
 

@@ -1,7 +1,10 @@
 """Envelopes: the kinds of JSON-RPC frames, their ids, and the answers that are written here.
 
 Lives here: what a decoded JSON value is as a frame, ids as keys, writing results and errors. Must not: look at bytes
-(`core.peek`), know revisions, methods or who is waiting for what. Called by everything that handles frames.
+(`core.peek`), know revisions or who is waiting for what. Called by everything that handles frames.
+
+A server that follows JSON-RPC runs a `tools/call` without an id, like any other notification; whoever counts, refuses
+or routes requests would not see it. So one is not a frame, on either side, wherever a frame is read.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.lines import Overlong
+from dragoman.core.methods import needs_id
 
 
 class Frame(NamedTuple):
@@ -64,7 +68,7 @@ class Malformed(NamedTuple):
 
 
 def classify(line: bytes, body: Any, stream: bytes | None = None) -> Frame | Malformed:
-    """Tell what kind of frame a decoded JSON value is: by key presence alone, as JSON-RPC 2.0 section 4 and 5 say.
+    """Tell what kind of frame a decoded JSON value is: by key presence, as JSON-RPC 2.0 section 4 and 5 say.
 
     Args:
         line: The bytes it came as.
@@ -103,6 +107,8 @@ def _find_fault(body: dict[str, Any], key: bytes | None, is_response: bool) -> s
         return f"expected id to be a string or an integer, found {_named(body['id'])}"
     if not isinstance(body.get("params", {}), dict | None):
         return f"expected params to be an object, found {_named(body['params'])}"
+    if "id" not in body and needs_id(body["method"]):
+        return f"expected {body['method']} to have an id: it is a request"
     return None
 
 

@@ -6,9 +6,10 @@ name is known here by its first one (`first_name`).
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
-from dragoman_spec import REVISIONS, facts
+from dragoman_spec import REVISIONS, facts, load
 
 INITIALIZED: Final = "notifications/initialized"
 PING: Final = "ping"
@@ -30,6 +31,8 @@ ROOTS: Final = "roots/list"
 ELICITATION: Final = "elicitation/create"
 ELICITED: Final = "notifications/elicitation/complete"
 
+COMPLETE: Final = "completion/complete"
+
 LISTEN: Final = "subscriptions/listen"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 
@@ -37,7 +40,7 @@ TASK_STATUS: Final = "notifications/tasks/status"
 
 REPEATABLE: Final = frozenset(
     {
-        *("initialize", "server/discover", INITIALIZED, PING, CANCELLED, SET_LEVEL, "completion/complete"),
+        *("initialize", "server/discover", INITIALIZED, PING, CANCELLED, SET_LEVEL, COMPLETE),
         *(LIST_TOOLS, "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read"),
         *(SUBSCRIBE, UNSUBSCRIBE, LISTEN, "notifications/roots/list_changed"),
         *("tasks/get", "tasks/list", "tasks/result", "tasks/cancel"),
@@ -57,3 +60,18 @@ FIRST_NAMES: Final = {
 def first_name(revision: str | None, method: str) -> str:
     """Return the name by which the runtime knows a method of a revision."""
     return FIRST_NAMES[revision].get(method, method) if revision in FIRST_NAMES else method
+
+
+NOTICES: Final = "notifications/"
+"""What the names of notifications begin with, in every revision; no request is called so."""
+
+
+def needs_id(method: str) -> bool:
+    """Whether some revision has a request of this name: without an id, it is not a notification either."""
+    return not method.startswith(NOTICES) and method in _names_of_requests()
+
+
+@cache
+def _names_of_requests() -> frozenset[str]:
+    methods = (method for revision in REVISIONS for method in load(revision).METHODS.values())
+    return frozenset(method.name for method in methods if method.kind == "request")

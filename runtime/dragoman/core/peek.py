@@ -66,7 +66,8 @@ def peek(line: bytes) -> Frame | None:
         return None
     if key is not None:
         return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", ()))
-    if member is None or (method.startswith(b"notifications/") and b'"id"' not in line):
+    is_once = member is None or (b'"id"' not in line and line.count(b'"method"') == 1 and b"\\u00" not in line)
+    if is_once and method.startswith(b"notifications/"):
         return Frame(line, "notification", None, method.decode())
     return None
 

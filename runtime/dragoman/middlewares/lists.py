@@ -11,8 +11,9 @@ from typing import Any
 
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.methods import UPDATED
+from dragoman.core.naming import NAMING, PROMPT, RESOURCE, TOOL
 from dragoman.middleware import Answer, Direction, Message, Proceed, ProceedNotice
-from dragoman.middlewares.named import LISTS, PROMPT, RESOURCE, TOOL, names_in
+from dragoman.middlewares.named import LISTS, names_in
 from dragoman.middlewares.spellings import fold, read_loosely, read_strictly, settle
 
 
@@ -26,12 +27,11 @@ class _Lists:
         """Refuse what names something hidden, and leave out what is hidden."""
         if call.direction is Direction.TO_CLIENT:
             return await proceed(call)
-        named = names_in(call.method, call.params)
-        for kind, name in named:
+        for kind, name in names_in(call.method, call.params):
             if not self._is_seen(kind, name):
                 return Answer.fail(INVALID_PARAMS, f"unknown {kind}: {name[:500]}", {"method": call.method})
         # An object may have a member twice, and a server may read the other one: what was looked at is what is sent.
-        answer = await proceed(call.with_params(call.params) if named else call)
+        answer = await proceed(call.with_params(call.params) if call.method in NAMING else call)
         if call.method not in LISTS or answer.result is None:
             return answer
         kind, member, named_by = LISTS[call.method]

@@ -9,12 +9,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from dragoman.core.methods import LISTEN
-from dragoman.core.unchecked import find
-
-TOOL: Final = "tool"
-PROMPT: Final = "prompt"
-RESOURCE: Final = "resource"
+from dragoman.core.methods import COMPLETE, LISTEN
+from dragoman.core.naming import HEARD, NAMED, PROMPT, REFERRED, RESOURCE, TOOL
+from dragoman.core.unchecked import find_list, find_object
 
 LISTS: Final[Mapping[str, tuple[str, str, str]]] = MappingProxyType(
     {
@@ -26,20 +23,6 @@ LISTS: Final[Mapping[str, tuple[str, str, str]]] = MappingProxyType(
 )
 """By method: what is listed, the member of the result, and the member that names each."""
 
-NAMED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "tools/call": (TOOL, "name"),
-        "prompts/get": (PROMPT, "name"),
-        "resources/read": (RESOURCE, "uri"),
-        "resources/subscribe": (RESOURCE, "uri"),
-        "resources/unsubscribe": (RESOURCE, "uri"),
-    }
-)
-"""By method: what a request names, and the member of its params that does."""
-
-_REFERRED: Final = MappingProxyType({"ref/prompt": (PROMPT, "name"), "ref/resource": (RESOURCE, "uri")})
-_HEARD: Final = ("notifications", "resourceSubscriptions")
-
 
 def names_in(method: str, params: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what a request names: tool, prompt or resource, and its name.
@@ -50,17 +33,11 @@ def names_in(method: str, params: Mapping[str, Any]) -> list[tuple[str, str]]:
     """
     if method in NAMED:
         kind, member = NAMED[method]
-        return [(kind, str(params.get(member)))]
-    if method == "completion/complete":
-        ref = params.get("ref")
-        if not isinstance(ref, dict) or ref.get("type") not in _REFERRED:
-            return []
-        kind, member = _REFERRED[ref["type"]]
-        return [(kind, str(ref.get(member)))]
-    if method == LISTEN:
-        uris = find(params, _HEARD[0], _HEARD[1])
-        return [(RESOURCE, str(uri)) for uri in uris] if isinstance(uris, list) else []
-    return []
+        return [(kind, params[member])]
+    if method == COMPLETE:  # a server may go by what is there, rather than by the type
+        ref = find_object(params, "ref")
+        return [(kind, ref[member]) for kind, member in REFERRED.values() if member in ref]
+    return [(RESOURCE, uri) for uri in find_list(params, *HEARD)] if method == LISTEN else []
 
 
 def rename_in(method: str, params: dict[str, Any], rename: Callable[[str, str], str]) -> dict[str, Any]:
@@ -73,9 +50,9 @@ def rename_in(method: str, params: dict[str, Any], rename: Callable[[str, str], 
     """
     if method in NAMED:
         kind, member = NAMED[method]
-        return {**params, member: rename(kind, str(params.get(member)))}
-    ref = params.get("ref")
-    if method == "completion/complete" and isinstance(ref, dict) and ref.get("type") in _REFERRED:
-        kind, member = _REFERRED[ref["type"]]
-        return {**params, "ref": {**ref, member: rename(kind, str(ref.get(member)))}}
+        return {**params, member: rename(kind, params[member])}
+    if method == COMPLETE:
+        ref = find_object(params, "ref")
+        names = {member: rename(kind, ref[member]) for kind, member in REFERRED.values() if member in ref}
+        return {**params, "ref": {**ref, **names}}
     return params

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman.core.codes import INVALID_PARAMS
+from dragoman.core.naming import PROMPT, TOOL
 from dragoman.middleware import Answer, Direction, Message, Proceed
-from dragoman.middlewares.named import LISTS, PROMPT, TOOL, names_in, rename_in
+from dragoman.middlewares.named import LISTS, names_in, rename_in
 
 logger = logging.getLogger("dragoman.middleware")
 

@@ -11,7 +11,7 @@ import posixpath
 import re
 import unicodedata
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 _MOST_LAYERS: Final = 4
 """How often a URI may be percent-encoded: each server decodes once, some twice."""
@@ -21,6 +21,9 @@ _PREFIXED: Final = re.compile(r"([A-Za-z][A-Za-z0-9.-]*\+)([A-Za-z][A-Za-z0-9+.-
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_EXPRESSION: Final = re.compile(r"\{[^{}]*\}")
+_FILE: Final = re.compile(r"file[^:/]*:(?://)?")
+"""What some server takes for the beginning of the URI of a file, wherever it stands in a folded text."""
 
 
 def settle(uri: str) -> set[str]:
@@ -37,9 +40,10 @@ def settle(uri: str) -> set[str]:
 def read_strictly(uri: str) -> set[str]:
     """Return the URI, decoded and settled; nothing where servers may see in it what we do not.
 
-    That is a URI with blanks or control characters, which the URL standard removes, or encoded over and over.
+    That is a URI with blanks or control characters, which the URL standard removes, or encoded over and over, or one
+    with a scheme that a parser refuses: a server whose parser does not may read anything in it.
     """
-    if not uri.isprintable() or " " in uri:
+    if not uri.isprintable() or " " in uri or not _parses(uri):
         return set()
     prefixed = _PREFIXED.fullmatch(uri)
     prefix, rest = prefixed.groups() if prefixed else ("", uri)
@@ -57,20 +61,35 @@ def read_strictly(uri: str) -> set[str]:
 
 def read_loosely(uri: str) -> set[str]:
     """Return the same, and what servers read that look at a part of a URI only: no scheme, host, query or fragment."""
-    found = read_strictly(uri)
-    found |= {re.split("[?#]", one, maxsplit=1)[0] for one in found}
+    found = {fold(one) for one in read_strictly(uri)}
+    found |= {re.split("[?#>]", one, maxsplit=1)[0] for one in found}
     for one in list(found):
-        before, file, path = one.partition("file://")
-        if file:
-            found |= {_resolve(f"{before}file:///{path}"), f"{before}file:///{path.partition('/')[2]}"}
+        file = _FILE.search(one)
+        if file is not None:
+            path = one[file.end() :]
+            for start in (one[: file.start()], ""):
+                found |= {_resolve(f"{start}file:///{path}"), f"{start}file:///{path.partition('/')[2]}"}
         elif not _SCHEME.match(one):
             found.add(_resolve(f"file:///{one}"))
-    return {fold(one) for one in found}
+    return found
 
 
 def fold(text: str) -> str:
     """Return a text without what some file systems do not tell apart."""
     return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _parses(uri: str) -> bool:
+    """Whether a URI can be read as one, a template with something in place of its expressions; names always can."""
+    from pydantic import AnyUrl
+
+    if not _SCHEME.match(uri):
+        return True
+    try:
+        plain = _EXPRESSION.sub("0", uri)
+        return bool(AnyUrl(plain) and urlsplit(plain).port != -1)
+    except ValueError:
+        return False
 
 
 def _resolve(uri: str) -> str:

@@ -189,7 +189,7 @@ def test_what_cannot_be_decoded_is_answered() -> None:
     stage = Stage("a")
     line = b'{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"\xff"}}\n'
     stage.catalogue.take_from_client(read_line(line))  # type: ignore[arg-type]
-    assert stage.client.pop()["error"]["code"] == -32602
+    assert stage.client.pop()["error"]["code"] == -32700
 
 
 NONSENSE = [
@@ -1025,7 +1025,7 @@ def test_a_stream_names_resources_as_the_client_does() -> None:
     both = {"resources": [{"uri": "x:1"}], "ttlMs": 5, "cacheScope": "public"}
     told = stage.list("resources/list", a=both, b={**both, "ttlMs": 3})["result"]
     assert (told["ttlMs"], told["cacheScope"], told["resultType"]) == (3, "public", "complete")
-    key, asked = listening(stage, resourceSubscriptions=["a+x:1", "odd:1", 5])
+    key, asked = listening(stage, resourceSubscriptions=["a+x:1", "odd:1"])
     wanted = {name: one["params"]["notifications"] for name, one in asked.items()}
     assert wanted == {"a": {"resourceSubscriptions": ["odd:1", "x:1"]}, "b": {"resourceSubscriptions": ["odd:1"]}}
     acknowledge(stage, "a", asked["a"], {"resourceSubscriptions": ["x:1"], "other": 5})

@@ -325,10 +325,10 @@ def test_a_flood_of_refusals_is_no_flood_of_lines(caplog: pytest.LogCaptureFixtu
     for key in range(100):
         talk.says("server", elicit(key))
         talk.says("a", request(key + 1, "notifications/vendor"))
-        talk.says("a", notification("tools/call"))
+        talk.says("a", notification("vendor/do"))
     assert [record.levelname for record in caplog.records if "refused" in record.getMessage()] == ["WARNING"] * 2
     assert len([record for record in caplog.records if "dropped" in record.getMessage()]) == 1
     assert (talk.switch.counters.refused, talk.switch.counters.dropped) == (200, 100)
     talk.time_passes(2)
-    talk.says("a", notification("tools/call"))
+    talk.says("a", notification("vendor/do"))
     assert "99 more" in caplog.text

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.core.calls import OPEN_REQUESTS, cancelled_key
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS, PARSE_ERROR
 from dragoman.core.edges.greeting import DISCOVER, PROTOCOL_VERSION_KEY
-from dragoman.core.envelope import Frame, classify, decoded, error_frame, result_frame, show_key
+from dragoman.core.envelope import Frame, Refusal, classify, decoded, error_frame, result_frame, show_key
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import CANCELLED, ELICITED, INITIALIZED, LISTEN, PROGRESS, SET_LEVEL, UPDATED
+from dragoman.core.naming import read_named
 from dragoman.core.switch.catalogue.asking import MemberQuestions
 from dragoman.core.switch.catalogue.changes import Changes
 from dragoman.core.switch.catalogue.common import Common
@@ -112,7 +113,11 @@ class Catalogue:
                 self.asking.take_answer(frame)
 
     def _take_request(self, frame: Frame) -> None:
-        frame = decoded(frame)
+        read = read_named(frame)
+        if isinstance(read, Refusal):
+            self.common.reply(read.answer(frame.key))
+            return
+        frame = decoded(read)
         assert frame.key is not None
         params = find_object(frame.body, "params")
         meta = params.get("_meta")

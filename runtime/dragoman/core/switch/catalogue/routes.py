@@ -105,10 +105,7 @@ class Routes:
     def _take_named(self, frame: Frame, params: dict[str, Any], places: Sequence[Place]) -> None:
         """Hand a request on to the owner of what it names; where nobody is known to be, list what there is first."""
         kind, path = next((place for place in places if find(params, *place[1]) is not None), places[0])
-        name = find(params, *path)
-        if not isinstance(name, str):
-            self._refuse(frame, INVALID_PARAMS, f"expected params.{'.'.join(path)} to be a string")
-            return
+        name: str = find(params, *path)
         key = frame.key or b"null"
 
         def send() -> bool:

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import dragoman_spec
 from dragoman.core.codes import INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.consent import Method
 from dragoman.core.envelope import Frame
+from dragoman.core.methods import NOTICES
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
-
-_NOTICES: Final = "notifications/"
-"""What the names of notifications begin with, in every revision; no request is called so."""
 
 
 class Fault(NamedTuple):
@@ -49,7 +47,7 @@ def find_fault(frame: Frame, sender: str, methods: Mapping[str, Method]) -> Faul
     name = frame.method or ""
     known = methods.get(name)
     if known is None:
-        if frame.kind == "request" and name.startswith(_NOTICES):
+        if frame.kind == "request" and name.startswith(NOTICES):
             return Fault(INVALID_REQUEST, f"{name} is not a request: it is named like a notification")
         if name in _names_of_all_revisions():
             return Fault(METHOD_NOT_FOUND, f"the server's revision has no {name}")

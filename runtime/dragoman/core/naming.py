@@ -1,0 +1,79 @@
+"""What requests name: tools, prompts and resources, for whoever has a rule for them or routes by them.
+
+Lives here: where names stand, and refusing a request that one peer may read otherwise than another. Must not: decide
+about names. Called before middleware (`around`) and before a router chooses (`switch.catalogue`).
+
+A server in JavaScript runs the tool `x` for the name `["x"]`, and a rule about `x` does not see it. So what stands
+where a name belongs is a string, as every schema says, or nobody is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
+from dragoman.core.envelope import Frame, Refusal, decoded
+from dragoman.core.methods import CALL_TOOL, COMPLETE, LISTEN
+from dragoman.core.repeats import TWO_FRAMES, repeats_name
+from dragoman.core.unchecked import find, find_object
+
+TOOL: Final = "tool"
+PROMPT: Final = "prompt"
+RESOURCE: Final = "resource"
+
+NAMED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        CALL_TOOL: (TOOL, "name"),
+        "prompts/get": (PROMPT, "name"),
+        "resources/read": (RESOURCE, "uri"),
+        "resources/subscribe": (RESOURCE, "uri"),
+        "resources/unsubscribe": (RESOURCE, "uri"),
+    }
+)
+"""By method: what a request names, and the member of its params that does."""
+
+REFERRED: Final[Mapping[object, tuple[str, str]]] = MappingProxyType(
+    {"ref/prompt": (PROMPT, "name"), "ref/resource": (RESOURCE, "uri")}
+)
+"""The same for what is completed, by the type of its reference."""
+
+NAMING: Final = frozenset({*NAMED, COMPLETE, LISTEN})
+"""Requests that name something."""
+
+HEARD: Final = ("notifications", "resourceSubscriptions")
+"""Where the URIs stand of which a client wants to hear."""
+
+
+def read_named(frame: Frame) -> Frame | Refusal:
+    """Return a request, decoded if it names something; a refusal where two peers may read two requests in it."""
+    if repeats_name(frame.raw):
+        return Refusal(INVALID_REQUEST, TWO_FRAMES, {})
+    method = frame.method or ""
+    if method not in NAMING:
+        return frame
+    try:
+        frame = decoded(frame)
+    except ValueError as error:
+        return Refusal(PARSE_ERROR, str(error), {"method": method})
+    fault = _find_fault(method, find_object(frame.body, "params"))
+    return frame if fault is None else Refusal(INVALID_PARAMS, f"expected params.{fault}", {"method": method})
+
+
+def _find_fault(method: str, params: Mapping[str, Any]) -> str | None:
+    if method in NAMED:
+        member = NAMED[method][1]
+        return None if isinstance(params.get(member), str) else f"{member} to be a string"
+    if method == LISTEN:
+        uris = find(params, *HEARD)
+        is_fit = uris is None or (isinstance(uris, list) and all(isinstance(uri, str) for uri in uris))
+        return None if is_fit else f"{'.'.join(HEARD)} to be an array of strings"
+    ref = find_object(params, "ref")
+    named = ref.get("type")
+    if not isinstance(named, str) or named not in REFERRED:
+        return f"ref.type to be {' or '.join(map(str, REFERRED))}"
+    for kind, (_, member) in REFERRED.items():  # one that its type does not need is a name, too
+        if (kind == named or member in ref) and not isinstance(ref.get(member), str):
+            return f"ref.{member} to be a string"
+    return None
