@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from dragoman.cli import main
 from dragoman.cli.options import url
 
 SERVER = str(Path(__file__).parent.parent / "client" / "echo_server.py")
@@ -197,6 +201,137 @@ def test_a_url_with_a_secret_comes_from_the_environment(monkeypatch: pytest.Monk
     monkeypatch.setenv("WRAPPED_URL", "https://example.com/mcp?key=$secret")
     assert url("$WRAPPED_URL") == "https://example.com/mcp?key=$secret"
     assert url("https://example.com/$x") == "https://example.com/$x"
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, *meanwhile: Callable[[], object]) -> None:
+    """Somebody at a terminal, who says yes to each question, after this has happened."""
+    todo = list(meanwhile)
+
+    def answer(question: str) -> str:
+        todo.pop(0)()
+        return "y"
+
+    monkeypatch.setattr("builtins.input", answer)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+
+
+def replace(file: Path, old: str, new: str) -> None:
+    """Do what a client does: write the file with something changed in it."""
+    text = file.read_bytes().decode()
+    assert old in text
+    file.write_bytes(text.replace(old, new, 1).encode())
+
+
+def test_what_a_client_writes_while_a_person_thinks_stays(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, lambda: replace(file, '{\n    "mcp', '{\n    "state": 5,\n    "mcp'))
+    assert main(["wrap", str(file), "echo"]) == 0
+    said = json.loads(file.read_text("utf-8"))
+    assert said["state"] == 5
+    assert "proxy" in said["mcpServers"]["echo"]["args"]
+    assert json.loads(file.with_name("mcp.json.before-dragoman").read_text("utf-8"))["state"] == 5
+
+
+def test_who_is_shown_something_else_meanwhile_is_asked_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answering(monkeypatch, lambda: replace(file, '"x"', '"y"'), lambda: None)
+    assert main(["wrap", str(file), "other"]) == 0
+    said = capsys.readouterr()
+    assert "somebody else has changed these servers meanwhile" in said.err
+    assert said.out.count('"proxy"') == 2
+    assert json.loads(file.read_text("utf-8"))["mcpServers"]["other"]["args"][-3:] == ["proxy", "--", "y"]
+
+
+def test_what_a_client_writes_at_the_last_moment_stays(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync = os.fsync
+
+    def write_once(descriptor: int) -> None:
+        fsync(descriptor)
+        if "state" not in file.read_text("utf-8"):
+            replace(file, '{\n    "mcp', '{\n    "state": 5,\n    "mcp')
+
+    monkeypatch.setattr(os, "fsync", write_once)
+    assert main(["wrap", str(file), "--yes"]) == 0
+    assert json.loads(file.read_text("utf-8"))["state"] == 5
+    assert sorted(one.name for one in file.parent.iterdir()) == ["mcp.json", "mcp.json.before-dragoman"]
+
+
+def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    names = [f"server-{number}" for number in range(5)]
+    file.write_text(json.dumps({"mcpServers": {name: {"command": "x"} for name in names}}, indent=2), "utf-8")
+    with ThreadPoolExecutor(len(names)) as pool:
+        done = list(pool.map(lambda name: run("wrap", str(file), name, "--yes").returncode, names))
+    assert done == [0] * len(names)
+    entries = json.loads(file.read_text("utf-8"))["mcpServers"]
+    assert [name for name in names if entries[name].get("args", [])[-3:] != ["proxy", "--", "x"]] == []
+
+
+def test_the_ends_of_lines_and_the_mode_stay(file: Path) -> None:
+    text = file.read_bytes().replace(b"\n", b"\r\n")
+    file.write_bytes(text)
+    file.chmod(0o640)
+    assert run("wrap", str(file), "--yes").returncode == 0
+    assert b"\n" not in file.read_bytes().replace(b"\r\n", b"")
+    assert file.with_name("mcp.json.before-dragoman").read_bytes() == text
+    assert run("unwrap", str(file), "--yes").returncode == 0
+    assert file.read_bytes() == text
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_the_owner_stays(file: Path) -> None:
+    os.chown(file, 1234, 4321)
+    assert run("wrap", str(file), "--yes").returncode == 0
+    for one in file.parent.iterdir():
+        assert (one.stat().st_uid, one.stat().st_gid) == (1234, 4321), one
+
+
+def test_a_read_only_file_stays(file: Path) -> None:
+    file.chmod(0o444)
+    before = file.read_bytes()
+    done = run("wrap", str(file), "--yes")
+    assert done.returncode == 2
+    assert "is read-only, and stays as it is; if you want it changed: chmod u+w" in done.stderr
+    assert file.read_bytes() == before
+    assert run("wrap", str(file), "--dry-run").returncode == 1
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_in_one_line(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(**_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    before = file.read_bytes()
+    with pytest.raises(SystemExit, match="2"):
+        main(["wrap", str(file), "--yes"])
+    assert "cannot be written, and stays as it is: Permission denied" in capsys.readouterr().err
+    assert file.read_bytes() == before
+
+
+CODEX = '[mcp_servers.a]\ncommand = "x"\nargs = ["é"]\n'
+CONTINUE = "mcpServers:\n  - name: a\n    command: x\n"
+
+
+@pytest.mark.parametrize(
+    ("client", "place", "text", "said"),
+    [
+        ("codex", ".codex/config.toml", CODEX, r'"proxy", "--", "x", "\u00e9"] in the place of command "x"'),
+        ("codex", ".codex/config.toml", "[mcp_servers.a]\ncommand = \n", "is TOML, and only JSON is changed here"),
+        ("continue", ".continue/config.yaml", CONTINUE, '"proxy", "--", "x"] in the place of command "x"'),
+    ],
+)
+def test_other_notations_are_told_what_to_write(client: str, place: str, text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / place
+    file.parent.mkdir()
+    file.write_text(text, encoding="utf-8")
+    done = run("wrap", client, "--yes", home=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert file.read_text("utf-8") == text
+    assert "take the proxy out there yourself" in run("unwrap", client, "--yes", home=tmp_path).stderr
 
 
 @pytest.mark.parametrize(

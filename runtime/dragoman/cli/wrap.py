@@ -7,12 +7,16 @@ by `dragoman.config.wrapping`, and which file belongs to which client is in `dra
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
+import fcntl
 import os
 import shutil
+import stat
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +24,8 @@ from dragoman.cli.parsing import suggest
 from dragoman.cli.screen import shown
 from dragoman.config.clients import CLIENTS, find_client, find_file, is_there
 from dragoman.config.document import NotJson, place_of
-from dragoman.config.wrapping import Edit, find_all, find_entries, unwrap, wrap
+from dragoman.config.formats import notation_of, parse_text
+from dragoman.config.wrapping import Edit, find_all, find_entries, show_wrapped, unwrap, wrap
 
 EXIT_NOTHING: Final = 1
 BACKUP: Final = ".before-dragoman"
@@ -42,30 +47,73 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(take_out=False, usage_error=parser.error)
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to become of the file, made from what is in it at a moment.
+
+    Attributes:
+        data: The file, as it was read.
+        edit: What becomes of its text.
+        before: The text without any proxy, which a copy is kept of.
+    """
+
+    data: bytes
+    edit: Edit
+    before: str
+
+    def lines(self, path: Path) -> list[str]:
+        """Return what changes, as people are shown it."""
+        before, after = (text.splitlines() for text in (self.data.decode(), self.edit.text))
+        return [*difflib.unified_diff(before, after, str(path), "the same, changed", lineterm="", n=1)]
+
+
 def run(args: argparse.Namespace) -> int:
-    """Show what changes in the client's file, and write it; 0 if it is so afterwards, 1 if nothing has to change."""
+    """Show what changes in the client's file, and write it; 0 if it is so afterwards, 1 if nothing has to change.
+
+    The client may write its file while a person thinks. So it is read again under a lock, and what is in it then is
+    changed; where that is another change than the one that was agreed to, it is shown, and asked for, again.
+    """
     path = _find(args)
     backup = path.with_name(path.name + BACKUP)
-    text = _read(args, path)
+    agreed: list[str] = []
+    try:
+        while True:
+            with _locked(path) if agreed else contextlib.nullcontext():
+                plan = _plan(args, path, backup)
+                lines = plan.lines(path)
+                changes = [line for line in lines if not line.startswith(("@", " "))]
+                for name, reason in () if agreed else plan.edit.left.items():
+                    print(shown(f"{name}: stays as it is: {reason}"), file=sys.stderr)
+                if not plan.edit.done:
+                    print(f"{path}: nothing to change", file=sys.stderr)
+                    return EXIT_NOTHING
+                if changes == agreed:
+                    if _write(args, path, backup, plan):
+                        return 0
+                    continue
+            if agreed:
+                print(f"{path}: somebody else has changed these servers meanwhile", file=sys.stderr)
+            print(shown("\n".join(lines)))
+            if args.dry_run or not _agrees(args, path):
+                print("nothing was written", file=sys.stderr)
+                return EXIT_NOTHING
+            agreed = changes
+    except OSError as error:
+        args.usage_error(f"{path} cannot be written, and stays as it is: {error.strerror}")
+        raise
+
+
+def _plan(args: argparse.Namespace, path: Path, backup: Path) -> _Plan:
+    data, text = _read(args, path)
     # What cannot be read of it, no entry comes from: those are taken out by what they say themselves.
-    kept = backup.read_text("utf-8", "replace") if backup.is_file() else None
+    kept = backup.read_bytes().decode("utf-8", "replace") if backup.is_file() else None
     try:
         edit, before = _change(args, text, kept)
     except NotJson as error:
         line, _ = place_of(text, error.offset)
         args.usage_error(f"{path}, line {line}: {error.problem}; {error.remedy}")
         raise
-    for name, reason in edit.left.items():
-        print(shown(f"{name}: stays as it is: {reason}"), file=sys.stderr)
-    if not edit.done:
-        print(f"{path}: nothing to change", file=sys.stderr)
-        return EXIT_NOTHING
-    _show(text, edit.text, path)
-    if args.dry_run or not _agrees(args):
-        print("nothing was written", file=sys.stderr)
-        return EXIT_NOTHING
-    _write(args, path, backup, edit, before)
-    return 0
+    return _Plan(data, edit, before)
 
 
 def _find(args: argparse.Namespace) -> Path:
@@ -102,12 +150,22 @@ def _most_specific(path: Path, beside: Path, servers: Sequence[str]) -> Path:
     return beside
 
 
-def _read(args: argparse.Namespace, path: Path) -> str:
+def _read(args: argparse.Namespace, path: Path) -> tuple[bytes, str]:
+    """Return what is in the file, also as text, with the ends of its lines as they are."""
     try:
-        return path.read_bytes().decode("utf-8")
+        data = path.read_bytes()
+        text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         args.usage_error(f"{path} cannot be read: {error}")
         raise
+    notation = notation_of(text, path.name)
+    if notation != "JSON":
+        what = "take the proxy out" if args.take_out else "put the proxy before servers"
+        example = ""
+        with contextlib.suppress(NotJson):
+            example = "" if args.take_out else show_wrapped(parse_text(text, path.name), _program())
+        args.usage_error(f"{path} is {notation}, and only JSON is changed here: {what} there yourself{example}")
+    return data, text
 
 
 def _change(args: argparse.Namespace, text: str, kept: str | None) -> tuple[Edit, str]:
@@ -130,15 +188,9 @@ def _program() -> list[str]:
     return [os.path.abspath(found)] if found else [sys.executable, "-m", "dragoman"]
 
 
-def _show(before: str, after: str, path: Path) -> None:
-    lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), str(path), "the same, changed", lineterm="", n=1
-    )
-    for line in lines:
-        print(shown(line))
-
-
-def _agrees(args: argparse.Namespace) -> bool:
+def _agrees(args: argparse.Namespace, path: Path) -> bool:
+    if not (path.stat().st_mode & 0o222 and os.access(path, os.W_OK)):  # root may write it, and is not meant to either
+        args.usage_error(f"{path} is read-only, and stays as it is; if you want it changed: chmod u+w")
     if args.yes:
         return True
     if not (sys.stdin and sys.stdin.isatty()):
@@ -149,11 +201,29 @@ def _agrees(args: argparse.Namespace) -> bool:
         return False
 
 
-def _write(args: argparse.Namespace, path: Path, backup: Path, edit: Edit, before: str) -> None:
-    """Write the backup first, then the file; without a proxy in the file there is no backup to keep."""
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep others who do this out, as long as it lasts; who had to wait may find another file there, and locks that."""
+    while True:
+        with open(path, "rb") as file:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                yield
+                return
+
+
+def _write(args: argparse.Namespace, path: Path, backup: Path, plan: _Plan) -> bool:
+    """Write the backup first, then the file; without a proxy in the file there is no backup to keep.
+
+    Returns:
+        Whether the file was still the one that was read, and is the new one now.
+    """
+    edit, before = plan.edit, plan.before
     if not args.take_out:
         _replace(backup, before, like=path)
-    _replace(path, edit.text, like=path)
+    if not _replace(path, edit.text, like=path, data=plan.data):
+        return False
     names = ", ".join(edit.done)
     if args.take_out:
         if edit.text == before:
@@ -161,19 +231,30 @@ def _write(args: argparse.Namespace, path: Path, backup: Path, edit: Edit, befor
         print(shown(f"{path}: the proxy is out again: {names}"))
     else:
         print(shown(f"{path}: the proxy is before {names}. Restart the client. As it was: {backup.name}"))
+    return True
 
 
-def _replace(path: Path, text: str, like: Path) -> None:
-    """Write a file whole or not at all, readable for whom another one is."""
-    mode = like.stat().st_mode & 0o777
+def _replace(path: Path, text: str, like: Path, data: bytes | None = None) -> bool:
+    """Write a file whole or not at all, with the mode and the owner of another one; not if it is not *data* any more.
+
+    Raises:
+        OSError: It cannot be.
+    """
+    kept = like.stat()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(handle, "wb") as file:
             file.write(text.encode())
             file.flush()
+            made = os.fstat(file.fileno())
+            if (made.st_uid, made.st_gid) != (kept.st_uid, kept.st_gid):
+                os.fchown(file.fileno(), kept.st_uid, kept.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(kept.st_mode))
             os.fsync(file.fileno())
-        os.chmod(name, mode)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+        is_same = data is None or path.read_bytes() == data
+        if is_same:
+            os.replace(name, path)
+        return is_same
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)

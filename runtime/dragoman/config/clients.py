@@ -22,7 +22,7 @@ class KnownClient:
         linux: Where its file is below the home directory; `$CONFIG` is the user's configuration directory.
         mac: The same on macOS.
         project: Where it looks for servers of a project, below the project's folder; empty if it does not.
-        variable: What names the directory of its file in the place of the home directory; empty if nothing does.
+        variable: What names the directory of its file, wherever that is; empty if nothing does.
     """
 
     name: str
@@ -51,6 +51,8 @@ CLIENTS: Final = (
     KnownClient("zed", "Zed", "$CONFIG/zed/settings.json", ".config/zed/settings.json", ".zed/settings.json"),
     KnownClient("gemini", "Gemini CLI", ".gemini/settings.json", ".gemini/settings.json", ".gemini/settings.json"),
     KnownClient("lmstudio", "LM Studio", ".lmstudio/mcp.json", ".lmstudio/mcp.json"),
+    KnownClient("codex", "Codex", ".codex/config.toml", ".codex/config.toml", variable="CODEX_HOME"),
+    KnownClient("continue", "Continue", ".continue/config.yaml", ".continue/config.yaml"),
 )
 
 
@@ -69,8 +71,10 @@ def find_file(client: KnownClient, environment: Mapping[str, str], folder: Path 
         if not client.project:
             raise LookupError(f"{client.title} has one file for all projects; leave out --project")
         return folder / client.project
-    home = Path(environment.get(client.variable) or environment.get("HOME") or Path.home())
+    home = Path(environment.get("HOME") or Path.home())
     place = client.mac if sys.platform == "darwin" else client.linux
+    if environment.get(client.variable):
+        return Path(environment[client.variable]) / Path(place).name
     if place.startswith("$CONFIG/"):
         return Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / place.removeprefix("$CONFIG/")
     return home / place

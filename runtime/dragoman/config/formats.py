@@ -34,7 +34,7 @@ def parse_text(text: str, path: str = "") -> Node:
     Raises:
         NotJson: It cannot be read.
     """
-    match _notation_of(text, path):
+    match notation_of(text, path):
         case "TOML":
             return _parse_toml(text)
         case "YAML":
@@ -43,7 +43,8 @@ def parse_text(text: str, path: str = "") -> Node:
             return parse_document(text)
 
 
-def _notation_of(text: str, path: str) -> str:
+def notation_of(text: str, path: str) -> str:
+    """Return JSON, TOML or YAML, whichever a text is likely to be."""
     found = _FIRST_LINE.match(text)
     first = "" if found is None else found[1].rstrip()
     if not first or first.startswith(("{", "//", "/*")):

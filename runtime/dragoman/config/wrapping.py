@@ -6,6 +6,7 @@ is taken out is as it was before, character by character, if the text from befor
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -167,6 +168,24 @@ def unwrap(text: str, before: str | None, names: Collection[str] | None = None) 
         return entry.write(_unwrap(value, words))
 
     return _edit(text, names, take_out)
+
+
+def show_wrapped(document: Node, program: Sequence[str]) -> str:
+    """Say what the first entry with a command becomes with the proxy before it, in words that TOML and YAML read, too.
+
+    Args:
+        document: A configuration in any notation.
+        program: The command that is `dragoman`.
+    """
+    for table in filter(None, (look(document, wrapper.path) for wrapper in WRAPPERS)):
+        found = _plain(table)
+        for entry in found.values() if isinstance(found, dict) else found if isinstance(found, list) else ():
+            with contextlib.suppress(NotWrapped):
+                if isinstance(entry, dict) and isinstance(entry.get("command"), str):
+                    pairs = [(one["command"], one.get("args") or []) for one in (_wrap(entry, program), entry)]
+                    said = [f"command {json.dumps(one)} with args {json.dumps(rest)}" for one, rest in pairs]
+                    return f", as {said[0]} in the place of {said[1]}"
+    return ""
 
 
 def _edit(text: str, names: Collection[str] | None, change: Callable[[Written], str]) -> Edit:
