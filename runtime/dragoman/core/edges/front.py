@@ -34,6 +34,7 @@ from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame
 from dragoman.core.exchange import Exchange
 from dragoman.core.failures import connection_closed, explain_client_closing, explain_timeout
 from dragoman.core.methods import INITIALIZED
+from dragoman.core.other_era import MOST_BYTES, advise
 from dragoman.core.streams import place
 from dragoman.core.wiring import Wiring
 from dragoman_spec import LATEST
@@ -125,6 +126,9 @@ class FrontEdge:
     def post(self, side: Side, frame: Frame) -> None:
         """Write a frame to the client, or hand an answer on to what is behind."""
         if side is CLIENT:
+            if frame.kind == "error" or (len(frame.raw) < MOST_BYTES and b'"isError"' in frame.raw):
+                is_relayed = self.per_request is None or self.per_request.is_relayed
+                frame = advise(frame, self.exchange.revisions[SERVER]) if is_relayed else frame
             self._outbox.post(self, frame)
         else:
             self.exchange.behind.reply(self, frame)

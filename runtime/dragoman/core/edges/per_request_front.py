@@ -134,9 +134,10 @@ class PerRequestFront:
 
     Attributes:
         requests: Those that are not answered, by key.
+        is_relayed: Whether its server has turned out to belong to the same era.
     """
 
-    __slots__ = ("_behind", "_exchange", "_reader", "requests")
+    __slots__ = ("_behind", "_exchange", "_reader", "is_relayed", "requests")
 
     takes_arrays = False
     wants_lines = True
@@ -147,6 +148,7 @@ class PerRequestFront:
     def __init__(self, exchange: Exchange, behind: BehindRequests) -> None:
         self._exchange = exchange
         self._behind = behind
+        self.is_relayed = False
         # Middleware may change what has been read.
         self._reader = None if exchange.settings.has_middleware else MetadataReader(PER_REQUEST_REVISIONS)
         self.requests = cast("dict[bytes, Request]", exchange.calls[Side.CLIENT].waiting)
@@ -154,8 +156,8 @@ class PerRequestFront:
         exchange.serve(self)
 
     def hand_to(self, behind: BehindRequests) -> None:
-        """Have somebody else serve what comes from here on."""
-        self._behind = behind
+        """Have somebody else serve what comes from here on: a server of the same era."""
+        self._behind, self.is_relayed = behind, True
 
     def release(self) -> None:
         """Let go of who is at both ends."""
