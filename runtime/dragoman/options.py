@@ -130,8 +130,16 @@ SESSIONS: Final = (
 KNOWN: Final = Option(
     "no-era-cache",
     "switch",
-    "do not remember, in the user's cache directory, whether a server has a handshake, and use nothing that was "
-    "remembered",
+    "do not remember, in the user's cache directory, whether a server has a handshake, or what a slow one said, and "
+    "use nothing that was remembered",
+    False,
+)
+
+GREETING: Final = Option(
+    "no-greeting",
+    "switch",
+    "wait for a server that takes more than a second to start; without this, clients are answered meanwhile from what "
+    "it said the last time",
     False,
 )
 

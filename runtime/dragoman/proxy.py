@@ -79,6 +79,7 @@ class ProxyConfig:
             takes to answer.
         known: What is remembered of the server from one start to the next, as `dragoman.host.known.know` gives it; None
             where nothing is.
+        greets: Whether a client is answered from what is remembered of the server's answers, while the server starts.
         board: Where the state of the servers is put up, for `dragoman.status`; None where nobody looks.
         names_server: Whether a client is told which command it is, or which address, that cannot be used. Right where
             the client has started us; others need not know.
@@ -117,6 +118,7 @@ class ProxyConfig:
     header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), hash=False, repr=False)
     middleware_timeout_s: float = 60.0
     known: ServerMemory | None = None
+    greets: bool = False
     board: StatusBoard | None = None
     names_server: bool = False
     questions: str = "auto"
@@ -354,12 +356,17 @@ def watched(config: ProxyConfig, transport: Transport, side: Side) -> Transport:
 
 
 def watched_connect(config: ProxyConfig, connect: Callable[[], Transport]) -> Callable[[], Transport]:
-    """Return what opens such a transport to a server, with the headers of middleware."""
+    """Return what opens such a transport to a server, with the headers of middleware, and from memory if it is slow."""
     if config.header_middleware:
         from dragoman.host.headers import with_headers
 
         connect = with_headers(connect, config.header_middleware)
-    return connect if config.trace is None else lambda: watched(config, connect(), Side.SERVER)
+    opened = connect if config.trace is None else lambda: watched(config, connect(), Side.SERVER)
+    if not config.greets or config.known is None or config.known.answers is None:
+        return opened
+    from dragoman.host.greeting import with_greeting
+
+    return with_greeting(opened, config.known.answers, wiring_of(config).settings)
 
 
 def _methods_of(revision: str) -> Mapping[str, Method]:

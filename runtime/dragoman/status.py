@@ -31,7 +31,8 @@ class ServerStatus:
 
     Attributes:
         name: What the user calls it; empty where there is only one.
-        state: `connecting`, `ready`, `reopening` (its session is gone, and it is there), `restarting` or `lost`.
+        state: `connecting`, `from memory` (it is starting, and what it said the last time is told meanwhile), `ready`,
+            `reopening` (its session is gone, and it is there), `restarting` or `lost`.
         revision: What it speaks; None until that is known.
         era: `handshake` or `per-request`; None until that is known.
         clients: How many clients it serves.
@@ -167,6 +168,8 @@ def _describe(name: str, edge: UpstreamEdge, clients: int) -> ServerStatus:
     era = None if revision is None else "handshake" if revision in HANDSHAKE_REVISIONS else "per-request"
     if state in _CONNECTING:
         word = "connecting"
+    elif edge.is_recalled is not None and edge.is_recalled():
+        word = "from memory"
     elif state in _OPEN:
         word = "ready"
     elif state is UpstreamState.RECOVERING:

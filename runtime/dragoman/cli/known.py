@@ -20,7 +20,7 @@ def know_server(args: argparse.Namespace, server: ServerConfig | None = None) ->
         return None
     if server is not None:
         return know_target(server.target)
-    return _know(args.command, args.cwd, args.url, args.upstream)
+    return _know(args.command, args.cwd, args.url, args.upstream, args.variables)
 
 
 def know_target(target: CommandTarget | UrlTarget) -> ServerMemory | None:
@@ -29,12 +29,18 @@ def know_target(target: CommandTarget | UrlTarget) -> ServerMemory | None:
 
     if isinstance(target, UrlTarget):
         return _know((), None, target.url, target.kind.value)
-    return _know(target.command, target.cwd, None, "")
+    return _know(target.command, target.cwd, None, "", target.env)
 
 
-def _know(command: Sequence[str], directory: str | None, url: str | None, kind: str) -> ServerMemory | None:
+def _know(
+    command: Sequence[str],
+    directory: str | None,
+    url: str | None,
+    kind: str,
+    variables: Sequence[tuple[str, str | None]] = (),
+) -> ServerMemory | None:
     from dragoman.host.known import know, know_url
 
     if url is None:
-        return know(command, directory)
+        return know(command, directory, variables)
     return None if kind == "sse" else know_url(url)  # no server of the older transport is of the newer era

@@ -25,7 +25,7 @@ from dragoman.cli.stderr import ServerWords, carry_stderr, free_stderr
 from dragoman.cli.trace import open_trace
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, opener_of_server
 from dragoman.errors import TransportClosed
-from dragoman.options import ERAS, FILE, KNOWN, LISTEN, MIDDLEWARE, REVISIONS, SCOPE, SESSIONS, WATCHING
+from dragoman.options import ERAS, FILE, GREETING, KNOWN, LISTEN, MIDDLEWARE, REVISIONS, SCOPE, SESSIONS, WATCHING
 
 if TYPE_CHECKING:
     from dragoman.core.commands import Finish
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "stdout carries the protocol only; the log and the server's own stderr go to stderr."
     add_options(parser, REVISIONS)
     add_translation_arguments(parser)
-    add_options(parser, (*SESSIONS, KNOWN, *WATCHING, *MIDDLEWARE))
+    add_options(parser, (*SESSIONS, KNOWN, GREETING, *WATCHING, *MIDDLEWARE))
     listen = add_group(parser, "clients over HTTP", LISTEN, "listen")
     company = {
         "--listen": [*listen, *add_group(parser, "servers behind --listen", SCOPE)],
@@ -230,6 +230,7 @@ def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
         health_s=args.health_interval,
         trace=trace,
         known=know_server(args) if args.config is None else None,
+        greets=not args.no_greeting,
         board=_make_board(args),
         names_server=args.listen is None,
         **args.around,

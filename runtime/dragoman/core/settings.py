@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from dragoman.core.batches import BATCH_REQUESTS
 from dragoman.core.calls import OPEN_REQUESTS
@@ -43,6 +43,10 @@ class ServerMemory(Protocol):
     @property
     def is_up(self) -> bool:
         """Whether it runs before we do: what it is can be asked anew each time, for that is one round trip."""
+
+    @property
+    def answers(self) -> Any:
+        """What it said, for whoever answers in its place while it starts (`host.greeting`); None where nothing is."""
 
     def recall(self) -> bool | None:
         """Whether it has a handshake; None where that is not known, or where it speaks both eras."""

@@ -53,6 +53,7 @@ class UpstreamEdge:
         revision: What the server speaks, once it has agreed to something.
         outgoing: Frames for the server that are not written yet.
         takes_headers: Whether what it is sent goes with headers that repeat some of it: the host knows.
+        is_recalled: Says whether another one answers for it from memory; None where nobody does.
         offer: What it was offered, or is to be, as long as that matters.
         recovery: What outlives its session.
     """
@@ -69,6 +70,7 @@ class UpstreamEdge:
         "_owner",
         "_probes",
         "_settings",
+        "is_recalled",
         "offer",
         "outgoing",
         "recovery",
@@ -91,6 +93,7 @@ class UpstreamEdge:
         self._offered: Frame | None = None  # the last offer that was sent, until the session is ready
         self._loss = ("", Outcome.SERVER_CLOSED)
         self.takes_headers = False
+        self.is_recalled: Callable[[], bool] | None = None
         self._probes = 0
         self._about: Greeting | Metadata | None = None  # whose client asks what it is
         self._keeps_nothing = False  # whether it has no handshake
