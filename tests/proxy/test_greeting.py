@@ -633,6 +633,12 @@ def test_a_pipe_or_a_device_in_its_place_is_not_read(answers: KnownAnswers) -> N
     assert answers.recall(b"asked") is not None
 
 
+def test_a_pipe_in_place_of_what_a_server_is_says_nothing(known: KnownServer) -> None:
+    Path(known.path).parent.mkdir()
+    os.mkfifo(known.path)
+    assert known.recall() is None
+
+
 def test_what_is_too_long_is_not_kept(answers: KnownAnswers) -> None:
     long = encode({"tools": [{"name": "a" * MOST_BYTES}]})
     answers.keep(b"asked", Said({"tools/list": long}, 2.0, time.time()))

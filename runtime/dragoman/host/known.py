@@ -146,7 +146,8 @@ def know(
     found = (os.path.join(folder, command[0]) for folder in os.get_exec_path())
     program = next((path for path in found if os.access(path, os.X_OK)), command[0])
     facts = [home, *command, *(_describe(os.path.join(home, word)) for word in (program, *command[1:]))]
-    told = sorted([*variables, *((name, os.environ[name]) for name in secretive_names(os.environ))], key=repr)
+    given = [(name, os.environ.get(name, "") if value is None else value) for name, value in variables]
+    told = sorted([*given, *((name, os.environ[name]) for name in secretive_names(os.environ))])
     return replace(_know(facts), answers=KnownAnswers(_find_folder("answers"), _hash([facts, told])))
 
 
