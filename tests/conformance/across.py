@@ -16,9 +16,6 @@ NEWER: Final = "2026-07-28"
 _KEY: Final = "the questions of a server with a handshake have ids, and the proxy gives them keys of its own"
 _EARLY: Final = "a server with a handshake asks, and cannot be answered before"
 _CODE: Final = "the server says by an error of its own that it does not know a method"
-_UNDECLARED: Final = (
-    "a server with a handshake that asks for what was not declared gets the error itself, and its call goes on"
-)
 _FIXED: Final = "the tools and prompts of this server with a handshake do not change"
 _POLL: Final = "a server without a handshake does not ask a client to come back for the rest of a stream"
 _OFFER: Final = "the first request of a client with a handshake is initialize, which has no metadata and no headers"
@@ -27,8 +24,6 @@ WHY: Final[dict[tuple[str, ...], str]] = {
     (NEWER, "input-required-result-basic-elicitation"): _KEY,
     (NEWER, "input-required-result-ignore-extra-params"): _EARLY,
     (NEWER, "server-stateless", "sep-2575-http-server-method-not-found-404"): _CODE,
-    (NEWER, "server-stateless", "sep-2575-server-rejects-undeclared-capability"): _UNDECLARED,
-    (NEWER, "server-stateless", "sep-2575-missing-capability-http-400"): _UNDECLARED,
     (NEWER, "server-stateless", "sep-2575-server-sends-prompts-list-changed-on-subscription"): _FIXED,
     (NEWER, "server-stateless", "sep-2575-server-sends-tools-list-changed-on-subscription"): _FIXED,
     (NEWER, "request-metadata", "ClientSendsVersionHeader"): _OFFER,

@@ -249,6 +249,72 @@ def test_a_server_that_asks_what_was_not_declared_gets_the_error_and_the_call_go
     )
 
 
+FAILED = {"content": [{"type": "text", "text": "nobody to ask"}], "isError": True}
+SAMPLES = request(7, "sampling/createMessage", messages=[], maxTokens=1)
+
+
+def lacks(key: int, **capabilities: Any) -> Any:
+    def matches(frame: Any) -> bool:
+        told = frame["error"]
+        return (frame["id"], told["code"], told["data"]["requiredCapabilities"]) == (key, -32021, capabilities)
+
+    return matches
+
+
+@pytest.mark.parametrize(
+    ("has", "question", "missing"),
+    [
+        ({}, elicit(7), {"elicitation": {}}),
+        (None, SAMPLES, {"sampling": {}}),
+        ({"sampling": {}}, {**SAMPLES, "params": {**SAMPLES["params"], "tools": []}}, {"sampling": {"tools": {}}}),
+    ],
+)
+@pytest.mark.parametrize("answer", [result(1, FAILED), error(1, -32603, "no answer")])
+def test_a_call_that_fails_for_what_was_not_declared_says_what_is_missing(
+    has: Any, question: Any, missing: Any, answer: Any
+) -> None:
+    hold(
+        [
+            *(begin() if has is None else begin(has=has)),
+            server(question),
+            expect_to_server(an_error(7, -32601, "did not declare")),
+            server(answer),
+            expect_to_client(lacks(1, **missing)),
+        ]
+    )
+
+
+def test_a_parked_call_that_fails_later_says_so_too() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            server(elicit(8)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+            server(SAMPLES),
+            expect_to_server(an_error(7, -32601, "did not declare")),
+            server(result(1, FAILED)),
+            expect_to_server(an_error(8, -32603, "is over")),
+            peer.retries(2, **{"question-1": ACCEPTED}),
+            expect_to_client(lacks(2, sampling={})),
+        ]
+    )
+
+
+def test_of_two_calls_neither_is_blamed_for_a_question_that_may_be_about_either() -> None:
+    hold(
+        [
+            *begin(has={}),
+            client(call(2, has={})),
+            expect_to_server(lambda frame: frame["method"] == "tools/call"),
+            server(elicit(7)),
+            expect_to_server(an_error(7, -32601, "did not declare")),
+            server(result(1, FAILED)),
+            expect_to_client(lambda frame: frame["id"] == 1 and frame["result"]["isError"]),
+        ]
+    )
+
+
 def test_the_server_is_told_what_its_client_declared_and_nothing_else() -> None:
     declared = {"elicitation": {"form": {}}, "roots": {}}
     hold(

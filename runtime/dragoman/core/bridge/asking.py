@@ -40,10 +40,12 @@ class Turned:
     Attributes:
         reply: The error that answers the server.
         error: The error that ends the call for the client, which is then to be cancelled; None where it can go on.
+        missing: The capability that the client did not declare, where that is the reason.
     """
 
     reply: Refusal
     error: Refusal | None
+    missing: str | None = None
 
 
 class Answered(NamedTuple):
@@ -164,4 +166,4 @@ def turn(reason: str) -> Turned:
 def turn_undeclared(method: str, missing: str) -> Turned:
     """Turn away a question that its client has said it cannot answer: that is between us and the server."""
     reason = f"the client did not declare the capability {missing}"
-    return Turned(Refusal(METHOD_NOT_FOUND, reason, {"method": method}), None)
+    return Turned(Refusal(METHOD_NOT_FOUND, reason, {"method": method}), None, missing)

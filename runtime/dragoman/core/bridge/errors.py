@@ -115,6 +115,19 @@ def _answer_missing(error: Mapping[str, Any], method: str, path: Path, declared:
     return Say(INVALID_PARAMS, text, {"original": dict(error)})
 
 
+def explain_missing(missing: str, failure: Mapping[str, Any]) -> Say:
+    """Return the error for a call that failed after its server has asked for what the client did not declare.
+
+    Args:
+        missing: The capability, such as `sampling.tools`.
+        failure: The error or result with which the call ended.
+    """
+    name, _, part = missing.partition(".")
+    message = f"the call failed after the server had asked for {missing}, which the client did not declare"
+    required: dict[str, Any] = {name: {part: {}} if part else {}}
+    return Say(MISSING_CLIENT_CAPABILITY, message, {"requiredCapabilities": required, "original": dict(failure)})
+
+
 def _say_about_us(error: Mapping[str, Any], message: str) -> Say:
     return Say(INTERNAL_ERROR, message, {"original": dict(error)})
 

@@ -27,6 +27,7 @@ from dragoman.core.bridge.questions import Question, Reply, describe
 from dragoman.core.bridge.replay import Replay
 from dragoman.core.bridge.state import Reason, State, refuse
 from dragoman.core.bridge.strategy import Strategy, choose_strategy
+from dragoman.core.bridge.tasks import read_relation
 from dragoman.core.bridge.to_session.attribution import ServerQuestion, UnclearQuestions
 from dragoman.core.bridge.to_session.promoting import Promoting
 from dragoman.core.bridge.to_session.reading import Served, bind, without_answers
@@ -103,7 +104,8 @@ class Asking:
         if method not in FACTS.asked:
             self._reply(key, Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}))
         elif (missing := find_missing(method, params if isinstance(params, dict) else {}, self._declared)) is not None:
-            self._turn(None, key, turn_undeclared(method, missing))
+            work = self._works.find_certain(frame.stream, read_relation(params))
+            self._turn(work, key, turn_undeclared(method, missing))
         else:
             self.unclear.place(key, method, params, frame.stream)
 
@@ -250,6 +252,11 @@ class Asking:
     def _turn(self, work: Work | None, key: bytes, turned: Turned) -> None:
         """Answer a question that is not put to the client, which may be the end of the call."""
         self._reply(key, turned.reply)
+        if turned.missing and work is not None and not work.is_left:
+            caller = work.questions.caller if work.questions is not None else work.request and work.request.metadata
+            # A session that was opened for somebody else may have been told of less than this client declares.
+            has = read_declared(caller and caller.capabilities)
+            work.missing = None if turned.missing in has else turned.missing
         if turned.error is not None and work is not None and (work.request is not None or work.task is not None):
             logger.warning("%s ends without an answer: %s", work.method, turned.error.message)
             self._end(work, turned.error, _NOT_ASKED)
@@ -315,7 +322,7 @@ class Asking:
         work.request = request
         if work.outcome is not None:
             del self.parked[work.name]
-            self._served.pass_answer(request, work.method, work.outcome)
+            self._served.pass_answer(request, work, work.outcome)
             return
         work.questions.caller = work.questions.caller._replace(capabilities=request.metadata.capabilities)
         for _, method, result in answered:
@@ -345,7 +352,7 @@ class Asking:
         if work.task is not None:
             self._promoting.finish(work, frame)
         elif work.request is not None:
-            self._served.pass_answer(work.request, work.method, frame)
+            self._served.pass_answer(work.request, work, frame)
 
     def leave(self, reason: str) -> None:
         """Record that no client comes back."""

@@ -119,7 +119,7 @@ class Promoting:
 
     def finish(self, work: Work, frame: Frame) -> None:
         """Take the server's answer to a call that is a task."""
-        said = self._served.spell(work.method, frame, _NOBODY, None)
+        said = self._served.spell(work, frame, _NOBODY, None)
         if isinstance(said, Frame):
             body = decoded(said).body
             how, member = ("failed", "error") if "error" in body else ("completed", "result")

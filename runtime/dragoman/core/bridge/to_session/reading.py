@@ -194,9 +194,9 @@ class Served:
         """Answer with a result in the form of 2026-07-28; it says whose it is."""
         self.front.put_result(request, self.sign(result))
 
-    def pass_answer(self, request: Request, method: str, frame: Frame) -> None:
-        """Give a client the server's answer to its request, which has this method there."""
-        said = self.spell(method, frame, request.key, request.id)
+    def pass_answer(self, request: Request, work: Work, frame: Frame) -> None:
+        """Give a client the server's answer to its request."""
+        said = self.spell(work, frame, request.key, request.id)
         if isinstance(said, Frame):
             self.front.put_frame(request, said)
         elif isinstance(said, VisitFirst):
@@ -244,15 +244,16 @@ class Served:
             self.upstream.send(result_frame(key, result))
         return answered
 
-    def spell(self, method: str, frame: Frame, key: bytes, request_id: Any) -> Frame | Refusal | VisitFirst:
+    def spell(self, work: Work, frame: Frame, key: bytes, request_id: Any) -> Frame | Refusal | VisitFirst:
         """Return an answer under the client's own id.
 
         Args:
-            method: That was asked.
+            work: What was asked.
             frame: The server's response.
             key: What the client's request is known as.
             request_id: Its id, as the client wrote it.
         """
+        method = work.method
         try:
             body = read_response(frame, method)
         except ValueError as error:
@@ -260,6 +261,9 @@ class Served:
         if frame.kind == "error" and isinstance(errors.answer_error(body["error"], method, self.path), errors.Visit):
             return VisitFirst(body["error"])
         body, kind = body.copy(), frame.kind
+        if work.missing is not None and (kind == "error" or body["result"].get("isError") is True):
+            said = errors.explain_missing(work.missing, body[kind])
+            return Refusal(said.code, said.message, said.data)
         body["id"] = request_id
         if kind == "result":
             result = body["result"]

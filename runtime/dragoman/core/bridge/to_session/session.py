@@ -437,7 +437,7 @@ class DeclaredSession:
             if self._works.is_asking:
                 self._works.go_on()
             if work.request is not None:
-                self._served.pass_answer(work.request, work.method, frame)
+                self._served.pass_answer(work.request, work, frame)
         elif not (work.wants_task and self._promoting.follow(work, frame)):
             self._asking.finish(work, frame)
             self._works.finish(work)

@@ -88,6 +88,7 @@ class Work:
         wants_task: Whether the server was asked to make a task of it.
         task_id: The task that it is at the server; None where it is none there.
         token: Our progress token, where the server knows it by another id meanwhile.
+        missing: A capability that its client lacks, and for which the server has asked.
         subject: The tool or prompt that it is about.
         sender: Whose it is, where the server has the calls of several people.
         holder: Who is counted for it: this sender, or the connection that it came on where nobody has a name.
@@ -109,6 +110,7 @@ class Work:
     wants_task: bool = False
     task_id: str | None = None
     token: bytes | None = None
+    missing: str | None = None
     due_s: float = 0.0
     asked_s: float = 0.0
     is_slow: bool = False
@@ -442,6 +444,11 @@ class Works:
         self.is_asking = True
         found = self.find_at_work()
         return [] if self._may_be_late(found, only_asking=True) else found
+
+    def find_certain(self, stream: bytes | None, task_id: str | None) -> Work | None:
+        """Return the request that a question of the server is about; None where that may be another one."""
+        named = self.find(stream) or self.find_task(task_id)
+        return self.find_only() if named is None and stream is None and task_id is None else named
 
     def _may_be_late(self, works: list[Work], only_asking: bool) -> bool:
         """Whether what the server says may be about a request of somebody else that nobody waits for any more."""
