@@ -96,6 +96,7 @@ class ProxyConfig:
         says_why: Whether the log says why the session has failed; a router says it itself of each of its servers.
         server_name: What the user calls the server; such states are good there alone, and a client is told this name
             where the server has none.
+        shares_server: Whether a router is before this whose requests are of several principals, and say whose.
     """
 
     client_revision: str = AUTO
@@ -130,6 +131,7 @@ class ProxyConfig:
     state_key: bytes | tuple[bytes, ...] | None = field(default=None, repr=False)
     says_why: bool = True
     server_name: str = ""
+    shares_server: bool = False
 
     def to_settings(self) -> Settings:
         """Return the part that the core needs."""
@@ -185,7 +187,10 @@ class Proxy:
         principal = getattr(front, "principal", None) if principal is None else principal
         if principal is not None and wiring.bridging is not None:
             bridging = dataclasses.replace(
-                wiring.bridging, principal=principal, shares_channel=False, shares_server=shares_server
+                wiring.bridging,
+                principal=principal,
+                shares_channel=False,
+                shares_server=shares_server or config.shares_server,
             )
             wiring = dataclasses.replace(wiring, bridging=bridging)
         self._transport = watched(config, front, Side.CLIENT)
@@ -306,6 +311,7 @@ def make_bridging(config: ProxyConfig) -> Bridging:
         most_parked=config.most_parked,
         task_s=config.task_s,
         roots_ttl_s=config.roots_ttl_s,
+        shares_server=config.shares_server,
     )
 
 

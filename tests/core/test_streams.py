@@ -10,7 +10,7 @@ from dragoman.core.batches import Batch
 from dragoman.core.calls import Call, Calls
 from dragoman.core.envelope import Frame, classify
 from dragoman.core.exact_json import encode_line
-from dragoman.core.streams import ANNOUNCED, place
+from dragoman.core.streams import ANNOUNCED, NOBODY, place
 from tests.proxy.conversation import notification, request
 
 LOG = notification("notifications/message", level="info", data="x")
@@ -39,6 +39,20 @@ def call(key: Any, token: Any = None) -> Any:
 
 def test_the_only_call_gets_what_is_said() -> None:
     assert place(frame_of(LOG), table(call(2)), Calls()).stream == b"2"
+
+
+def test_for_a_proxy_before_several_clients_the_only_call_is_no_proof() -> None:
+    assert place(frame_of(LOG), table(call(2)), Calls(), guesses=False).stream == NOBODY
+    assert place(frame_of(LOG, b"9"), table(call(2)), Calls(), guesses=False).stream == b"9"
+    told = frame_of(notification("notifications/progress", progressToken="a", progress=1))
+    assert place(told, table(call(2, "a"), call(3)), Calls(), guesses=False).stream == b"2"
+
+
+def test_what_one_of_several_servers_says_is_about_a_call_that_it_has() -> None:
+    question = frame_of(request("q", "elicitation/create", message="m"))
+    calls = table(call(2), call(3))
+    assert place(question._replace(source=("a", b"3")), calls, Calls()).stream == b"3"
+    assert place(question._replace(source=("a", b"2", b"3")), calls, Calls()).stream is None
 
 
 def test_of_several_calls_none_is_guessed() -> None:

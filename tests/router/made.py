@@ -10,6 +10,7 @@ from typing import Any
 
 from dragoman.config import Configuration, ServerConfig, parse_config
 from dragoman.core.commands import Finish
+from dragoman.pool import UpstreamPool
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.router import Router
 from dragoman.router.router import before_router
@@ -161,7 +162,9 @@ class MadeClient:
         connection: To the router.
     """
 
-    def __init__(self, router: Router, revision: str, config: ProxyConfig | None = None) -> None:
+    def __init__(
+        self, router: Router, revision: str, config: ProxyConfig | None = None, pool: UpstreamPool | None = None
+    ) -> None:
         ours, theirs = connect_pair("client", "proxy")
         self.revision = revision
         self.heard: list[Body] = []
@@ -170,7 +173,8 @@ class MadeClient:
         self._answers: dict[Any, Body] = {}
         self._last = 0
         self.connection = Connection(ours, self._take)
-        self.proxy = Proxy(before_router(config or ProxyConfig()), theirs, router.connect)
+        before = before_router(config or ProxyConfig())
+        self.proxy = Proxy(before, theirs, router.connect) if pool is None else pool.proxy(before, theirs)
         self.task: asyncio.Task[Finish] = asyncio.ensure_future(self.proxy.run())
 
     async def ask(self, method: str, params: Mapping[str, Any] | None = None) -> Body:

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from dragoman.pool import Scope
+from dragoman.proxy import ProxyConfig
+from dragoman.transports.http.app import HttpFront
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
-from tests.proxy.conversation import an_error, notification, request, result
+from dragoman.transports.upstream.mounted import mount
+from tests.proxy.conversation import READY, an_error, initialize, initialized, notification, request, result
 from tests.support.waiting import until
-from tests.transports.house import House, hear
+from tests.transports.house import House, hear, say
 from tests.transports.upstream.stage import Reply, Request, hello, on_loop, server, shake_hands
 from tests.transports.upstream.test_per_request import Stateless
 
@@ -231,3 +234,43 @@ async def test_a_shared_server_that_refuses_a_new_session_fails_the_call_and_is_
         ben.say(request(1, "tools/call", name="ann"))
         assert (await hear(ben))["result"]["session"] == "s2"
         await house.close()
+
+
+@on_loop
+async def test_a_proxy_behind_a_proxy_does_not_say_whose_it_is_where_it_does_not_know() -> None:
+    """The inner one sees one client. The stream that it chooses would be taken for proof by the outer one."""
+    inner = House(Scope.CLIENT)
+    front = HttpFront(lambda transport, caller: inner.pool.proxy(ProxyConfig(), transport, None))
+    async with mount(front, "/mcp") as connect:
+        house = House(Scope.SHARED, connect)
+        ann = await house.enter()
+        ann.say(initialize("2025-11-25", elicitation={}))
+        await until(lambda: inner.servers)
+        server = inner.servers[0]
+        offer = await hear(server)
+        say(server, initialized("2025-11-25", offer["id"]))
+        await hear(ann)
+        ann.say(READY)
+        ben = await house.open(elicitation={})
+        ann.say(request(1, "tools/call", name="ann"))
+        await hear_method(server, "tools/call")
+        ann.proxy.stop("it has left")
+        await hear_method(server, "notifications/cancelled")
+        ben.say(request(1, "tools/call", name="ben"))
+        called = await hear_method(server, "tools/call")
+        say(server, notification("notifications/message", level="info", data="about ann"))
+        say(server, request(9, "elicitation/create", message="about ann", requestedSchema={"type": "object"}))
+        refused = await hear(server)
+        assert (refused["id"], "may be about any of 2" in refused["error"]["message"]) == (9, True)
+        say(server, result(called["id"], {"content": []}))
+        assert await hear(ben) == result(1, {"content": []}), "and nothing else"
+        await house.close()
+        await inner.close()
+        await front.close()
+
+
+async def hear_method(peer: Any, method: str) -> Any:
+    """Return the next frame with this method."""
+    while (frame := await hear(peer)).get("method") != method:
+        pass
+    return frame

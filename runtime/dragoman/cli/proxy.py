@@ -7,6 +7,7 @@ asyncio with it, only once the server has been started, so that both start toget
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import os
 import subprocess
@@ -141,7 +142,8 @@ def _route(args: argparse.Namespace, config: ProxyConfig, launcher: Launcher) ->
     from dragoman.cli.routing import make_router
     from dragoman.router.router import before_router
 
-    return make_router(args, config, launcher.warden), before_router(config)
+    inner = dataclasses.replace(config, shares_server=args.scope == "shared")
+    return make_router(args, inner, launcher.warden), before_router(config)
 
 
 def _serve(

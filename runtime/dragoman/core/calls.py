@@ -10,7 +10,7 @@ Ids are kept as canonical JSON, so that `1` and `"1"` are two ids.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
@@ -43,6 +43,10 @@ TOO_MANY: Final = -32000
 
 SUSPECTS: Final = 1024
 """How many requests that nobody waits for are remembered one by one."""
+
+UNANSWERED: Final = "dragoman/unanswered"
+"""Stands in the data of an error that is not the server's answer: it may be at work on the request, and speak of it.
+Whoever gives a request up says so, for a router or another proxy may be before it."""
 
 OwnerT = TypeVar("OwnerT", bound=Hashable)
 
@@ -241,6 +245,11 @@ class Suspects(Generic[OwnerT]):
         else:
             self._by_key[key] = suspect
 
+    @property
+    def keys(self) -> list[bytes] | None:
+        """Our ids for them; None where there are others, too."""
+        return None if self._for_good else list(self._by_key)
+
     def find(self, key: bytes) -> Suspect[OwnerT] | None:
         """Find a request by our id for it, or by one that differs in type alone."""
         return self._by_key.get(key) or self._by_key.get(self._twin(key))
@@ -270,18 +279,25 @@ class Suspects(Generic[OwnerT]):
         self._by_key = {key: disown(one) for key, one in self._by_key.items()}
         self._for_good = {disown(one) for one in self._for_good}
 
-    def owners(self, only_asking: bool) -> set[OwnerT | None]:
+    def owners(self, only_asking: bool, among: Collection[object] | None = None) -> set[OwnerT | None]:
         """Return whose requests there are.
 
         Args:
             only_asking: Whether only those count during which servers ask back.
+            among: The ids of those that count, of such as are remembered one by one; None for all.
         """
-        return {one.owner for one in (*self._by_key.values(), *self._for_good) if one.asks or not only_asking}
+        known = [one for key, one in self._by_key.items() if among is None or key in among]
+        return {one.owner for one in (*known, *self._for_good) if one.asks or not only_asking}
 
     def may_explain(self, owners: set[OwnerT], only_asking: bool) -> bool:
         """Whether what the server says may be about somebody else than these, whose requests are with it now."""
         others = self.owners(only_asking)
         return bool(others) and len(others | owners) > 1
+
+
+def is_unanswered(frame: Frame) -> bool:
+    """Whether a response stands in the place of the server's, which may still come."""
+    return frame.kind == "error" and UNANSWERED.encode() in frame.raw
 
 
 def cancelled_key(frame: Frame) -> bytes | None:

@@ -31,7 +31,8 @@ class Frame(NamedTuple):
         headers: What goes with a request where there are headers; of one that came, those that repeat arguments. With
             an error, when it is worth another try.
         sender: The principal that a request is of, where a connection carries those of several; empty elsewhere.
-        source: The connection that a request came on, where nobody has a name: an opaque key of the front.
+        source: The connection that a request came on, where nobody has a name: an opaque key of the front. Of what one
+            of several servers says, its name, and the ids of the requests that it may be at work on.
     """
 
     raw: bytes
@@ -42,7 +43,7 @@ class Frame(NamedTuple):
     stream: bytes | None = None
     headers: tuple[tuple[str, str], ...] = ()
     sender: str = ""
-    source: tuple[object, ...] = ()
+    source: tuple[Any, ...] = ()
 
 
 new_frame: Final = tuple.__new__

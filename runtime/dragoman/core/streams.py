@@ -10,6 +10,9 @@ goes out on that request's stream (basic/transports, Streamable HTTP). What can 
 its call. A cancellation goes where the request went that it names. News about lists and resources belong to no call.
 Anything else belongs to the only call in flight, if there is only one. What belongs to no call, or to one of several,
 goes out on a stream of the connection's own.
+
+A client that is a proxy before several takes the stream for proof of whose call it is about. It knows more than is
+known here, such as which calls were cancelled by somebody who has left, so for it nothing is guessed.
 """
 
 from __future__ import annotations
@@ -24,16 +27,21 @@ ANNOUNCED: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name i
 """News about lists and resources, whoever asks for something meanwhile."""
 
 
-def place(frame: Frame, of_client: Calls, of_server: Calls) -> Frame:
+NOBODY: Final = b""
+"""The stream of what is not known to belong to a call, where the client must not think that it does: no call's."""
+
+
+def place(frame: Frame, of_client: Calls, of_server: Calls, guesses: bool = True) -> Frame:
     """Give a request or notification for the client the stream that it goes out on.
 
     Args:
         frame: What the server says, with the stream on which it came, if that is known.
         of_client: The client's requests.
         of_server: The server's requests, this one included.
+        guesses: Whether what nothing says belongs to the only call in flight; else to `NOBODY`.
     """
     if frame.stream is None:
-        stream = _find_stream(frame, of_client, of_server)
+        stream = _find_stream(frame, of_client, of_server, guesses)
         if stream is not None:
             frame = frame._replace(stream=stream)
     if frame.kind == "request" and frame.key is not None:
@@ -43,7 +51,7 @@ def place(frame: Frame, of_client: Calls, of_server: Calls) -> Frame:
     return frame
 
 
-def _find_stream(frame: Frame, of_client: Calls, of_server: Calls) -> bytes | None:
+def _find_stream(frame: Frame, of_client: Calls, of_server: Calls, guesses: bool) -> bytes | None:
     if frame.method == "notifications/progress":
         call = of_client.find_progressing(frame)
     elif frame.method == "notifications/cancelled":
@@ -52,6 +60,9 @@ def _find_stream(frame: Frame, of_client: Calls, of_server: Calls) -> bytes | No
         return None if asked is None else asked.stream
     elif frame.method in ANNOUNCED:
         return None
+    elif not guesses:
+        return NOBODY
     else:
-        call = of_client.find_only()
+        may_be = frame.source[1:]
+        call = of_client.waiting.get(may_be[0]) if len(may_be) == 1 else of_client.find_only()
     return None if call is None else call.key

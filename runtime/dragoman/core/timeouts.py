@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
+from dragoman.core.calls import UNANSWERED
 from dragoman.core.envelope import Refusal
 from dragoman.core.paging import Remind
 from dragoman.core.settings import Settings
@@ -115,4 +116,4 @@ def explain_age(method: str, limit_s: float) -> Refusal:
     """Return the answer to a request that has passed a limit."""
     reason = f"the server did not answer within {limit_s:g} s"
     logger.warning("%s request given up: %s", method[:80], reason)
-    return Refusal(TIMED_OUT, reason, {"method": method, "timeoutSeconds": limit_s})
+    return Refusal(TIMED_OUT, reason, {"method": method, "timeoutSeconds": limit_s, UNANSWERED: True})

@@ -181,15 +181,6 @@ class SharedHost(Host):
         label = self.caller_of(sleeper.front)[0] if isinstance(sleeper, Alarm) else LABEL.get()
         log_as(label, super().expire, sleeper, after_s)
 
-    def take_failed(self, port: Port, frame: Frame) -> None:
-        """The transport gives up a request: its client is told, and the server may still send messages about it."""
-        self.set_clock()
-        upstream = self.switch.upstream
-        if port.edge is upstream and self.switch.is_open and not upstream.recovery.expects(frame):
-            self.perform(self.switch.fail, frame)
-        else:
-            super().take_failed(port, frame)
-
     def take_lost_session(self, port: Port, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
         """The server has forgotten the session, and is there."""
         self.set_clock()

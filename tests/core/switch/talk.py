@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman.core.calls import UNANSWERED
 from dragoman.core.commands import Finish, Send
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.envelope import Frame, error_frame
@@ -59,7 +60,7 @@ class Talk:
 
     def fails(self, number: int, reason: str) -> Heard:
         """The transport gives up a request."""
-        self.switch.fail(error_frame(b"%d" % number, -32000, reason))
+        self.switch.upstream.take(error_frame(b"%d" % number, -32000, reason, {UNANSWERED: True}))
         return self._heard()
 
     def server_ends(self) -> Heard:

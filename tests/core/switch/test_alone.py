@@ -101,7 +101,7 @@ class Together:
     """The way through a shared switch."""
 
     def __init__(self, guests: list[Guest], server: Server) -> None:
-        self.talk = Talk(asks=True)
+        self.talk = Talk(asks=True, is_for_all=False)
         self.server = server
         self.guests = {guest.name: guest for guest in guests}
 

@@ -352,19 +352,55 @@ def test_progress_of_a_question_that_is_over_goes_nowhere(how: str) -> None:
     assert stage.servers["a"] == []  # a server that is gone would be started again by it
 
 
-def test_a_question_goes_out_on_the_stream_of_the_call_that_its_server_has() -> None:
+def test_a_question_goes_out_with_the_calls_that_its_server_has() -> None:
     stage = Stage("a", "b")
     stage.tools(a=["x"], b=["y"])
-    streams: list[bytes | None] = []
-    stage.tell_client = lambda frame: streams.append(frame.stream)  # type: ignore[method-assign]
+    told: list[tuple[Any, ...]] = []
+    stage.tell_client = lambda frame: told.append(frame.source)  # type: ignore[method-assign]
     one = stage.ask("tools/call", name="x")
     stage.says("b", {"id": 1, "method": "roots/list"})  # b has no call
     other = stage.ask("tools/call", name="y")
     stage.says("a", {"id": 1, "method": "roots/list"})
     stage.says("b", {"id": 2, "method": "roots/list"})
-    stage.ask("tools/call", name="y")
+    more = stage.ask("tools/call", name="y")
     stage.says("b", {"id": 3, "method": "roots/list"})  # it may be either
-    assert streams == [None, b"%d" % one, b"%d" % other, None]
+    of_a, of_b, of_both = b"%d" % one, b"%d" % other, b"%d" % more
+    assert told == [("b",), ("a", of_a), ("b", of_b), ("b", of_b, of_both)]
+
+
+def test_a_server_may_ask_about_what_it_has_not_answered_itself() -> None:
+    """Whether it was cancelled, or given up by the proxy before that server."""
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["y"])
+    told: list[tuple[Any, ...]] = []
+    stage.tell_client = lambda frame: frame.method and told.append(frame.source)  # type: ignore[method-assign]
+    one, other = stage.ask("tools/call", name="x"), stage.ask("tools/call", name="x")
+    stage.tell("notifications/cancelled", requestId=one)
+    given_up = {"code": -32000, "message": "not in time", "data": {"dragoman/unanswered": True}}
+    stage.says("a", {"id": other, "error": given_up})
+    stage.says("a", {"id": 1, "method": "roots/list"})
+    assert told.pop() == ("a", b"%d" % one, b"%d" % other)
+    stage.says("a", {"id": one, "result": {}})
+    stage.says("a", {"id": other, "result": {}})
+    stage.says("a", {"id": 2, "method": "roots/list"})
+    assert told.pop() == ("a",)
+
+
+def test_a_server_may_ask_about_a_resource_that_is_sought_there() -> None:
+    stage = Stage("a", "b")
+    told: list[tuple[Any, ...]] = []
+    stage.tell_client = lambda frame: frame.method and told.append(frame.source)  # type: ignore[method-assign]
+    stage.ask("resources/read", uri="r:unlisted")
+    for member in ("resources", "resourceTemplates"):
+        for name in "ab":
+            stage.answer(name, {member: []})
+    sought = stage.heard("a")
+    assert sought["method"] == "resources/read"
+    stage.says("a", {"id": 1, "method": "roots/list"})
+    assert told.pop() == ("a", json.dumps(sought["id"]).encode())
+    stage.says("a", {"id": sought["id"], "result": {"contents": []}})
+    stage.says("a", {"id": 2, "method": "roots/list"})
+    assert told.pop() == ("a",)
 
 
 def test_a_question_that_is_taken_back_is_taken_back_under_its_id() -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from dragoman.core.settings import RestartPolicy
 from tests.core.switch.talk import Heard, Talk
 from tests.core.switch.test_questions import ALL, TASK, elicit
+from tests.core.switch.test_restarts import crash, return_again
 from tests.core.switch.test_shared import call
 from tests.proxy.conversation import an_error, error, initialize, notification, request, result
 
@@ -65,7 +67,7 @@ def test_a_late_log_message_is_not_given_to_the_only_call(ending: Callable[[Talk
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_late_answer_ends_the_suspicion(ending: Callable[[Talk], None]) -> None:
-    talk, number = left_unanswered(ending)
+    talk, number = left_unanswered(ending, is_for_all=False)
     talk.says("b", call(1))
     assert talk.says("server", result(number, {})) == []
     assert talk.says("server", elicit(0)) == [("b", elicit(0))]
@@ -160,7 +162,7 @@ def test_suspects_of_one_session_stay_suspect_when_it_leaves() -> None:
 
 
 def test_a_request_of_ours_that_is_not_answered_is_nobodys_reason_but_no_others_either() -> None:
-    talk = Talk()
+    talk = Talk(is_for_all=False)
     number = talk.opens("a", "b", **ALL)
     talk.says("a", request(1, "resources/subscribe", uri="x:1"))
     talk.says("server", result(number, {}))
@@ -169,6 +171,40 @@ def test_a_request_of_ours_that_is_not_answered_is_nobodys_reason_but_no_others_
     assert talk.says("server", LOG) == []
     talk.says("server", result(number + 1, {}))
     assert talk.says("server", LOG) == [("b", LOG)]
+
+
+def test_a_late_log_message_is_not_given_to_the_only_call_of_another_principal() -> None:
+    talk = Talk()
+    number = talk.opens("a", "b", **ALL)
+    talk.says("a", call(1))
+    assert talk.says("server", LOG) == [("a", LOG)], "nobody else has asked for anything"
+    talk.says("server", result(number, {}))
+    talk.says("b", call(1))
+    assert talk.says("server", LOG, notification("notifications/vendor", data="about a")) == []
+    assert talk.streams(number + 1, LOG) == [("b", LOG)]
+
+
+def test_the_next_server_has_had_the_requests_of_nobody() -> None:
+    talk = Talk(restart=RestartPolicy(attempts=3))
+    number = talk.opens("a", "b", **ALL)
+    talk.says("a", call(1, task={}))
+    talk.says("server", result(number, {"task": {"taskId": "t1"}}))
+    talk.says("b", request(1, "tools/list"))
+    crash(talk)
+    return_again(talk)
+    talk.says("b", call(2))
+    assert talk.says("server", LOG) == [("b", LOG)]
+    related = notification("notifications/vendor", _meta=TASK)
+    assert talk.says("server", related) == [], "it may be a task of somebody else now"
+
+
+def test_who_lists_is_not_asked_what_may_be_about_an_answered_call_of_another_principal() -> None:
+    talk = Talk()
+    number = talk.opens("a", "b", **ALL)
+    talk.says("a", call(1))
+    talk.says("server", result(number, {}))
+    talk.says("b", request(1, "tools/list"))
+    assert refused(talk.says("server", elicit(0)))
 
 
 def test_who_is_alone_is_not_asked_what_may_be_about_a_caller_that_has_left() -> None:
@@ -308,8 +344,9 @@ def test_an_id_that_is_asked_twice_is_not_answered_by_two() -> None:
 def test_a_transport_that_gives_up_the_opening_or_what_is_answered_makes_nobody_suspect() -> None:
     talk = Talk()
     talk.says("a", initialize("2025-11-25", key="i"))
-    talk.fails(1, "no")
     talk.fails(77, "no")
+    assert len(talk.switch._desk.loans.suspects._by_key) == 0
+    talk.fails(1, "no")
     assert len(talk.switch._desk.loans.suspects._by_key) == 0
 
 

@@ -23,13 +23,15 @@ class House:
     Args:
         random: Decides what happens next.
         streams: Whether what is said about a call comes on its stream, sometimes after its answer.
+        is_for_all: Whether each session is another principal's: then the server logs after its answers, too.
         settings: Of the shared server.
     """
 
-    def __init__(self, random: Random, streams: bool, **settings: Any) -> None:
+    def __init__(self, random: Random, streams: bool, is_for_all: bool = False, **settings: Any) -> None:
         self.random = random
+        self.is_for_all = is_for_all
         self.streams = streams
-        self.talk = Talk(**settings)
+        self.talk = Talk(is_for_all=is_for_all, **settings)
         self.talk.opens("a", "b", "c", **ALL)
         self.present = ["a", "b", "c"]
         self.joined = 3
@@ -108,10 +110,10 @@ class House:
         return self.say(lambda of: request(self.last, "elicitation/create", message=of, requestedSchema={}))
 
     def log(self) -> Heard:
-        return self.say(lambda of: notification("notifications/message", level="info", data=of))
+        return self.say(lambda of: notification("notifications/message", level="info", data=of), self.is_for_all)
 
-    def say(self, frame: Any) -> Heard:
-        about = {**self.with_server, **(self.answered if self.streams else {})}
+    def say(self, frame: Any, is_late: bool = False) -> Heard:
+        about = {**self.with_server, **(self.answered if self.streams or is_late else {})}
         if not about:
             return []
         number = self.random.choice(list(about))
@@ -123,19 +125,21 @@ class House:
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("asks", [False, True])
 @pytest.mark.parametrize("suspects", [1, 1024])
+@pytest.mark.parametrize("is_for_all", [False, True])
 @given(seed=st.integers(0, 2**32))
 @hypothesis_settings(default=25, thorough=2000)
 def test_nobody_hears_what_is_about_the_call_of_another_session(
-    streams: bool, asks: bool, suspects: int, seed: int
+    streams: bool, asks: bool, suspects: int, is_for_all: bool, seed: int
 ) -> None:
-    House(Random(seed), streams, asks=asks, suspects=suspects).live()
+    House(Random(seed), streams, is_for_all, asks=asks, suspects=suspects).live()
 
 
+@pytest.mark.parametrize("is_for_all", [False, True])
 @pytest.mark.parametrize("streams", [False, True])
-def test_and_somebody_hears_what_is_about_a_call_of_its_own(streams: bool) -> None:
+def test_and_somebody_hears_what_is_about_a_call_of_its_own(streams: bool, is_for_all: bool) -> None:
     heard = 0
     for seed in range(20):
-        house = House(Random(seed), streams)
+        house = House(Random(seed), streams, is_for_all)
         house.live()
         heard += house.heard_of_own
     assert heard > 20

@@ -64,8 +64,10 @@ def test_a_log_message_without_a_request_is_told_only_where_one_client_calls() -
     said = notification("notifications/message", level="info", data="x")
     talk.says("a", request(1, "tools/call", name="x"))
     assert [to for to, _ in talk.says("server", said)] == ["a"]
-    talk.says("b", request(1, "tools/call", name="x"))
+    [(_, call)] = talk.says("b", request(1, "tools/call", name="x"))
     assert talk.says("server", said) == []
+    talk.says("server", complete(call["id"], content=[]))
+    assert talk.says("server", said) == [], "it may be about the call of b that was answered"
 
 
 def test_who_leaves_takes_its_calls_and_its_streams_with_it() -> None:

@@ -238,7 +238,7 @@ def test_a_change_below_is_heard_above() -> None:
 
 
 def test_the_most_verbose_level_wins_and_each_sees_its_own() -> None:
-    talk = Talk()
+    talk = Talk(is_for_all=False)
     number = talk.opens("a", "b")
     level = "logging/setLevel"
     assert talk.says("a", request(1, level, level="error")) == [("server", request(number, level, level="info"))]

@@ -104,3 +104,23 @@ def test_questions_of_our_own_that_nobody_answers_do_not_pile_up() -> None:
     assert len(sent) == 5000
     assert works.take_answered(b"1") == (None, None)
     assert len(works.take_open()) == 4096
+
+
+def test_of_several_principals_none_is_told_what_names_no_request() -> None:
+    works = make_works()
+    works.is_asking = False
+    call = begin(works, "Ann")
+    assert works.find_only() is call
+    works.finish(call)
+    begin(works, "Ben")
+    assert works.find_only() is None, "it may be about the call that was answered"
+
+
+def test_a_call_that_was_given_up_before_its_server_may_still_be_asked_about() -> None:
+    works = make_works()
+    works.is_asking = False
+    call, other = begin(works, "Ann"), begin(works, "Ben")
+    assert works.take_answered(call.key, is_final=False) == (call, None)
+    assert works.find_asked(None, None) == []
+    works.take_answered(call.key)
+    assert works.find_asked(None, None) == [other]

@@ -43,7 +43,8 @@ from tests.transports.upstream.stage import (
 async def test_a_status_fails_the_request_and_no_more(status: str, named: str) -> None:
     error = await call(lambda request, reply: reply.status(status, body=b"boom\n"))
     assert named in error["message"]
-    assert error["data"] == {"httpStatus": int(status[:3])}
+    unanswered = {"dragoman/unanswered": True} if status[0] == "5" else {}
+    assert error["data"] == {"httpStatus": int(status[:3]), **unanswered}
 
 
 @pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden", "500 Internal Server Error", "503 Busy"])

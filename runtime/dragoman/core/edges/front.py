@@ -21,6 +21,7 @@ from dragoman.core.edges.behind import Backend
 from dragoman.core.edges.early import EarlyFrames
 from dragoman.core.edges.greeting import (
     DISCOVER,
+    IDENTITY,
     LEGACY_INITIALIZED,
     Greeting,
     read_greeting,
@@ -36,6 +37,7 @@ from dragoman.core.failures import connection_closed, explain_client_closing, ex
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.other_era import MOST_BYTES, advise
 from dragoman.core.streams import place
+from dragoman.core.unchecked import find
 from dragoman.core.wiring import Wiring
 from dragoman_spec import LATEST
 
@@ -92,7 +94,7 @@ class FrontEdge:
     """
 
     __slots__ = (
-        "_client_owed", "_early", "_failure", "_finished", "_outbox", "_outcome", "_replaying",
+        "_client_owed", "_early", "_failure", "_finished", "_is_shared", "_outbox", "_outcome", "_replaying",
         "_welcome", "_wiring", "behind", "client_ended", "exchange", "greeting", "has_streams", "outgoing",
         "per_request", "state",
     )  # fmt: skip
@@ -111,7 +113,7 @@ class FrontEdge:
         self._welcome: Frame | None = None  # what answers `initialize`
         self._client_owed: bytes | None = None  # the id of an `initialize` that is not answered yet
         self.client_ended = False
-        self._replaying = False
+        self._replaying = self._is_shared = False  # whether the client is a proxy, perhaps before several
         self._failure = connection_closed("the session is over")
         self._outcome = Outcome.CLIENT_CLOSED
         self._finished = False
@@ -120,7 +122,7 @@ class FrontEdge:
         """Write a frame to the client."""
         if self.has_streams and frame.method is not None:
             calls = self.exchange.calls
-            frame = place(frame, calls[Side.CLIENT], calls[Side.SERVER])
+            frame = place(frame, calls[Side.CLIENT], calls[Side.SERVER], not self._is_shared)
         self._outbox.post(self, frame)
 
     def post(self, side: Side, frame: Frame) -> None:
@@ -342,6 +344,7 @@ class FrontEdge:
             self.exchange.reject(Side.CLIENT, greeting)
             return
         self.greeting, self._client_owed = greeting, frame.key
+        self._is_shared = find(greeting.frame.body, "params", "clientInfo", "name") == IDENTITY["name"]
         has_failed = self.state is FrontState.FAILED
         refusal = None if has_failed else self.behind.initialize(self)
         if refusal is not None:

@@ -8,7 +8,7 @@ request gets an id of ours, so that requests of several clients, later rounds of
 never have the same id. The progress token of a request is its id. What the server says belongs to one request: by the
 stream that it came on, by the subscription that it names, by its progress token; on a pipe a log message names nothing,
 so it belongs to a session only if no other session has a request there ("Notifications that relate to an in-flight
-request", 2026-07-28/basic/transports/stdio).
+request", 2026-07-28/basic/transports/stdio), and none of another principal ever had one.
 
 Who asks may do so in another revision of the era than the server speaks: then it has a `Way`.
 """
@@ -23,7 +23,7 @@ from typing import Any, Final
 from dragoman.core.bridge.annotations import Mirrored
 from dragoman.core.bridge.headers import make_headers
 from dragoman.core.bridge.names import META_SUBSCRIPTION_ID
-from dragoman.core.calls import Suspect, Suspects, cancellation
+from dragoman.core.calls import Suspect, Suspects, cancellation, is_unanswered
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -85,12 +85,13 @@ class PerRequestEdge:
         upstream: The connection.
     """
 
-    __slots__ = ("_last", "_lent", "_suspects", "upstream")
+    __slots__ = ("_last", "_lent", "_senders", "_suspects", "upstream")
 
     def __init__(self, upstream: UpstreamEdge) -> None:
         self.upstream = upstream
         self._lent: dict[bytes, Lent] = {}
         self._last = 0
+        self._senders: set[str] = set()  # whose requests the server has had; of several, two
         self._suspects: Suspects[Hashable] = Suspects()
         upstream.serve(self)
 
@@ -114,6 +115,8 @@ class PerRequestEdge:
             source: The connection that it came on, where nobody has a name.
         """
         self._last += 1
+        if len(self._senders) < 2:
+            self._senders.add(sender)
         lent.key, method = b"%d" % self._last, lent.method
         meta = params["_meta"]
         if meta.get(_TOKEN) is not None:
@@ -189,8 +192,12 @@ class PerRequestEdge:
         lent = None if key is None else self._lent.pop(key, None)
         if lent is None and key is not None and (twin := twin_of(key)) is not None:
             lent = self._lent.pop(twin, None)
+        is_final = not is_unanswered(frame)
+        if lent is not None and not is_final:
+            self._suspects.add(lent.key, Suspect(lent.owner, lent.hears_logs))
         if lent is None:
-            self._suspects.clear(key or b"")
+            if is_final:
+                self._suspects.clear(key or b"")
             logger.debug("the server answered %s, which was never asked or is already answered", key)
             return
         if "result" in body and "error" in body:
@@ -229,7 +236,7 @@ class PerRequestEdge:
 
     def _guess(self, method: str, stream: bytes | None) -> Lent | None:
         """Return a request that a log message without a stream can be about: it is for one client, or for nobody."""
-        if stream is not None or method != LOG:
+        if stream is not None or method != LOG or len(self._senders) > 1:
             return None
         heard = [lent for lent in self._lent.values() if lent.hears_logs]
         owners = {lent.owner for lent in heard}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, Final
 
+from dragoman.core.calls import UNANSWERED
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.exact_json import decode
 from dragoman.errors import TransportError
@@ -61,7 +62,9 @@ class StatusRefused(TransportError):
         """The JSON-RPC error data to pass on."""
         if self.error and self.error.get("data") is not None:
             return self.error["data"]
-        return {"httpStatus": self.status}
+        # A gateway gives up a request that the server may go on with.
+        is_unanswered = self.status >= HTTPStatus.INTERNAL_SERVER_ERROR or self.status == HTTPStatus.REQUEST_TIMEOUT
+        return {"httpStatus": self.status} | ({UNANSWERED: True} if is_unanswered else {})
 
 
 async def read_refusal(answer: HttpResponse) -> StatusRefused:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from dragoman.core.calls import cancelled_key
+from dragoman.core.calls import UNANSWERED, cancelled_key
 from dragoman.core.codes import ASKED_IN_VAIN, CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, rewrite, twin_of
 from dragoman.core.exact_json import decode, encode_line
@@ -122,7 +122,7 @@ class Link:
             reason,
         )
         if not self._over:
-            self._receiver.failed(error_frame(key, code, reason, data))
+            self._receiver.failed(error_frame(key, code, reason, {UNANSWERED: True} if data is None else data))
 
     def refuse(self, key: bytes, reason: str) -> None:
         """Answer a request that the server has never got, as if it had refused it."""

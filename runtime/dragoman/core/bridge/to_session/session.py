@@ -35,7 +35,7 @@ from dragoman.core.bridge.to_session.reading import (
 )
 from dragoman.core.bridge.to_session.works import Works
 from dragoman.core.bridge.verdict import Verdict
-from dragoman.core.calls import NAME_BYTES
+from dragoman.core.calls import NAME_BYTES, is_unanswered
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import Alarm, Outbox, Outcome, Rest, Schedule, Side
 from dragoman.core.edges.front import FrontEdge
@@ -426,7 +426,8 @@ class DeclaredSession:
             self._take_response(decoded(refuse_garbled(malformed.reason).answer(malformed.key)))
 
     def _take_response(self, frame: Frame) -> None:
-        work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key)
+        is_final = not is_unanswered(frame)
+        work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key, is_final)
         if hook is not None:
             hook(frame)
         elif work is None:

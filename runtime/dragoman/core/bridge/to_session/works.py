@@ -185,8 +185,9 @@ class Works:
     listener: EndListener
 
     __slots__ = (
-        "_asking", "_bridging", "_hooks", "_label", "_queue", "_restore_ids", "_senders", "_suspects", "_upstream",
-        "_works", "guesses", "is_asking", "latest", "listener", "schedule", "turns",
+        "_asking", "_bridging", "_first_sender", "_hooks", "_is_of_several", "_label", "_queue", "_restore_ids",
+        "_senders", "_suspects", "_upstream", "_works", "guesses", "is_asking", "latest", "listener", "schedule",
+        "turns",
     )  # fmt: skip
 
     def __init__(
@@ -203,6 +204,8 @@ class Works:
         self._label = label
         self._works: dict[bytes, Work] = {}
         self._senders: set[str] = set()  # whose there have been since there were none
+        self._first_sender = ""
+        self._is_of_several = False  # whether there ever were those of another
         self._hooks: dict[bytes, Hook] = {}
         self._queue: list[Work] = []
         self.latest = self.turns = 0
@@ -236,6 +239,8 @@ class Works:
         if not self._works:
             self._senders.clear()
         self._senders.add(request.frame.sender)
+        self._first_sender = self._first_sender or request.frame.sender
+        self._is_of_several = self._is_of_several or self._first_sender != request.frame.sender
         name = request.params.get("name")
         subject = name if isinstance(name, str) and len(name) <= _NAME_CHARACTERS else ""
         return Work(self._label, self.latest, request, subject)
@@ -278,9 +283,16 @@ class Works:
         """Return the work whose answer this request waits for."""
         return next((work for work in self._works.values() if work.request is request), None)
 
-    def take_answered(self, key: bytes) -> tuple[Work | None, Hook | None]:
-        """Take off the table what a response of the server answers: a client's request, or one of our own."""
-        if not self._is_answered_by(key):
+    def take_answered(self, key: bytes, is_final: bool = True) -> tuple[Work | None, Hook | None]:
+        """Take off the table what a response answers: a client's request, or one of our own.
+
+        Args:
+            key: Its id.
+            is_final: Whether it is the server's, which says nothing more about it.
+        """
+        if not is_final and (work := self._works.get(key)) is not None:
+            self._suspect(work)
+        elif not self._is_answered_by(key):
             self._suspects.clear(key)
             key = (twin_of(key) if self._restore_ids else None) or key
             if not self._is_answered_by(key):
@@ -299,14 +311,17 @@ class Works:
     def give_up(self, work: Work) -> None:
         """Record that nobody waits for the answer to a request, which may still come."""
         if work.frame is None:
-            until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
-            self._suspects.add(work.key, Suspect(work.sender, work.is_at_work, until_s))
+            self._suspect(work)
             if work.wants_task and work.task_id is None:  # it may be one by the time that the server hears of this
                 keep_latest(self._hooks, work.key, self._cancel_created, _HOOKS)
         elif work in self._queue:
             self._queue.remove(work)
         self.schedule.stop(work.alarm)
         self.finish(work)
+
+    def _suspect(self, work: Work) -> None:
+        until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
+        self._suspects.add(work.key, Suspect(work.sender, work.is_at_work, until_s))
 
     def wait(self, work: Work, after_s: float, then: Callable[[Work], None]) -> None:
         """Do something with a call after so many seconds, in place of what it has waited for."""
@@ -461,7 +476,12 @@ class Works:
         return any(work.may_ask and work.frame is None for work in self._works.values())
 
     def find_only(self) -> Work | None:
-        """Return the only request that the server can be speaking of; None if there are several, or none."""
+        """Return the only request that the server can be speaking of; None if there are several, or none.
+
+        Of several principals none is told what may be about a call of another that has been answered.
+        """
+        if self._is_of_several:
+            return None
         begun = [work for work in self._works.values() if work.frame is None]
         return begun[0] if len(begun) == 1 and not self._may_be_late(begun, only_asking=False) else None
 

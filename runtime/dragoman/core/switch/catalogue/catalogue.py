@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.core.calls import OPEN_REQUESTS, cancelled_key
+from dragoman.core.calls import OPEN_REQUESTS, cancelled_key, is_unanswered
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS, PARSE_ERROR
 from dragoman.core.edges.greeting import DISCOVER, PROTOCOL_VERSION_KEY
 from dragoman.core.envelope import Frame, Refusal, classify, decoded, error_frame, result_frame, show_key
@@ -164,6 +163,7 @@ class Catalogue:
             for member in self.members.values():
                 if member.state is not MemberState.FAILED and member.owed.get(key, _drop) is None:
                     del member.owed[key]
+                    member.suspect(key)
                     self.common.outside.tell_member(member, frame)
 
     def begin_per_request(self) -> None:
@@ -191,14 +191,18 @@ class Catalogue:
         if frame.method is None and key is not None:
             take = member.owed.pop(key, _drop)
             if take is None:
+                if is_unanswered(frame):
+                    member.suspect(key)
                 if self.common.inspects or frame.kind == "error" or may_name_pages(frame.raw):
                     frame = self.routes.inspect(member, frame)
                 self.common.outside.tell_client(frame)
             else:
+                if not is_unanswered(frame):
+                    member.suspects.clear(key)
                 take(frame)
         else:
             try:
-                self._take_unasked(member, frame)
+                self._take_unasked(member, self._place(member, frame))
             except ValueError as error:
                 logger.warning("a %s of %s dropped, which cannot be read: %s", frame.kind, member.name, error)
                 if frame.kind == "request":
@@ -206,7 +210,7 @@ class Catalogue:
 
     def _take_unasked(self, member: Member, frame: Frame) -> None:
         if frame.kind == "request":
-            self.asking.put(member, self._place(member, frame))
+            self.asking.put(member, frame)
         elif frame.kind == "notification":
             self._take_notice(member, frame)
         elif frame.kind == "batch":
@@ -216,12 +220,9 @@ class Catalogue:
                     self.take_from_server(member, one)
 
     def _place(self, member: Member, frame: Frame) -> Frame:
-        """Say of a question whose server has one call of the client that it belongs to this call."""
-        if frame.stream is None:
-            calls = list(islice((key for key, take in member.owed.items() if take is None), 2))
-            if len(calls) == 1:
-                return frame._replace(stream=calls[0])
-        return frame
+        """Say which requests it may be about, where nothing says which one it is."""
+        calls = member.at_work if frame.stream is None and frame.method != PROGRESS else None
+        return frame if calls is None else frame._replace(source=(member.name, *calls))
 
     def _take_notice(self, member: Member, frame: Frame) -> None:
         if frame.stream is not None and member.owed.get(frame.stream) is not None and self.listens is not None:
@@ -267,6 +268,7 @@ class Catalogue:
 
     def _clear(self, member: Member, reason: str) -> None:
         owed, member.owed = member.owed, {}
+        member.suspects.forget_all()
         for key, take in owed.items():
             (take or self.common.reply)(error_frame(key, CONNECTION_CLOSED, f"{member.name} is gone: {reason}"))
         self.asking.forget(member)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from dragoman.core.calls import Suspect, Suspects
 from dragoman.core.envelope import Frame
 
 TakeAnswer = Callable[[Frame], None]
@@ -63,6 +64,7 @@ class Member:
         tries: How often it was tried again since it was open for long.
         listed: The answers that its lists were read from, by method.
         owed: The requests that it has not answered, by id: None for one of the client, else who takes the answer.
+        suspects: Those that ended without its answer: it may still speak of them.
         asked: Its own requests that the client has not answered: the number that each was lent, by its id.
     """
 
@@ -81,7 +83,18 @@ class Member:
     tries: int = 0
     listed: dict[str, Any] = field(default_factory=dict)
     owed: dict[bytes, TakeAnswer | None] = field(default_factory=dict)
+    suspects: Suspects[str] = field(default_factory=Suspects)
     asked: dict[bytes, int] = field(default_factory=dict)
+
+    def suspect(self, key: bytes) -> None:
+        """Record a request that it may speak of, although nobody waits for its answer, or under another id."""
+        self.suspects.add(key, Suspect(None, True))
+
+    @property
+    def at_work(self) -> tuple[bytes, ...] | None:
+        """The requests of the client that it may be at work on; None where not all of them are known."""
+        left = self.suspects.keys
+        return None if left is None else (*(key for key, take in self.owed.items() if take is None), *left)
 
     @property
     def has_filter(self) -> bool:

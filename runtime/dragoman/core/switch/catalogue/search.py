@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from dragoman.core.calls import is_unanswered
 from dragoman.core.envelope import Frame
 from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member, MemberState
@@ -50,6 +51,7 @@ class Search:
             member = self._left.pop(0)
             if member.state is not MemberState.FAILED:  # it may have gone since
                 key = self._asked[member] = self._common.next_key()
+                member.suspect(key)  # of the client's request, which has another id here
                 self._common.ask(member, _READ, self._params, partial(self._take, member), self._meta, key)
                 if self._left:
                     self._common.outside.remind(member.list_timeout_s, partial(self._expire, member, refusal))
@@ -62,7 +64,9 @@ class Search:
             self.go_on(refusal)
 
     def _take(self, member: Member, answer: Frame) -> None:
-        self._asked.pop(member, None)
+        key = self._asked.pop(member, None)
+        if key is not None and not is_unanswered(answer):
+            member.suspects.clear(key)
         if answer.kind == "result":
             self._end(member, answer)
         else:

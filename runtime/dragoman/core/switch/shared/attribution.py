@@ -76,6 +76,11 @@ class Attribution:
         """Return whose an elicitation is; it is not expected again."""
         return self._elicitations.pop(name, None) if isinstance(name, str) else None
 
+    def clear(self) -> None:
+        """Forget everything: the server is gone, and the next one may give the same names to others."""
+        for table in (self._tasks, self._tokens, self._elicitations):
+            table.clear()
+
     def forget(self, session: ClientSession) -> None:
         """Forget what belonged to a session that has gone."""
         self._tasks = {task: owned for task, owned in self._tasks.items() if owned.session is not session}

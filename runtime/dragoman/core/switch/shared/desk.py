@@ -119,6 +119,11 @@ class Desk:
             self._methods = methods_of(self.upstream.revision)
         return self._methods or methods_of(None)
 
+    @property
+    def is_of_several(self) -> bool:
+        """Whether the server has had requests of several principals: then no guess is good enough."""
+        return len(self.loans.senders) > 1
+
     def tell_server(self, frame: Frame) -> None:
         """Send the server a frame."""
         self.upstream.send(frame)
@@ -131,18 +136,23 @@ class Desk:
         """Give a session the answer to a call, under the client's own id."""
         log_as(session.label, session.front.take_answer, call, frame)
 
-    def reasons(self, params: dict[str, Any], related: bytes | None) -> set[ClientSession | None]:
+    def reasons(self, params: dict[str, Any], frame: Frame) -> set[ClientSession | None]:
         """Return who may be the reason for what the server says; None in it is nobody who is there.
 
         Args:
             params: Of the server's frame.
-            related: The id of ours of the request on whose stream it came.
+            frame: That frame, with the id of ours of the request on whose stream it came.
         """
-        reasons = self.attribution.named_owners(params, related) or self.loans.reasons()
+        among = frozenset(frame.source[1:]) if frame.source else None
+        reasons = self.attribution.named_owners(params, frame.stream) or self.loans.reasons(True, among)
         if reasons or not self.sessions:
             return reasons
-        everybody: set[ClientSession | None] = set(self.sessions.values())
-        return everybody | {None} if self.called_and_left else everybody
+        reasons = self.loans.reasons(False, among)
+        if reasons and not self.is_of_several:
+            return reasons
+        # It may be about a call that is answered, of one who has called; who only lists is not more likely.
+        before = {one for one in self.sessions.values() if one.called or not reasons}
+        return reasons | before | ({None} if self.called_and_left else set())
 
     def drop(self, sender: str, frame: Frame, reason: str) -> None:
         """Drop a notification that may not pass.

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from dragoman.core.calls import is_unanswered
 from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, decoded, error_frame, key_of, result_frame, rewrite
 from dragoman.core.exact_json import encode_line
@@ -83,11 +84,11 @@ class FromServer:
         desk = self._desk
         loan = desk.loans.find(frame.key)
         if loan is None:
-            is_late = frame.key is not None and desk.loans.suspects.clear(frame.key)
+            is_late = not is_unanswered(frame) and desk.loans.suspects.clear(frame.key or b"")
             desk.counters.unmatched += 1
             logger.debug("the shared server answered what %s", "nobody waits for" if is_late else "nobody asked")
             return
-        desk.loans.forget(loan)
+        (desk.loans.suspect if is_unanswered(frame) else desk.loans.forget)(loan)
         if loan.session is not None and loan.session.present and loan.call is not None:
             desk.pass_answer(loan.session, loan.call, self._return_id(loan, loan.call.key, loan.session, frame))
         desk.let_in()
@@ -120,9 +121,11 @@ class FromServer:
             desk.counters.malformed += 1
             desk.tell_server(error_frame(frame.key, PARSE_ERROR, str(error)))
             return
-        if frame.method in _INTERACTIVE and not desk.attribution.named_owners(params, frame.stream):
+        reasons = desk.reasons(params, frame)
+        is_told = bool(frame.source and len(reasons) == 1) or desk.attribution.named_owners(params, frame.stream)
+        if frame.method in _INTERACTIVE and not is_told:
             self._take_turns()
-        chosen = desk.questions.pose(frame, params, desk.reasons(params, frame.stream))
+        chosen = desk.questions.pose(frame, params, reasons)
         if isinstance(chosen, ClientSession):
             desk.tell(chosen, self._on_own_stream(frame, chosen))
         elif chosen.kind == "error":
@@ -205,5 +208,10 @@ class FromServer:
         return session if wanted else None
 
     def _find_reason(self, frame: Frame, params: dict[str, Any]) -> ClientSession | None:
-        reasons = self._desk.reasons(params, frame.stream)
+        """Return whom a frame is about that only one session may hear: between principals, no guess is good enough."""
+        desk = self._desk
+        if desk.is_of_several:
+            reasons = desk.attribution.named_owners(params, frame.stream)
+        else:
+            reasons = desk.reasons(params, frame)
         return next(iter(reasons)) if len(reasons) == 1 else None

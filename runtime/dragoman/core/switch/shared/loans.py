@@ -69,12 +69,14 @@ class Loans:
         restore_ids: Whether an id that came back as another type is known again.
         by_key: All others.
         cancelled: Those of `by_key` that were cancelled a moment ago: their answer is passed on if it comes.
+        senders: Whose requests the server has had; of several, two are named.
     """
 
     suspects: Suspects[ClientSession]
     restore_ids: bool = True
     by_key: dict[bytes, Loan] = field(default_factory=dict)
     cancelled: dict[Loan, None] = field(default_factory=dict)
+    senders: set[str] = field(default_factory=set)
     _last: int = 0
 
     def next_key(self) -> bytes:
@@ -92,6 +94,8 @@ class Loans:
             call.lent = loan.key
         if session is not None:
             session.called = session.called or loan.asks
+            if len(self.senders) < 2:
+                self.senders.add(session.sender)
         return loan
 
     def find(self, key: bytes | None) -> Loan | None:
@@ -138,20 +142,22 @@ class Loans:
         for loan in self.by_key.values():
             loan.is_slow = loan.started
 
-    def reasons(self) -> set[ClientSession | None]:
-        """Return who may be the reason for something that the server says now; None is nobody who is there.
+    def reasons(self, only_asking: bool, among: frozenset[bytes] | None = None) -> set[ClientSession | None]:
+        """Return whose requests may be the reason for something that the server says now; None is nobody who is there.
 
         Whose request it answers last or not at all is as likely as whose it works on. `initialize` is everybody's.
+
+        Args:
+            only_asking: Whether only those count during which servers ask back.
+            among: Our ids of those that it can be; None where nobody has said so.
         """
-        asking: set[ClientSession | None] = set()  # a question may come while there are very many: this is a quick loop
-        quiet: set[ClientSession | None] = set()
-        for loan in self.by_key.values():
-            if loan.started:
-                (quiet if loan.method in _QUIET else asking).add(loan.session)
-        suspects = self.suspects
-        return _present(asking) | suspects.owners(only_asking=True) or _present(quiet) | suspects.owners(
-            only_asking=False
-        )
+        found: set[ClientSession | None] = set()  # a question may come while there are very many: this is a quick loop
+        for key, loan in self.by_key.items():
+            if loan.started and not (only_asking and loan.method in _QUIET) and (among is None or key in among):
+                found.add(loan.session)
+        if any(key not in self.by_key and self.suspects.find(key) is None for key in among or ()):
+            found.add(None)  # a request of whoever said so, or one that is forgotten here
+        return _present(found) | self.suspects.owners(only_asking, among)
 
 
 def _present(sessions: set[ClientSession | None]) -> set[ClientSession | None]:

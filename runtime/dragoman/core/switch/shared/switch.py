@@ -163,21 +163,6 @@ class Shared:
             desk.loans.suspect(loan)
         desk.let_in(now - settings.turn_s)
 
-    def fail(self, frame: Frame) -> None:
-        """Record that the transport gives up a request: the server has not answered it, and may still do so.
-
-        Args:
-            frame: The error that answers it, under our id.
-        """
-        if self._edge is not None:
-            self._edge.take_server(self.upstream, frame)
-            return
-        loan = self._desk.loans.find(frame.key)
-        if loan is None:  # nobody waits for it: what it left behind stays suspect
-            return
-        self._from_server.take_frame(frame)
-        self._desk.loans.suspect(loan)
-
     # What the front edges say
 
     def initialize(self, front: FrontEdge) -> Refusal | None:
@@ -271,6 +256,8 @@ class Shared:
         for loan in [loan for loan in desk.loans.by_key.values() if loan.started]:
             self._from_server.take_frame(failure.answer(loan.key))
         desk.loans.suspects.forget_all()
+        desk.attribution.clear()
+        desk.loans.senders = {loan.session.sender for loan in desk.loans.by_key.values() if loan.session is not None}
         for key, session in desk.questions.withdraw_all().items():
             desk.tell(session, cancellation(key, "the server that asked is gone"))
         desk.let_in()
