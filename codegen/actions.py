@@ -2,7 +2,8 @@
 
 An action is a function under `@action(…)`; its keyword-only arguments are what an entry's `with` may say. Read, not
 imported: the generator must run where `generated/` is missing. Must not live here: which entry asks for which action.
-Called by `derive`, `plan`, `chains` and `steps`.
+Called by `derive`, `plan`, `chains`, `verbs` and
+`steps`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from codegen.copies import SUPPORT
 
-MODULES = {"actions": "do", "frames": "frames", "mcp": "mcp", "schemas": "schemas"}
+MODULES = {"actions": "do", "frames": "frames", "mcp": "mcp", "scalars": "scalars", "schemas": "schemas"}
 """Where actions are, and what generated steps call these modules."""
 
 CHECK = "check"
@@ -35,9 +36,11 @@ class Declared:
     arguments: frozenset[str]
     needed: frozenset[str]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    says: str = ""
+    """The first sentence of its docstring."""
 
     def has(self, fact: str) -> bool:
-        """Whether the action declares a fact: `gone`, `fresh`, `checked`, `refuses`."""
+        """Whether the action declares a fact: `changes`, `gone`, `fresh`, `checked`, `refuses`."""
         return bool(self.facts.get(fact))
 
 
@@ -72,4 +75,5 @@ def _declared(node: ast.FunctionDef, decorator: ast.Call, module: str) -> tuple[
     name = node.name.replace("_", "-")
     arguments = frozenset(argument.arg for argument in taken) - {CHECK}
     on = str(ast.literal_eval(decorator.args[0]))
-    return name, Declared(name, module, on, arguments, frozenset(needed) - {CHECK}, facts)
+    says = " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+    return name, Declared(name, module, on, arguments, frozenset(needed) - {CHECK}, facts, says)

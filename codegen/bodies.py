@@ -301,4 +301,7 @@ def _test(speller: Speller, node: UnionNode, case: Case) -> str:
         parts.append(f"x.get({node.tag_key!r}) {same}")
     for key, type_ in case.needs.items():
         parts += [f"{key!r} in x", f"({speller.way.origins.expression(type_, f'x[{key!r}]')})"]
+    if case.shows:
+        shown = {key: speller.way.origins.expression(type_, f"x[{key!r}]") for key, type_ in case.shows.items()}
+        parts.append(f"({' or '.join(f'({key!r} in x and ({test}))' for key, test in shown.items())})")
     return " and ".join(part for part in parts if part != "(True)")

@@ -131,4 +131,5 @@ def _scalar(type_: Scalar, v: str) -> str:
         tests += [] if limit is None else [f"{v} {sign} {limit!r}"]
     tests += [f"len({v}) >= {type_.min_length}"] if type_.min_length else []
     tests += [] if type_.max_length is None else [f"len({v}) <= {type_.max_length}"]
+    tests += [] if type_.pattern is None else [f"re.search({type_.pattern!r}, {v}) is not None"]
     return " and ".join(tests)

@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from codegen.actions import CHECK, declares
-from codegen.arms import Arms
+from codegen.arms import Arms, Told
 from codegen.cosmetic import cosmetic_fields, cosmetic_values
 from codegen.fact_entries import CAPABILITIES
 from codegen.model import Anything, Array, Field, Json, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.moves import arranged, left_and_come, most_like
 from codegen.names import path_of, snake
 from codegen.nodes import Action, ArrayNode, Case, Key, Member, Node, ObjectNode, UnionNode, Work
-from codegen.overlay import NO_INSTEAD, Change, Decision, Instead, Overlay
+from codegen.overlay import NO_INSTEAD, Change, Decision, Instead, Overlay, Rename
 from codegen.protocol import REVISION
-from codegen.rulings import check_arguments, check_copy, check_factor, check_other, check_verb
+from codegen.rulings import check_arguments, check_copy, check_other, check_rename, check_verb, mapped_values
 from codegen.sites import Parts, Site
 from codegen.type_facts import fits, json_type, words, words_all
 
@@ -46,6 +46,8 @@ class Derivation:
     nodes: dict[Key, Node] = field(default_factory=dict)
     filled: dict[str, Json] = field(default_factory=dict)
     undecided: dict[tuple[str, str, str], Change] = field(default_factory=dict)
+    perhaps_none: set[tuple[str, str, str]] = field(default_factory=set)
+    """Changes that are none if a required field has a new name: they are asked about once that is decided."""
     methods: Mapping[str, str] = field(default_factory=dict)
     """The source's methods that have another name in the target."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +70,9 @@ class Derivation:
             return self._object(one, two, site)
         if isinstance(one, Array) and isinstance(two, Array):
             return self._array(one, two, site)
-        return IDLE if fits(one, two) else self._narrowed(site, self._arms.becomes(source, target), target)
+        if _is_constant(one) and _is_constant(two) and site.at.endswith(".code") and one != two:
+            return self._recoded(one, two, site)
+        return IDLE if fits(one, two) else self._narrowed(site, self._arms.becomes(source, target), source, target)
 
     def pair(self, source: str, target: str) -> Key:
         """The node for two definitions, derived at first sight."""
@@ -129,9 +133,18 @@ class Derivation:
             return work
         # Of the list as it comes: what its items have to become is the node's to do, after this.
         counted = Array(Anything(), target.max_items, target.min_items)
-        return Work(work.node, self._narrowed(site, " and ".join(limits), counted).before)
+        return Work(work.node, self._narrowed(site, " and ".join(limits), source, counted).before)
 
-    def _narrowed(self, site: Site, detail: str, target: Type) -> Work:
+    def _recoded(self, source: Literal, target: Literal, site: Site) -> Work:
+        """The code of an error that has another in the target: what an `[[error]]` says of it holds for frames."""
+        old, new = source.values[0], target.values[0]
+        entry: dict[str, object] = {"name": f"move-code-{old}", "direction": self.direction, "codes": [old, old]}
+        entry |= {"do": "replace-code", "with": {"code": new}}
+        if not any(one.rules_on(self.direction, old) for one in self.overlay.errors):
+            self.ask("code-changed", site, f"{old} becomes {new}", ("error", entry))
+        return Work(before=Action("map-value", {"to": {old: new}, CHECK: target}))
+
+    def _narrowed(self, site: Site, detail: str, source: Type, target: Type) -> Work:
         decision = self._rule("narrowed", site, detail)
         if decision is None:
             return Work(before=Action("drop-invalid", {CHECK: target}))
@@ -139,6 +152,8 @@ class Derivation:
             return IDLE
         arguments = dict(decision.arguments)
         check_arguments(self.overlay, decision, self.target, target, site.target_at)
+        if decision.do == "map-value":
+            arguments["to"] = mapped_values(self.overlay, decision, self.source, source, site.at)
         if declares(decision.do, "checked") or decision.do == "refuse":
             arguments[CHECK] = target
         return Work(before=Action(decision.do, arguments, entry=decision.name))
@@ -203,8 +218,8 @@ class Derivation:
                 elif (method := self._arms.new_method(self.methods, new, member, target.fields[new])) is not None:
                     parts.facts[new] = method
                 else:
-                    factor = self._factor(site, old, new) if old != new else 1
-                    parts.members[new] = self._member(member, target.fields[new], below, factor)
+                    rename = self._rename(site, old, new) if old != new else None
+                    parts.members[new] = self._member(member, target.fields[new], below, rename)
             elif self._names_revision(old, member):
                 self._kept(below, target)
                 self._ask_moved(old, source, target, site, parts.asked)
@@ -231,7 +246,10 @@ class Derivation:
         like = most_like(old, source.fields[old], new, self._arms.same_type)
         if like is not None:
             entry = {"what": "field", "old": old, "new": like.name, "at": site.at}
-            self.ask("renamed", site.along([old], [like.name]), like.hint, ("rename", entry))
+            is_open = self.ask("renamed", site.along([old], [like.name]), like.hint, ("rename", entry))
+            if is_open and source.fields[old].required:
+                self.perhaps_none |= {("up", "required", f"{site.at}.{like.name}")}
+                self.perhaps_none |= {("down", "required", f"{site.at}.{old}")}
 
     def _ask_moves(self, source: Object, target: Object, site: Site, names: Mapping[str, str]) -> set[str]:
         """Ask about fields that one object lost and another one beside it, above it or in it got.
@@ -249,18 +267,19 @@ class Derivation:
                 asked |= {old[0], new[0]} - (source.fields.keys() & target.fields.keys())
         return asked
 
-    def _factor(self, site: Site, old: str, new: str) -> int:
-        """What the older number of a field is multiplied by, as its `[[rename]]` says."""
+    def _rename(self, site: Site, old: str, new: str) -> Rename | None:
+        """The `[[rename]]` of a field that says what becomes of its value."""
         names = (old, new) if self.direction == "up" else (new, old)
         found = [one for one in self.overlay.renames if site.at in one.at and (one.old, one.new) == names]
-        return found[0].factor if found else 1
+        return found[0] if found and (found[0].factor != 1 or found[0].negated) else None
 
-    def _member(self, source: Field, target: Field, site: Site, factor: int = 1) -> Member:
-        if factor != 1:
-            check_factor(self.overlay, source.type, target.type, self.source, self.target, site.at)
-            times, over = (factor, 1) if self.direction == "up" else (1, factor)
+    def _member(self, source: Field, target: Field, site: Site, rename: Rename | None = None) -> Member:
+        if rename is not None:
+            check_rename(self.overlay, rename, source.type, target.type, self.source, self.target, site.at)
+            times, over = (rename.factor, 1) if self.direction == "up" else (1, rename.factor)
             scaled = Action("scale", {"times": times, "over": over, CHECK: target.type})
-            return Member(Work(before=scaled), optional=not source.required, needed=source.required and target.required)
+            work = Work(before=Action("negate") if rename.negated else scaled)
+            return Member(work, optional=not source.required, needed=source.required and target.required)
         work = self.work(source.type, target.type, site)
         one, two = self.source.resolve(source.type), self.target.resolve(target.type)
         both_objects = isinstance(one, Object) and isinstance(two, Object)
@@ -318,7 +337,7 @@ class Derivation:
             parts.demands.append(name)
         elif decision.do == "default":
             check_arguments(self.overlay, decision, self.target, wanted, site.target_at)
-            parts.fills[name] = self.filled[site.target_at] = decision.arguments["value"]
+            parts.fills[name] = self.filled[site.target_at] = decision.arguments.get("value")
             parts.entries[name] = decision.name
         else:
             copied = source.fields.get(str(decision.arguments.get("field")))
@@ -349,21 +368,22 @@ class Derivation:
 
     def _union(self, source: Type, target: Type, site: Site) -> Work:
         if isinstance(self.source.resolve(source), Anything):
-            return self._narrowed(site, f"any value becomes {words(target)}", target)
+            return self._narrowed(site, f"any value becomes {words(target)}", source, target)
         arms = list(self.source.arms(source))
         tag_key = self._arms.tag_key(arms)
         cases = [self._case(arm, arms, source, target, site, tag_key) for arm in arms]
         if all(case.work.idle for case in cases):
             return IDLE
-        cases.sort(key=lambda case: (not case.needs, not case.tags))
+        cases.sort(key=lambda case: case.rank)
         return self._node(site, UnionNode(site.at, tag_key, tuple(cases)))
 
     def _case(self, arm: Type, arms: list[Type], source: Type, target: Type, site: Site, tag_key: str | None) -> Case:
         kind = self.source.resolve(arm)
-        needs = self._arms.needs(arm, arms) if isinstance(kind, Object) else {}
+        told = self._arms.told(arm, arms) if isinstance(kind, Object) else Told()
         tags = self.source.tags(arm, tag_key) if tag_key else ()
         work = self._arm_work(arm, source, target, site)
-        return Case(json_type(kind), work, tags, needs, kind if json_type(kind) == "scalar" else Anything())
+        scalar = kind if json_type(kind) == "scalar" else Anything()
+        return Case(json_type(kind), work, tags, told.needs, scalar, told.shows, told.shared)
 
     def _arm_work(self, arm: Type, source: Type, union: Type, site: Site) -> Work:
         others = list(self.target.arms(union))
@@ -374,7 +394,7 @@ class Derivation:
         near = [other for other in others if self._arms.is_near(kind, self.target.resolve(other))]
         if near:
             target = near[0] if len(near) == 1 else Union(tuple(near))
-            return self._narrowed(site, self._arms.becomes(arm, target), target)
+            return self._narrowed(site, self._arms.becomes(arm, target), arm, target)
         name = arm.name if isinstance(arm, Ref) else words(arm)
         decision = self._rule(
             "arm-removed", site, f"{words_all(others)} {'remains' if len(others) == 1 else 'remain'}", arm=name
@@ -391,6 +411,8 @@ class Derivation:
         if declares(decision.do, "checked"):
             arguments[CHECK], final = Union(tuple(others)), True
             check_arguments(self.overlay, decision, self.target, arguments[CHECK], site.target_at)
+        if decision.do == "map-value":
+            arguments["to"] = mapped_values(self.overlay, decision, self.source, arm, site.at)
         return Work(before=Action(decision.do, arguments, entry=decision.name), again=not final)
 
     @property
@@ -399,9 +421,13 @@ class Derivation:
 
     # --- rulings -----------------------------------------------------------------------------------------------------
 
-    def ask(self, kind: str, site: Site, detail: str, instead: Instead = NO_INSTEAD) -> None:
-        """Ask about something that may be the same as what came; the entry *instead* would say that it is."""
-        self._rule(kind, site, detail, instead=instead)
+    def ask(self, kind: str, site: Site, detail: str, instead: Instead = NO_INSTEAD) -> bool:
+        """Ask about something that may be the same as what came; the entry *instead* would say that it is.
+
+        Returns:
+            Whether nobody has decided it.
+        """
+        return self._rule(kind, site, detail, instead=instead) is None
 
     def new_name(self, definition: str) -> str:
         """The name of a definition of the source in the target."""

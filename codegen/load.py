@@ -103,6 +103,7 @@ def _type(node: Schema) -> Type:
         node.get("exclusiveMaximum"),
         node.get("minLength", 0),
         node.get("maxLength"),
+        node.get("pattern"),
     )
 
 

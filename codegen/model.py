@@ -34,6 +34,8 @@ class Scalar:
     below: float | None = None
     min_length: int = 0
     max_length: int | None = None
+    pattern: str | None = None
+    """A regular expression of Python's that finds something in each value."""
 
 
 @dataclass(frozen=True, slots=True)

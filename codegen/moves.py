@@ -18,7 +18,7 @@ from codegen.type_facts import words
 
 Path = tuple[str, ...]
 RESEMBLANCE = 0.6
-"""How alike the names of two fields in different places have to be for a question."""
+"""How alike two names have to be for a question: of fields in different places, of methods of another shape."""
 SameType = Callable[[Type, Type], bool]
 
 
@@ -63,12 +63,12 @@ class Like:
 
 def most_like(old: str, gone: Field, new: Mapping[str, Field], same: SameType) -> Like | None:
     """Which of the new fields of an object may be one that is gone: the nearest by type, then by name, if one came."""
-    ranked = sorted(new, key=lambda name: (-_resemblance(old, name), name))
+    ranked = sorted(new, key=lambda name: (-resemblance(old, name), name))
     alike = [name for name in ranked if same(gone.type, new[name].type)]
     if not ranked:
         return None
     if alike:
-        return Like(alike[0], f"{', '.join(alike)} is of the same type")
+        return Like(alike[0], f"{', '.join(alike)} is of the same type: {words(gone.type)}")
     first = ranked[0]
     others = f" (so are {', '.join(ranked[1:])})" if ranked[1:] else ""
     return Like(
@@ -95,14 +95,14 @@ def left_and_come(
         for new in (path for path in after if path not in before):
             beside = old[:-1] == new[:-1]
             renamed = len(old) == len(new) == 2 and old[:1] not in after and new[:1] not in before
-            if _resemblance(old[-1], new[-1]) >= RESEMBLANCE and not beside and not renamed:
+            if resemblance(old[-1], new[-1]) >= RESEMBLANCE and not beside and not renamed:
                 name = "the same name" if old[-1] == new[-1] else "a similar name"
                 types = before[old].type, after[new].type
                 kind = "type" if same(*types) else f"another type: {words(types[0])} became {words(types[1])}"
                 yield old, new, f"{'.'.join(new)} has {name} and {kind}"
 
 
-def _resemblance(one: str, other: str) -> float:
+def resemblance(one: str, other: str) -> float:
     """How alike two names are, from 0 to 1: `taskHint` and `task` are, by what they begin with."""
     return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio()
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, assert_never
 
-from codegen.model import Anything, Type
+from codegen.model import Anything, Literal, Type
 
 ANYTHING = Anything()
 Key: TypeAlias = str
@@ -177,7 +177,8 @@ class Case:
     """One arm of a union: how to know it, and the work on it.
 
     `json_type` is `dict`, `list`, `scalar`, or `object` for any; `tags` the constants that tell it from the others;
-    `needs` types of keys that do so where no constant can; `scalar` the type of an arm that is one.
+    `needs` types of keys that do so where no constant can; `scalar` the type of an arm that is one; `shows` types of
+    keys of which it has one. Where `shared`, other arms may have all that it needs.
     """
 
     json_type: str
@@ -185,6 +186,14 @@ class Case:
     tags: tuple[str, ...] = ()
     needs: Mapping[str, Type] = field(default_factory=dict)
     scalar: Type = ANYTHING
+    shows: Mapping[str, Type] = field(default_factory=dict)
+    shared: bool = False
+
+    @property
+    def rank(self) -> tuple[bool, bool, int, bool]:
+        """In which order cases are tried: what has a tag, what is told for certain, what needs more, what is left."""
+        tagged = bool(self.tags) or any(isinstance(type_, Literal) for type_ in self.needs.values())
+        return not tagged, self.shared, -len(self.needs) if self.shared else not self.needs, not self.shows
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,7 @@ class Change:
     """Something in the target revision that a value of the source revision may not satisfy.
 
     `at` is a path from a definition of the source (`Tool.inputSchema.properties{}`, `CallToolResult.content[]`),
-    `kind` one of `renamed`, `moved`,
-    `arm-removed`, `field-removed`, `narrowed`, `required`; the pointers lead into both canonical schemas, `target_way`
+    `kind` one of `verbs.KINDS`; the pointers lead into both canonical schemas, `target_way`
     through the types of the target.
     """
 
@@ -123,6 +122,8 @@ class Rename:
     at: tuple[str, ...] = ("",)
     factor: int = 1
     """For numbers whose unit changed with the name: what the older number is multiplied by."""
+    negated: bool = False
+    """For a boolean whose new name says the opposite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,10 @@ class ErrorCode:
     do: str
     reason: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def rules_on(self, direction: str, code: object) -> bool:
+        """Whether the entry is about a code."""
+        return self.direction == direction and isinstance(code, int) and self.codes[0] <= code <= self.codes[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
-from codegen.keywords import ANNOTATIONS, COMPARED, LIMITS, SAYS_NOTHING, TOLD_OF, is_misused
+from codegen.keywords import ANNOTATIONS, COMPARED, LIMITS, SAYS_NOTHING, TOLD_OF, is_misused, read_pattern
 from codegen.names import escaped, unescaped
 from codegen.naming import PREFIX as PREFIX
 from codegen.naming import definition_of
@@ -82,7 +82,7 @@ class _Reader:
             return {}
         if not isinstance(node, dict):
             raise UnknownSchemaForm(self.revision, pointer, f"{node!r} in place of a schema")
-        node = {key: value for key, value in node.items() if (key, value) not in SAYS_NOTHING}
+        node = _said(node)
         unknown = sorted(node.keys() - COMPARED - ANNOTATIONS)
         if unknown:
             raise UnknownSchemaForm(self.revision, pointer, f"the keyword {', '.join(map(repr, unknown))}")
@@ -160,7 +160,7 @@ class _Reader:
         kind = node.get("type")
         values = [value for value in said if kind is None or _is_of(value, kind)]
         odd = [value for value in values if isinstance(value, dict | list)]
-        if odd or not values or {"const", "enum"} <= node.keys() or node.keys() & LIMITS:
+        if odd or not values or {"const", "enum"} <= node.keys() or node.keys() & (LIMITS | {"pattern"}):
             raise UnknownSchemaForm(self.revision, pointer, f"constants like {json.dumps(node)}")
         strings = [value for value in values if isinstance(value, str)]
         if len(strings) == len(said):
@@ -181,6 +181,8 @@ class _Reader:
             raise UnknownSchemaForm(self.revision, pointer, f"{sorted(node)} without a type")
         told = TOLD_OF.get(str(kind), frozenset()) | {"type"}
         node = {key: value for key, value in node.items() if key in told}
+        if "pattern" in node:
+            node["pattern"] = read_pattern(node["pattern"])
         if kind == "object":
             return self._object(node, pointer)
         if kind == "array":
@@ -221,7 +223,7 @@ class _Reader:
             inner: dict[str, str] = {}
             node = self._merge(node["allOf"], here, inner) if "allOf" in node else node
             ruled = ANNOTATIONS | {"type", "properties", "required", "additionalProperties"}
-            node = {key: value for key, value in node.items() if (key, value) not in SAYS_NOTHING}
+            node = _said(node)
             others = node.get("additionalProperties", {})
             if node.get("type") != "object" or others not in ({}, True, False) or node.keys() - ruled:
                 raise UnknownSchemaForm(self.revision, here, "an allOf of something other than open objects")
@@ -276,6 +278,12 @@ class _Reader:
         if (one.keys() | other.keys()) <= LIMITS | {"type"} and (len(kinds) == 1 or kinds == {"integer", "number"}):
             return {"type": min(kinds), **_tightest(one, other)}
         raise UnknownSchemaForm(self.revision, pointer, f"an allOf that asks for {one} and for {other}")
+
+
+def _said(node: Schema) -> Schema:
+    """A node without what says nothing about values, whatever it may mean to a tool (`x-…`)."""
+    items = node.items()
+    return {key: value for key, value in items if (key, value) not in SAYS_NOTHING and not key.startswith("x-")}
 
 
 def _tightest(one: Schema, other: Schema) -> Schema:

@@ -100,6 +100,7 @@ def plan_step(older: Spec, newer: Spec, overlay: Overlay) -> StepPlan:
     """
     ways: dict[tuple[str, str], DirectionPlan] = {}
     undecided: dict[tuple[str, str, str, str], Change] = {}
+    none = set[tuple[str, str, str]]()
     for profile in PROFILES:
         filled: dict[str, Json] = {}
         for direction, source, target in (("up", older, newer), ("down", newer, older)):
@@ -111,7 +112,11 @@ def plan_step(older: Spec, newer: Spec, overlay: Overlay) -> StepPlan:
             if profile == "strict":
                 ask_definitions(derivation, ask_methods(derivation))
                 undecided |= {(direction, *key): change for key, change in derivation.undecided.items()}
+                none |= derivation.perhaps_none
     first = [change for change in undecided.values() if change.kind == METHODS_GONE]
+    undecided = {
+        key: change for key, change in undecided.items() if (change.direction, change.kind, change.at) not in none
+    }
     if not first:
         # Before it is known which methods there are, entries on them match nothing, and half of what is asked is noise.
         overlay.check_used()

@@ -201,13 +201,13 @@ def plan_steps(root: Path, specs: Sequence[Spec], *, accept_defaults: bool) -> t
         UndecidedChange: A step has changes that no entry decides; the error has the overlay with a skeleton of the
         entries.
     """
-    plans, overlays = [], {}
+    plans, overlays = list[StepPlan](), dict[str, str]()
     for older, newer in pairwise(specs):
         plan = plan_step(older, newer, read_overlay(root, newer.revision))
-        if plan.undecided:
+        while plan.undecided:
             path = plan.overlay.path
             file = root / path
-            before = file.read_text(encoding="utf-8") if file.is_file() else ""
+            before = overlays.get(path) or (file.read_text(encoding="utf-8") if file.is_file() else "")
             accepted = accept_defaults and has_defaults(plan.undecided)
             text = add_entries(before, plan, complete=accepted)
             if not accepted:

@@ -10,21 +10,13 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from codegen.errors import UndecidedChange
-from codegen.model import Spec
+from codegen.model import Anything, Ref, Spec
 from codegen.overlay import Change
 from codegen.plan import METHODS_GONE, StepPlan
 from codegen.questions import Question, ask_once
 from codegen.type_facts import accepts
+from codegen.verbs import verbs_for
 
-VERBS = {
-    "arm-removed": "text-block | as | drop-item | map-value | titled-enum | join-text | join-blocks | refuse | keep",
-    "field-removed": "keep | drop",
-    "narrowed": "drop-invalid | truncate | map-value | wrap-unless-valid | as-list | first-item | refuse | keep",
-    "required": "default | copy-of | digest | swallow-without | refuse",
-    "renamed": "apart",
-    "moved": "apart",
-    "methods-gone": "gone",
-}
 UNITS = ("Ms", "Millis", "Milliseconds", "Seconds", "Secs", "Minutes", "Bytes", "Kb", "Percent")
 LINE = 118
 SAFE_REASON = "Safe default, taken by --accept-defaults."
@@ -96,8 +88,12 @@ def _entry(question: Question, plan: StepPlan, complete: bool) -> str:
     if complete:
         lines += [*safe_default(change, plan), f"reason = {json.dumps(SAFE_REASON)}", "reviewed = false"]
     else:
-        lines += [f'do = ""  # {VERBS[change.kind]}', 'reason = ""', *_instead(question)]
+        lines += [f'do = ""  # {_verbs(change)}', 'reason = ""', *_instead(question)]
     return "\n".join(lines) + "\n"
+
+
+def _verbs(change: Change) -> str:
+    return " | ".join(verb.name for verb in verbs_for(change.kind, change.direction))
 
 
 def _places(places: Sequence[str]) -> str:
@@ -116,6 +112,8 @@ def _instead(question: Question) -> list[str]:
     said = [f"# {key} = {json.dumps(value)}" for key, value in entry.items() if key != "at"]
     said += [f"# at = {_places(places)}".replace("\n", "\n# ")] if places else []
     said += ["# factor = 1000  # if it is a number in another unit; else without this line"] if _is_unit(entry) else []
+    boolean = question.first.detail.endswith("is of the same type: boolean")
+    said += ["# negated = true  # if it says the opposite; else without this line"] if boolean else []
     return ["# If it is the same, write in the place of this entry:", f"# [[{table}]]", *said, '# reason = ""']
 
 
@@ -129,22 +127,29 @@ def safe_default(change: Change, plan: StepPlan) -> list[str]:
     """The lines of an entry that loses least without asking: leave out what may be left out, else a placeholder, else
     refuse."""
     target = plan.older if change.direction == "down" else plan.newer
-    if change.kind in ("moved", "renamed", "methods-gone"):
-        return ['do = "gone"' if change.kind == "methods-gone" else 'do = "apart"']
-    if change.kind == "field-removed":
-        return ['do = "keep"']
-    if change.kind == "narrowed":
-        return ['do = "drop-invalid"']
+    words_alone = {"field-removed": "keep", "methods-gone": "gone", "narrowed": "drop-invalid"}
+    words_alone |= dict.fromkeys(("code-changed", "kind-changed", "moved", "renamed"), "apart")
+    if change.kind in words_alone:
+        return [f'do = "{words_alone[change.kind]}"']
     if change.kind == "required":
-        replaces = any(other.kind == "narrowed" and other.at == change.at for other in plan.undecided)
-        empty = accepts(target.at(change.target_way), {}, target.resolve) and not replaces
-        return ['do = "default"', "with = { value = {} }"] if empty else ['do = "refuse"']
+        return _filled(change, target, plan)
     if _has_text_arm(target, change.target_way):
         return ['do = "text-block"', f'with = {{ template = "[{change.arm}]" }}']
     source = plan.newer if change.direction == "down" else plan.older
     if change.at.endswith("[]") or change.arm not in source.definitions:
-        return ['do = "drop-item"']
+        tagged = change.arm in source.definitions and source.tag(Ref(change.arm)) is not None
+        return ['do = "drop-item"' if tagged else 'do = "drop-invalid"']
     return ['do = "refuse"', f"with = {{ reason = {json.dumps(f'{target.revision} has no {change.arm} here.')} }}"]
+
+
+def _filled(change: Change, target: Spec, plan: StepPlan) -> list[str]:
+    """What a field that becomes required gets where nobody says: `null` or an empty object, if it may be that."""
+    wanted = target.at(change.target_way)
+    if target.takes_null(wanted) and not isinstance(target.resolve(wanted), Anything):
+        return ['do = "default"']
+    replaces = any(other.kind == "narrowed" and other.at == change.at for other in plan.undecided)
+    empty = accepts(wanted, {}, target.resolve) and not replaces
+    return ['do = "default"', "with = { value = {} }"] if empty else ['do = "refuse"']
 
 
 def _has_text_arm(spec: Spec, pointer: str) -> bool:

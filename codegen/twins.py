@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from codegen.derive import Derivation
 from codegen.model import Method, Object, Ref, Spec, Type, Union
+from codegen.moves import RESEMBLANCE, resemblance
 from codegen.sites import Site
 
 
@@ -38,15 +39,36 @@ def ask_methods(way: Derivation) -> dict[str, str]:
     gone = [method for name, method in way.source.methods.items() if name not in way.target.methods]
     come = [method for name, method in way.target.methods.items() if name not in way.source.methods]
     for method in gone:
-        twins = [new for new in come if new.name not in way.methods.values() and _methods_alike(way, method, new)]
+        twins, said = _candidates(way, method, gone, [new for new in come if new.name not in way.methods.values()])
         if twins and method.name not in way.methods:
-            places = f"/$defs/{method.request}", f"/$defs/{twins[0].request}"
-            names_ = ", ".join(new.name for new in twins)
             entry = {"what": "method", "old": method.name, "new": twins[0].name}
-            site = Site(method.name, twins[0].name, *places)
-            way.ask("renamed", site, f"{names_} has the same shape", ("rename", entry))
+            site = Site(method.name, twins[0].name, f"/$defs/{method.request}", f"/$defs/{twins[0].request}")
+            way.ask("renamed", site, f"{', '.join(new.name for new in twins)} {said}", ("rename", entry))
             asked |= names_with(way, method, twins[0])
+    for name, method in way.source.methods.items():
+        other = way.target.methods.get(way.methods.get(name, name))
+        if other is not None and other.kind != method.kind:
+            site = Site(name, other.name, f"/$defs/{method.request}", f"/$defs/{other.request}")
+            way.ask("kind-changed", site, f"{name} was a {method.kind}, and is a {other.kind}")
     return asked
+
+
+def _candidates(way: Derivation, method: Method, gone: list[Method], come: list[Method]) -> tuple[list[Method], str]:
+    """The new methods that may be one that is gone, and why: they are alike, or by name, or nothing else can be it."""
+    sent = [new for new in come if (new.kind, new.senders) == (method.kind, method.senders)]
+    if alike_ := [new for new in sent if _methods_alike(way, method, new)]:
+        return alike_, "has the same shape"
+    left = [old for old in gone if (old.kind, old.senders) == (method.kind, method.senders)]
+    near = [new for new in sent if _names_alike(method.name, new.name)]
+    if near and not any(_methods_alike(way, old, near[0]) for old in left):
+        return near[:1], "has a similar name, and another shape"
+    return (sent, "came from the same side, with another shape") if len(sent) == len(left) == 1 else ([], "")
+
+
+def _names_alike(one: str, two: str) -> bool:
+    """Whether two methods are about the same things (`tools/…`), or have names that are alike."""
+    (area, own), (other, new) = (name.removeprefix("notifications/").rpartition("/")[::2] for name in (one, two))
+    return (area == other != "") or resemblance(f"{area}/{own}", f"{other}/{new}") >= RESEMBLANCE
 
 
 def _method_names(spec: Spec, type_: Type) -> set[str]:
@@ -58,9 +80,7 @@ def _method_names(spec: Spec, type_: Type) -> set[str]:
 
 
 def _methods_alike(way: Derivation, one: Method, two: Method) -> bool:
-    """Whether two methods, of source and target, are sent by the same side, ask the same and answer the same."""
-    if (one.kind, one.senders) != (two.kind, two.senders):
-        return False
+    """Whether two methods of the same kind, of source and target, ask the same and answer the same."""
     results = zip(one.results[:1], two.results[:1], strict=True)
     return alike(way, one.request, two.request) and all(alike(way, *names) for names in results)
 

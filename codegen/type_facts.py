@@ -5,6 +5,7 @@ Nothing here knows a revision or a place. Called by `derive` and `diff`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -31,6 +32,7 @@ def _within(source: Scalar, target: Scalar) -> bool:
         all(_not_below(lowest, bound, strict) for bound, strict in ((target.minimum, False), (target.above, True)))
         and all(_not_above(highest, bound, strict) for bound, strict in ((target.maximum, False), (target.below, True)))
         and source.min_length >= target.min_length
+        and target.pattern in (None, source.pattern)
         and (target.max_length is None or (source.max_length is not None and source.max_length <= target.max_length))
     )
 
@@ -88,7 +90,8 @@ def _is_a(value: Any, name: str) -> bool:
 
 def _in_limits(type_: Scalar, value: Any) -> bool:
     if isinstance(value, str):
-        return type_.min_length <= len(value) and (type_.max_length is None or len(value) <= type_.max_length)
+        is_long = type_.min_length <= len(value) and (type_.max_length is None or len(value) <= type_.max_length)
+        return is_long and (type_.pattern is None or re.search(type_.pattern, value) is not None)
     if value is None or isinstance(value, bool):
         return True
     return (
@@ -151,11 +154,12 @@ def words_all(types: Iterable[Type]) -> str:
 
 def limits(type_: Scalar | Array) -> str:
     """How large, long or many values of a type may be, in a few words."""
-    said: list[tuple[float | None, str]]
+    said: list[tuple[float | str | None, str]]
     if isinstance(type_, Array):
         said = [(type_.min_items or None, "at least {} items"), (type_.max_items, "at most {} items")]
     else:
         said = [(type_.minimum, "at least {}"), (type_.above, "more than {}")]
         said += [(type_.maximum, "at most {}"), (type_.below, "less than {}")]
         said += [(type_.min_length or None, "at least {} characters"), (type_.max_length, "at most {} characters")]
+        said += [(type_.pattern, "matching {}")]
     return " and ".join(text.format(limit) for limit, text in said if limit is not None) or "no limit"

@@ -32,6 +32,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def action(
     on: Literal["value", "frame", "error"],
     *,
+    changes: Sequence[str] = (),
+    direction: Literal["", "up", "down"] = "",
     losses: Sequence[str] = (),
     gone: bool = False,
     fresh: bool = False,
@@ -44,6 +46,8 @@ def action(
 
     Args:
         on: What it is called on: a value in a frame, a whole frame, or an error response with the method it answers.
+        changes: The kinds of change that a `[[decision]]` may decide by it; with none, it is for hooks and renames.
+        direction: The only direction in which it may decide them, if it cannot be both.
         losses: The kinds of loss that it may note.
         gone: Whether it may return `GONE`.
         fresh: Whether what it returns is what it was given or an object of its own, so that it may be changed.
@@ -142,14 +146,14 @@ def lose_unless(y: dict[str, Any], key: str, same: Any, at: At, out: Losses, *, 
 # --- actions on values -----------------------------------------------------------------------------------------------
 
 
-@action("value", losses=["dropped"], gone=True)
+@action("value", changes=["arm-removed"], losses=["dropped"], gone=True)
 def drop_item(value: Any, at: At, out: Losses) -> Any:
     """Leave the value out."""
     out.add(at, "dropped", value)
     return GONE
 
 
-@action("value")
+@action("value", changes=["arm-removed", "narrowed"])
 def refuse(
     value: Any,
     at: At,
@@ -169,13 +173,13 @@ def refuse(
     raise Untranslatable(reason.format(**fields), pointer=pointer(at), code=code, extra=fields)
 
 
-@action("value")
+@action("value", changes=["required"])
 def swallow_without(value: dict[str, Any], at: At, out: Losses, *, field: str) -> Any:
     """The value of a required field that cannot be made up: without it the frame goes nowhere."""
     raise Swallowed(f"it has no {field!r}, which the other side requires")
 
 
-@action("value", losses=["dropped"], gone=True, checked=True)
+@action("value", changes=["arm-removed", "narrowed"], losses=["dropped"], gone=True, checked=True)
 def drop_invalid(value: Any, at: At, out: Losses, *, check: Check) -> Any:
     """Leave the value out unless the target accepts it."""
     if check(value):
@@ -185,7 +189,7 @@ def drop_invalid(value: Any, at: At, out: Losses, *, check: Check) -> Any:
     return GONE
 
 
-@action("value", losses=["truncated"])
+@action("value", changes=["narrowed"], losses=["truncated"])
 def truncate(value: Any, at: At, out: Losses, *, most: int) -> Any:
     """Keep the first *most* items of a list."""
     if not isinstance(value, list) or len(value) <= most:
@@ -194,7 +198,7 @@ def truncate(value: Any, at: At, out: Losses, *, most: int) -> Any:
     return value[:most]
 
 
-@action("value", losses=["rewritten"], checked=True)
+@action("value", changes=["narrowed"], losses=["rewritten"], checked=True)
 def wrap_unless_valid(value: Any, at: At, out: Losses, *, key: str, check: Check) -> Any:
     """Make an object of a value that the target does not accept, as the only member of one."""
     if check(value):
@@ -206,17 +210,19 @@ def wrap_unless_valid(value: Any, at: At, out: Losses, *, key: str, check: Check
     return wrapped
 
 
-@action("value", losses=["replaced"], gone=True, checked=True)
-def map_value(value: Any, at: At, out: Losses, *, to: dict[str, Any], check: Check, otherwise: Any = None) -> Any:
-    """Replace a constant that the target lacks by another; leave it out where neither *to* nor *otherwise* has one."""
+@action("value", changes=["arm-removed", "narrowed"], losses=["replaced"], gone=True, checked=True)
+def map_value(value: Any, at: At, out: Losses, *, to: dict[Any, Any], check: Check, otherwise: Any = None) -> Any:
+    """Replace a constant that the target lacks by another; leave it out where neither *to* nor *otherwise* has one.
+    Keys of *to* are strings of the source, or spell its other values as JSON does (`true`, `5`).
+    """
     if check(value):
         return value
-    new = to.get(value, otherwise) if isinstance(value, str) else otherwise
+    new = otherwise if isinstance(value, list | dict) else to.get(value, otherwise)
     out.add(at, "replaced", value)
     return GONE if new is None else new
 
 
-@action("value", losses=["rewritten"])
+@action("value", changes=["arm-removed", "narrowed"], losses=["rewritten"])
 def join_text(value: Any, at: At, out: Losses, *, separator: str) -> Any:
     """One string of a list of strings."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -225,7 +231,7 @@ def join_text(value: Any, at: At, out: Losses, *, separator: str) -> Any:
     return separator.join(value)
 
 
-@action("value", losses=["rewritten"], checked=True)
+@action("value", changes=["arm-removed", "narrowed"], losses=["rewritten"], checked=True)
 def split_text(value: Any, at: At, out: Losses, *, separator: str, check: Check) -> Any:
     """A list of strings of one string: the other way of `join-text`."""
     if check(value):
@@ -236,7 +242,7 @@ def split_text(value: Any, at: At, out: Losses, *, separator: str, check: Check)
     return value.split(separator)
 
 
-@action("value", losses=["rewritten"], checked=True)
+@action("value", changes=["arm-removed", "narrowed"], checked=True)
 def as_list(value: Any, at: At, out: Losses, *, check: Check) -> Any:
     """A list of one value, where the target wants a list."""
     if check(value):
@@ -246,7 +252,7 @@ def as_list(value: Any, at: At, out: Losses, *, check: Check) -> Any:
     return [value]
 
 
-@action("value", losses=["truncated"], gone=True, checked=True)
+@action("value", changes=["arm-removed", "narrowed"], losses=["truncated"], gone=True, checked=True)
 def first_item(value: Any, at: At, out: Losses, *, check: Check) -> Any:
     """The first item of a list that the target accepts, where it wants one value; nothing of a list that has none."""
     if check(value):
@@ -274,13 +280,13 @@ def scale(value: Any, at: At, out: Losses, *, times: int, over: int, check: Chec
     return scaled
 
 
-@action("value")
+@action("value", changes=["required"])
 def digest(value: dict[str, Any], at: At, out: Losses, *, of: str) -> str:
     """A short name that is always the same for the same value of the field *of*."""
     return hashlib.sha256(str(value.get(of)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-@action("value")
+@action("value", changes=["required"])
 def copy_of(value: dict[str, Any], at: At, out: Losses, *, field: str) -> Any:
     """The value of another field of the same object."""
     if field not in value:

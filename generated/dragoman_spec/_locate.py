@@ -37,6 +37,7 @@ FORMATS: dict[str, str] = {
     "greater_than_equal": "at least {ge}",
     "less_than_equal": "at most {le}",
     "literal_error": "{expected}",
+    "string_pattern_mismatch": "text matching {pattern}",
     "string_too_long": "at most {max_length} characters",
     "string_too_short": "at least {min_length} characters",
     "too_long": "at most {max_length} items",

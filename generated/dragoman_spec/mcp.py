@@ -22,7 +22,7 @@ _PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(/[^?#]*)")
 # --- content blocks and messages -------------------------------------------------------------------------------------
 
 
-@action("value", losses=["replaced"])
+@action("value", changes=["arm-removed"], losses=["replaced"])
 def text_block(
     value: dict[str, Any], at: At, out: Losses, *, template: str, lines: Sequence[str] = (), keep: Sequence[str] = ()
 ) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _says(text: str, value: Any) -> bool:
         return False
 
 
-@action("value", losses=["rewritten"])
+@action("value", changes=["arm-removed"], losses=["rewritten"])
 def join_blocks(value: Any, at: At, out: Losses, *, reason: str) -> Any:
     """One content block of a list of them: the only one, or the text of all where all are text; else refused."""
     if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
@@ -166,7 +166,7 @@ def _flat_block(block: Any, at: At, out: Losses) -> Any:
     return {"type": "text", "text": text}
 
 
-@action("value", losses=["rewritten", "added"])
+@action("value", changes=["arm-removed"], direction="down", losses=["rewritten", "added"])
 def titled_enum(value: dict[str, Any], at: At, out: Losses, *, cosmetic: bool = False) -> dict[str, Any]:
     """A choice among titled constants (`oneOf`) as the older `enum` with `enumNames`."""
     options = value.get("oneOf")

@@ -65,6 +65,24 @@ def test_same_input_gives_the_same_text() -> None:
     assert _text(_normal(A=_object(x=STRING))) == _text(_normal(A=_object(x=STRING)))
 
 
+PATTERN = {**STRING, "pattern": r"^[a-c]\d.$"}
+
+
+@pytest.mark.parametrize(
+    "module", [{"A": _object(x=PATTERN)}, {"A": _object(x={"$ref": "#/$defs/B"}), "B": PATTERN}], indirect=True
+)
+@pytest.mark.parametrize(
+    ("value", "valid"),
+    [("a1x", True), ("b2\t", True), ("a1x\n", False), ("a\u0661x", False), ("a1\r", False), ("d1x", False)],
+)
+def test_a_pattern_is_that_of_the_schema(module: ModuleType, value: str, valid: bool) -> None:
+    if valid:
+        assert module.A.model_validate({"x": value}).model_dump() == {"x": value}
+        return
+    with pytest.raises(ValidationError):
+        module.A.model_validate({"x": value})
+
+
 @pytest.mark.parametrize("module", [{"A": _object("fooBar", _meta=STRING, fooBar=STRING)}], indirect=True)
 def test_attributes_are_snake_case_with_wire_names(module: ModuleType) -> None:
     assert {name: field.alias for name, field in module.A.model_fields.items()} == {

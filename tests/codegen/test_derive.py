@@ -199,15 +199,15 @@ def test_an_object_that_becomes_optional_goes_when_it_is_emptied() -> None:
 
 
 @pytest.mark.parametrize(
-    ("do", "expected"),
+    ("do", "with_", "expected"),
     [
-        ("refuse", ({}, {}, ("a",))),
-        ("default", ({"a": "x"}, {}, ())),
-        ("digest", ({}, {"a": Action("digest", {"value": "x"}, entry="it")}, ())),
+        ("refuse", "{}", ({}, {}, ("a",))),
+        ("default", '{ value = "x" }', ({"a": "x"}, {}, ())),
+        ("digest", '{ of = "x" }', ({}, {"a": Action("digest", {"of": "x"}, entry="it")}, ())),
     ],
 )
-def test_a_field_that_becomes_required_is_decided_on(do: str, expected: Any) -> None:
-    ruled = decision("up", "required", "It.a", do, with_='{ value = "x" }')
+def test_a_field_that_becomes_required_is_decided_on(do: str, with_: str, expected: Any) -> None:
+    ruled = decision("up", "required", "It.a", do, with_=with_)
     found = object_node(object_of(a=STRING), object_of("a", a=STRING), ruled)
     assert (found.fills, found.computed, found.demands) == expected
 
@@ -365,10 +365,10 @@ def test_a_part_that_is_no_object_has_no_node() -> None:
 @pytest.mark.parametrize(
     ("gone", "come", "hint"),
     [
-        (STRING, STRING, "b is of the same type"),
-        (array_of(STRING), array_of(STRING), "b is of the same type"),
-        (ref("Text"), ref("Text"), "b is of the same type"),
-        (array_of(ref("Text")), array_of(ref("Text")), "b is of the same type"),
+        (STRING, STRING, "b is of the same type: string"),
+        (array_of(STRING), array_of(STRING), "b is of the same type: list of string"),
+        (ref("Text"), ref("Text"), "b is of the same type: Text"),
+        (array_of(ref("Text")), array_of(ref("Text")), "b is of the same type: list of Text"),
         (STRING, INTEGER, "b is new here, of another type: string became integer"),
         (ref("Text"), ref("Sound"), "b is new here, of another type: Text became Sound"),
         (array_of(STRING), array_of(INTEGER), "b is new here, of another type: list of string became list of integer"),

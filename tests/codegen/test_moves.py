@@ -84,6 +84,13 @@ def test_object_that_asks_for_something_else_is_not_made(asks: list[str], make: 
     assert found.moves[0].make is make
 
 
+@pytest.mark.parametrize(("asks", "make"), [([], True), (["y"], False)])
+def test_object_deeper_on_the_way_that_asks_for_something_else_is_not_made(asks: list[str], make: bool) -> None:
+    source = spec({"A": object_of(x=STRING, b=object_of(c=object_of(*asks, y=STRING)))})
+    found = arranged(parse_overlay(NEWER, move("x", "b.c.x")), "up", "A", source, source.definitions["A"])  # type: ignore[arg-type]
+    assert found.moves[0].make is make
+
+
 @pytest.mark.parametrize(
     ("entry", "said"),
     [

@@ -11,6 +11,7 @@ import pytest
 from codegen.overlay import Change
 from codegen.plan import StepPlan
 from codegen.skeleton import add_entries, safe_default, undecided_error
+from codegen.verbs import verbs_for
 from tests.support.small_specs import INTEGER, STRING, Schema, any_of, array_of, const, decision, object_of, plan, ref
 
 TEXT = object_of("type", type=const("text"), text=STRING)
@@ -99,7 +100,7 @@ def test_safe_default_for_an_arm_refuses_where_the_target_has_no_such_place(poin
 
 def test_an_entry_to_fill_in_says_what_can_be_done() -> None:
     text = add_entries("", plan(*NARROWING), complete=False)
-    verbs = "drop-invalid | truncate | map-value | wrap-unless-valid | as-list | first-item | refuse | keep"
+    verbs = " | ".join(verb.name for verb in verbs_for("narrowed", "up"))
     assert f'do = ""  # {verbs}\n' in text
 
 

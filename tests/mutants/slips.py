@@ -80,7 +80,8 @@ SLIPS: list[Mutant] = [
         ("an empty field is refused", "    if value.get(field):\n        raise Untranslatable(reason, pointer=pointer((at, field))", "    if field in value:\n        raise Untranslatable(reason, pointer=pointer((at, field))"),
         ("half a character has no digest", '.encode("utf-8", "surrogatepass")).hexdigest()', '.encode("utf-8")).hexdigest()'),
         ("a long string is quoted whole", "string {value[:40]!r}", "string {value!r}"),
-        ("a list is looked up among constants", "to.get(value, otherwise) if isinstance(value, str) else otherwise", "to.get(value, otherwise)"),
+        ("one is what true says", "is_same = type(value) is type(same) and value == same", "is_same = value == same"),
+        ("a list is looked up among constants", "otherwise if isinstance(value, list | dict) else to.get(value, otherwise)", "to.get(value, otherwise)"),
         ("what is not text is copied", "if not isinstance(text, str) or not isinstance(inner, dict)", "if text is None or not isinstance(inner, dict)"),
         ("a refusal for a field does not say which", "pointer=pointer((at, field)), code=-32602\n    )", "pointer=pointer(at), code=-32602\n    )"),
         ("a whole number in another unit becomes a fraction", "whole if type(value) is int and not rest else", "whole if False else"),
@@ -271,7 +272,7 @@ SLIPS: list[Mutant] = [
     *of(
         "derive",
         ("what fills a field in is not said", "            parts.entries[name] = decision.name\n", ""),
-        ("what the way up fills in is a loss on the way down", 'parts.fills[name] = self.filled[site.target_at] = decision.arguments["value"]', 'parts.fills[name] = decision.arguments["value"]'),
+        ("what the way up fills in is a loss on the way down", 'parts.fills[name] = self.filled[site.target_at] = decision.arguments.get("value")', 'parts.fills[name] = decision.arguments.get("value")'),
         tests=(WRITTEN, GOLDEN),
     ),
     *of(

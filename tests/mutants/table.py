@@ -84,9 +84,11 @@ MUTANTS: list[Mutant] = [
     *of(
         "arms",
         ("arms are told apart by the first tag alone", "if len(same) == 1:", "if same:"),
-        ("an arm goes to any object", "return needed <= shape.fields.keys() and asked <= needed", "return True"),
+        ("an arm goes to any object", "return needed <= shape.fields.keys() and {n for n, m in shape.fields.items() if m.required} <= needed", "return True"),
         ("the first arm that fits is taken", "return max(fitting, key=lambda other: self._shared(kind, other), default=None)", "return next(iter(fitting), None)"),
         ("a list finds no list", "if isinstance(kind, Array):", "if False:"),
+        ("what is there under its own name is another thing, too", "if other not in namesakes and", "if"),
+        ("an arm shows itself by nothing", "{} if first == arm else", "{} if True else"),
         tests=("tests/codegen/test_derive.py", GOLDEN),
     ),
     *of(
@@ -134,7 +136,10 @@ MUTANTS: list[Mutant] = [
     *of(
         "twins",
         ("a union of methods that is gone is not asked about", "if role not in way.target.unions:", "if False:"),
-        ("methods are never alike", "if (one.kind, one.senders) != (two.kind, two.senders):", "if True:"),
+        ("methods are never alike", "if _methods_alike(way, method, new)]:", "if False]:"),
+        ("methods of the other side are alike", "(new.kind, new.senders) == (method.kind, method.senders)]", "new.kind == method.kind]"),
+        ("a method alone is not asked about", "if len(sent) == len(left) == 1 else", "if False else"),
+        ("a request that becomes a notification is not asked about", "other.kind != method.kind:", "False:"),
         ("every new method is alike", "return nested and _required(asked[0]) == _required(asked[1])", "return True"),
         tests=("tests/codegen/test_derive.py", "tests/codegen/test_plan.py"),
     ),
@@ -342,7 +347,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "moves",
         ("a field of the same type is not proposed first", "    if alike:", "    if False:"),
-        ("the field of the nearest name is not proposed", "-_resemblance(old, name), name)", "name)"),
+        ("the field of the nearest name is not proposed", "-resemblance(old, name), name)", "name)"),
+        ("an object deeper on the way is made whatever it asks for", "return _may_make(spec, inner, path[1:])", "return True"),
         ("a hint says that another type is the same", 'kind = "type" if same(*types) else', 'kind = "type" if True else'),
     ),
     *of(
@@ -350,12 +356,18 @@ MUTANTS: list[Mutant] = [
         ("a field that moved is asked about again", "if old in asked:", "if False:"),
         ("an object of constants alone is asked about", "_asks_for_something(two)\n", "False\n"),
         ("a pair of other names finds a node that has moved", "for place, known in self._places.items() if known == work}", "for place, known in self._places.items() if False}"),
-        ("a factor works the same way down", 'if self.direction == "up" else (1, factor)', 'if self.direction == "up" else (factor, 1)'),
+        ("a factor works the same way down", 'if self.direction == "up" else (1, rename.factor)', 'if self.direction == "up" else (rename.factor, 1)'),
         ("a factor of any rename is taken", "if site.at in one.at and (one.old, one.new) == names]", "if site.at in one.at]"),
     ),
     *of("nodes", ("a union refuses what needs no tag", '(case.json_type != "dict" or not case.tags)', '(case.json_type != "dict")')),
     *of("plan", ("a response may have no result", "counterpart, hooks), needed=True)}", "counterpart, hooks))}")),
-    *of("rulings", ("a factor for what is no number", 'if not isinstance(kind, Scalar) or not kind.types <= {"integer", "number"}:', "if False:"), tests=("tests/codegen/test_derive.py",)),
+    *of(
+        "rulings",
+        ("a factor for what is no number", "or not kind.types <= known or", "or"),
+        ("a verb of any change is taken", "if decision.do not in found:", "if False:"),
+        ("a value that the source lacks is mapped", "if not accepts(kind, read, source.resolve):", "if False:"),
+        tests=("tests/codegen/test_derive.py", "tests/codegen/test_verbs.py", "tests/codegen/releases"),
+    ),
     *of(
         "skeleton",
         ("safe defaults of one question are one", "for part in _same_default(question, plan) if complete else [question]:", "for part in [question]:"),

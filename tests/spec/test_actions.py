@@ -113,6 +113,13 @@ def test_an_original_code_is_restored_in_its_range_alone(code: int, restored: bo
     assert made["error"]["code"] == (code if restored else -32602)
 
 
+@pytest.mark.parametrize(("value", "is_cosmetic"), [(True, True), (1, False), (1.0, False), (False, False)])
+def test_a_value_that_says_what_its_absence_says_is_of_its_type(value: Any, is_cosmetic: bool) -> None:
+    losses = Losses()
+    actions.lose_implied({"a": value}, "a", True, None, losses)
+    assert [note[3] for note in losses.notes] == [is_cosmetic]
+
+
 def test_references_of_a_schema_with_an_id_are_its_own() -> None:
     with_id = {"$id": "https://example.com/s", "type": "array", "items": {"$ref": "#/$defs/A"}, "$defs": {"A": {}}}
     assert schemas.wrap_schema(with_id, None, Losses(), key="result")["properties"]["result"] == with_id

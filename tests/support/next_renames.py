@@ -32,24 +32,6 @@ new = "logs"
 at = "ServerCapabilities"
 reason = "The same capability under a new name."
 
-[[decision]]
-name = "replace-the-code"
-direction = "up"
-change = "narrowed"
-at = "UnsupportedProtocolVersionError.error.code"
-do = "map-value"
-with = { to = {}, otherwise = -32032 }
-reason = "The same error under a new code."
-
-[[decision]]
-name = "restore-the-code"
-direction = "down"
-change = "narrowed"
-at = "UnsupportedProtocolVersionError.error.code"
-do = "map-value"
-with = { to = {}, otherwise = -32022 }
-reason = "The same error under its old code."
-
 [[error]]
 name = "say-the-new-code"
 direction = "up"

@@ -671,10 +671,10 @@ def up_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
         and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
     ):
         return up_enum_schema_as_legacy_titled_enum_schema(x, at, out)
-    if type(x) is dict and x.get("type") == "string":
-        return up_enum_schema_as_legacy_titled_enum_schema(x, at, out)
     if type(x) is dict and x.get("type") in ("integer", "number"):
         return up_number_schema(x, at, out)
+    if type(x) is dict and x.get("type") == "string":
+        return up_enum_schema_as_legacy_titled_enum_schema(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)
     return x
@@ -1722,13 +1722,6 @@ def down_paginated_request_params(x: Any, at: At, out: Losses) -> Any:
 
 def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
     """PrimitiveSchemaDefinition."""
-    if (
-        type(x) is dict
-        and x.get("type") == "string"
-        and "enum" in x
-        and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
-    ):
-        return down_untitled_single_select_enum_schema_as_enum_schema(x, at, out)
     # spell-titled-choices-as-enum-names
     if (
         type(x) is dict
@@ -1747,6 +1740,23 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
         )
     ):
         return down_primitive_schema_definition(mcp.titled_enum(x, at, out, cosmetic=True), at, out)
+    if type(x) is dict and x.get("type") in ("integer", "number"):
+        return down_legacy_titled_enum_schema_as_enum_schema(x, at, out)
+    if (
+        type(x) is dict
+        and x.get("type") == "string"
+        and "enum" in x
+        and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
+        and ("enumNames" in x and (type(x["enumNames"]) is list and {str}.issuperset(map(type, x["enumNames"]))))
+    ):
+        return down_legacy_titled_enum_schema_as_enum_schema(x, at, out)
+    if (
+        type(x) is dict
+        and x.get("type") == "string"
+        and "enum" in x
+        and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
+    ):
+        return down_untitled_single_select_enum_schema_as_enum_schema(x, at, out)
     # refuse-multiple-choice
     if (
         type(x) is dict
@@ -1801,16 +1811,7 @@ def down_primitive_schema_definition(x: Any, at: At, out: Losses) -> Any:
             at,
             out,
         )
-    if (
-        type(x) is dict
-        and x.get("type") == "string"
-        and "enum" in x
-        and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
-    ):
-        return down_legacy_titled_enum_schema_as_enum_schema(x, at, out)
     if type(x) is dict and x.get("type") == "string":
-        return down_legacy_titled_enum_schema_as_enum_schema(x, at, out)
-    if type(x) is dict and x.get("type") in ("integer", "number"):
         return down_legacy_titled_enum_schema_as_enum_schema(x, at, out)
     if type(x) is not dict or type(x.get("type")) is not str:
         raise wrong(at, "an object with 'type'", x)
@@ -2161,13 +2162,6 @@ def down_initialize_result_frame_minimal(x: Any, at: At, out: Losses) -> Any:
 
 def down_primitive_schema_definition_minimal(x: Any, at: At, out: Losses) -> Any:
     """PrimitiveSchemaDefinition, only what validity needs."""
-    if (
-        type(x) is dict
-        and x.get("type") == "string"
-        and "enum" in x
-        and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
-    ):
-        return down_untitled_single_select_enum_schema_as_enum_schema_minimal(x, at, out)
     # spell-titled-choices-as-enum-names
     if (
         type(x) is dict
@@ -2186,6 +2180,21 @@ def down_primitive_schema_definition_minimal(x: Any, at: At, out: Losses) -> Any
         )
     ):
         return down_primitive_schema_definition_minimal(mcp.titled_enum(x, at, out, cosmetic=True), at, out)
+    if (
+        type(x) is dict
+        and x.get("type") == "string"
+        and "enum" in x
+        and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
+        and ("enumNames" in x and (type(x["enumNames"]) is list and {str}.issuperset(map(type, x["enumNames"]))))
+    ):
+        return x
+    if (
+        type(x) is dict
+        and x.get("type") == "string"
+        and "enum" in x
+        and (type(x["enum"]) is list and {str}.issuperset(map(type, x["enum"])))
+    ):
+        return down_untitled_single_select_enum_schema_as_enum_schema_minimal(x, at, out)
     # refuse-multiple-choice
     if (
         type(x) is dict

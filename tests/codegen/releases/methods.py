@@ -74,8 +74,7 @@ INVOKE = {**request("tools/invoke", NEXT, name="t", arguments={"a": 1})}
 
 METHODS = [
     without("completion/complete", "Complete"),
-    Release("the name of the revision has a new key", renamed_revision, [f"up renamed RequestMetaObject.{VERSION}",
-                                                                         f"up required RequestMetaObject.{REVISION}"],
+    Release("the name of the revision has a new key", renamed_revision, [f"up renamed RequestMetaObject.{VERSION}"],
             [over(request("tools/list", OLD), renamed_key(request("tools/list", NEXT))),
              over(renamed_key(request("tools/list", NEXT)), request("tools/list", OLD), "down")],
             rename("field", VERSION, REVISION, "RequestMetaObject")),
@@ -91,7 +90,8 @@ METHODS = [
             both(INVOKED, add("InvokeToolRequestParams", hint={"type": "string"})),
             ["up renamed tools/call"], [over({**INVOKE, "params": {**INVOKE["params"], "hint": "x"}}, CALL, "down")],
             rename("method", "tools/call", "tools/invoke")),
-    Release("a notification becomes a request", asks_for_progress, ["up required ProgressNotification.id"],
+    Release("a notification becomes a request", asks_for_progress,
+            ["up required ProgressNotification.id", "up kind-changed notifications/progress"],
             [over(PROGRESS, None), over({**PROGRESS, "id": 1}, REFUSED, "down")]),
     Release("a notification has another name",
             rename_method("notifications/progress", "notifications/advance", "ProgressNotification", "AdvanceNotification"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.codegen.releases.cases import STRING, Change, add, entry
+from tests.codegen.releases.cases import STRING, Change, add, both, entry, remove, rename
 
 TOOL = "/$defs/Tool/properties/x"
 
@@ -19,12 +19,15 @@ UNREADABLE: list[tuple[str, Change, str, str]] = [
      "the keyword 'patternProperties'"),
     ("a type of an object that is closed", x({"type": "object", "properties": {"a": STRING}, "additionalProperties": STRING}),
      TOOL, "an object with properties whose other keys are typed"),
-    ("pattern", x({"type": "string", "pattern": "^a"}), TOOL, "the keyword 'pattern'"),
+    ("a pattern that looks ahead", x({"type": "string", "pattern": "^(?=a)"}), TOOL, "the keyword 'pattern' with '^(?=a)'"),
+    ("a pattern of letters of all scripts", x({"type": "string", "pattern": r"^\p{L}+$"}), TOOL, "the keyword 'pattern' with"),
+    ("two patterns in an allOf", x({"allOf": [{"type": "string", "pattern": "^a"}, {"type": "string", "pattern": "b$"}]}),
+     TOOL, "an allOf that asks for"),
     ("uniqueItems", x({"type": "array", "uniqueItems": True}), TOOL, "the keyword 'uniqueItems'"),
     ("prefixItems", x({"type": "array", "prefixItems": [STRING]}), TOOL, "the keyword 'prefixItems'"),
     ("not", x({"not": STRING}), TOOL, "the keyword 'not'"),
     ("multipleOf", x({"type": "number", "multipleOf": 2}), TOOL, "the keyword 'multipleOf'"),
-    ("a keyword nobody knows", x({"type": "string", "x-shiny": 1}), TOOL, "the keyword 'x-shiny'"),
+    ("a keyword nobody knows", x({"type": "string", "shiny": 1}), TOOL, "the keyword 'shiny'"),
     ("a oneOf whose arms overlap", x({"oneOf": [STRING, {"type": "string", "maxLength": 3}]}), TOOL,
      "a oneOf whose arms 0 and 1 may share values"),
     ("a circle of references", lambda defs: defs.update(
@@ -79,9 +82,18 @@ MISRULED: list[tuple[str, Change, str, str]] = [
     ("a default without a value", add("Prompt", required=True, rank={"type": "integer"}),
      entry("up", "required", "Prompt.rank", "default"), "`default` needs a `value` in `with`"),
     ("an argument that the action does not have", add("Prompt", required=True, rank=STRING),
-     entry("up", "required", "Prompt.rank", "digest", with_='{ off = "name" }'), "digest takes of in `with`: no 'off' and 'of' as well"),
+     entry("up", "required", "Prompt.rank", "digest", with_='{ off = "name" }'), "digest takes of in `with`: no 'off'"),
     ("an action that does not exist", add("Prompt", required=True, rank=STRING),
-     entry("up", "required", "Prompt.rank", "guess"), "there is no action 'guess'"),
+     entry("up", "required", "Prompt.rank", "guess"), "`do` is copy-of or default or digest or refuse or swallow-without here, not 'guess'"),
+    ("an action for objects on a value", add("Prompt", name={"type": "string", "maxLength": 5}),
+     entry("up", "narrowed", "Prompt.name", "digest", with_='{ of = "name" }'), "here, not 'digest'"),
+    ("an action of the way down on the way up", lambda defs: defs["ContentBlock"].update(anyOf=defs["ContentBlock"]["anyOf"][:-1]),
+     entry("up", "arm-removed", "ContentBlock", "titled-enum", arm='"EmbeddedResource"'), "here, not 'titled-enum'"),
+    ("a value that the source lacks", lambda defs: defs["LoggingLevel"].update(enum=["error", "info"]),
+     entry("up", "narrowed", "LoggingLevel", "map-value", with_='{ to = { notes = "info" } }'),
+     "'notes' in `to` is no value of LoggingLevel"),
+    ("a text that is negated", both(remove("Prompt", "title"), add("Prompt", label=STRING)),
+     rename("field", "title", "label", "Prompt") + "negated = true\n", "`negated` is for booleans, not for string"),
     ("a rename ruled on by a verb of another change",
      lambda defs: defs.update(PromptParameter={**defs["PromptArgument"]}) or (defs.pop("PromptArgument") and defs["Prompt"]["properties"]["arguments"].update(items={"$ref": "#/$defs/PromptParameter"})),
      entry("up", "renamed", "PromptArgument", "keep"), "`do` is apart here, not 'keep'"),

@@ -16,6 +16,7 @@ from tests.codegen.releases.refused import MISRULED, UNREADABLE
 from tests.codegen.releases.requests import REQUESTS, nothing_more_to_say, nothing_to_say
 from tests.codegen.releases.scalars import PAIRS, SCALARS, typed
 from tests.codegen.releases.shapes import SHAPES
+from tests.codegen.releases.told import MERGED, TOLD, prompts
 from tests.support.judge import same
 from tests.support.profile import THOROUGH, some
 from tests.support.releases import Made, asked, made, release
@@ -28,6 +29,7 @@ RELEASES = [
     *METHODS,
     *REQUESTS,
     *ERRORS,
+    *TOLD,
     *(Release(name, OF_TOOLS[name][1], asks, frames) for name, _, _, asks, frames in PAIRS),
 ]
 
@@ -92,6 +94,15 @@ def test_results_that_are_the_same_under_two_names() -> None:
     cheap = result(cost=0.5)
     assert there.translate(copy.deepcopy(cheap), "down", "completion/complete").frame == cheap
     assert list(there.broken(SEEDS)) == []
+
+
+def test_arms_that_become_one_keep_what_is_valid_for_it() -> None:
+    before, after, questions = MERGED
+    older = release(before)
+    there = made(release(before, after), older=older)
+    assert asked(release(before, after), "", older) == questions
+    given = prompts(hints=[{"a": "a", "b": "b"}, {"a": "a"}])
+    assert there.translate(given, "up", "prompts/list").frame == prompts(hints=[{"a": "a", "b": "b"}])
 
 
 def test_there_are_forty_releases() -> None:
