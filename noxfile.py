@@ -26,6 +26,9 @@ if PYENV.is_dir():
 # again, which is half of its start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# What people install of servers and clients, for `nox -s peers -- servers`.
+RELEASED = Path("tests/peers/released")
+
 # Tests that need more than Python, each with a session of its own.
 APART = ("--ignore=tests/peers", "--ignore=tests/browser")
 
@@ -113,6 +116,7 @@ def peers(session: nox.Session) -> None:
     selections = ("quick", "full")
     arguments = [argument for argument in session.posargs if argument not in selections]
     environment = {"DRAGOMAN_PEERS": str(peer_environments(session))}
+    peer_environments(session, "fastmcp-[24]" if "full" in session.posargs else "fastmcp-4", RELEASED / "requirements")
     for selection in set(selections).intersection(session.posargs):
         environment["DRAGOMAN_PEERS_PAIRS"] = selection
     if shutil.which("npm"):
@@ -271,10 +275,9 @@ def visit_released_servers(session: nox.Session, *arguments: str) -> None:
     """Let the default clients visit servers as people install them, directly and through the proxy."""
     if not shutil.which("npm"):
         session.skip("half of these servers come from npm, which is not here")
-    source = Path("tests/peers/released")
     folder = peer_environments(session)
-    peer_environments(session, source=source / "requirements")
-    packages = npm_packages(session, source)
+    peer_environments(session, source=RELEASED / "requirements")
+    packages = npm_packages(session, RELEASED)
     session.run("python", "-m", "tests.peers.released", str(folder), str(packages), *arguments)
 
 

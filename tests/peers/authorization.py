@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.signing_in import Stdio
-from tests.peers.visits import HERE, proxy_command
+from tests.peers.visits import proxy_command
 
 OPENING = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "plain", "version": "1"}}
 
@@ -73,13 +73,6 @@ class Sitting:
         answer = self.ask("tools/call", name=name, arguments={})
         text: str = answer["result"]["content"][0]["text"] if "result" in answer else answer["error"]["message"]
         return text
-
-
-@contextlib.contextmanager
-def placed(program: str, packages: str, folder: Path) -> Iterator[Place]:
-    """Start both servers, by node and packages of npm; what they are asked to keep is in a folder."""
-    with running([program, str(HERE / "npm" / "authorization.mjs"), packages, str(folder)], folder) as place:
-        yield place
 
 
 @contextlib.contextmanager

@@ -275,9 +275,11 @@ def main() -> None:
     threading.Thread(target=listening.serve_forever, daemon=True).start()
     print(json.dumps({"issuer": origin, "url": resource}), flush=True)
     for line in sys.stdin:
-        if line.strip() == "end":
-            for token in tokens:
-                token.over.add("access_token")
+        ended = {"end": {"access_token"}, "expire": {"access_token", "refresh_token"}}
+        for token in tokens:
+            token.over |= ended.get(line.strip(), set())
+        if line.strip() == "forget":
+            clients.clear()
         say(did=line.strip())
 
 

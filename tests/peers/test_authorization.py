@@ -1,12 +1,13 @@
-"""Signing in at authorization servers that others wrote: npm's `oidc-provider`, with a server of the official SDK, and
-authlib's.
+"""Signing in at authorization servers that others wrote: npm's `oidc-provider` and `better-auth`, with a server of the
+official SDK, authlib's, FastMCP's, and those of the official Python SDK.
 
-Needs the packages of `npm/package.json`, and the environment of `requirements/authlib.txt`; `nox -s peers` brings them.
-The proxy is a process, and so is whoever signs in, as its browser.
+Needs the packages of `npm/package.json`, and environments of `requirements` and `released/requirements`; `nox -s peers`
+brings them. The proxy is a process, and so is whoever signs in, as its browser.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import subprocess
 import sys
@@ -15,13 +16,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers.authorization import Place, placed, running
+from tests.peers.authorization import Place, running
 from tests.peers.person import sign_in
 from tests.peers.test_npm import FOLDER, node
-from tests.peers.visits import ENVIRONMENTS, HERE
+from tests.peers.visits import ENVIRONMENTS, HERE, SELECTION
 from tests.support.waiting import wait_until
 
 REFRESHED = ["refresh_token", "rotate"]
+PLACES = {
+    "oidc-provider": ("authorization.mjs", ""),
+    "better-auth": ("better_auth.mjs", ""),
+    "authlib": ("authorization_server.py", "authlib"),
+    "sdk-1": ("sdk_authorization.py sdk-1", "2025-11-25"),
+    "sdk-1.12": ("sdk_authorization.py sdk-1", "2025-06-18"),
+    "sdk-2": ("sdk_authorization.py sdk-2", "current"),
+    "fastmcp-2": ("sdk_authorization.py fastmcp", "fastmcp-2"),
+    "fastmcp-4": ("sdk_authorization.py fastmcp", "fastmcp-4"),
+}
+"""Programs of this folder or of `npm`, and the environments that they run in."""
+
+ONLY_IN_FULL = ("sdk-1.12", "fastmcp-2")
 
 
 @pytest.fixture
@@ -35,23 +49,73 @@ def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def place(ours: None, tmp_path: Path) -> Iterator[Place]:
     """Oidc-provider, and a server of the TypeScript SDK."""
-    if not FOLDER:
-        pytest.skip("no packages of npm: run `nox -s peers`")
-    with placed(node(), str(FOLDER), tmp_path) as place:
+    with started("oidc-provider", tmp_path) as place:
+        yield place
+
+
+@contextlib.contextmanager
+def started(name: str, folder: Path) -> Iterator[Place]:
+    """Start one of `PLACES`."""
+    kind, environment = PLACES[name]
+    if kind.endswith(".mjs"):
+        if not FOLDER:
+            pytest.skip("no packages of npm: run `nox -s peers`")
+        command = [node(), str(HERE / "npm" / kind), str(FOLDER), str(folder)]
+    else:
+        if ENVIRONMENTS is None:
+            pytest.skip("no peer environments: run `nox -s peers`")
+        program, *words = kind.split()
+        python = Path(ENVIRONMENTS) / environment / "bin" / "python"
+        command = [str(python), str(HERE / program), *words, str(folder)]
+    with running(command, folder) as place:
         yield place
 
 
 @pytest.fixture(params=["oidc-provider", "authlib"])
 def each_place(request: pytest.FixtureRequest, ours: None, tmp_path: Path) -> Iterator[Place]:
-    """Either of them."""
-    if request.param == "oidc-provider":
-        yield request.getfixturevalue("place")
-        return
-    if ENVIRONMENTS is None:
-        pytest.skip("no peer environments: run `nox -s peers`")
-    python = str(Path(ENVIRONMENTS) / "authlib" / "bin" / "python")
-    with running([python, str(HERE / "authorization_server.py"), str(tmp_path)], tmp_path) as place:
+    """Those two that know clients with credentials, and more than one scope."""
+    with started(request.param, tmp_path) as place:
         yield place
+
+
+@pytest.fixture(params=[name for name in PLACES if name not in ONLY_IN_FULL or SELECTION == "full"])
+def any_place(request: pytest.FixtureRequest, ours: None, tmp_path: Path) -> Iterator[Place]:
+    """Each of them."""
+    with started(request.param, tmp_path) as place:
+        yield place
+
+
+def dragoman(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of ours."""
+    return subprocess.run(
+        [sys.executable, "-m", "dragoman", *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+    )
+
+
+def test_tokens_are_refreshed_expire_are_revoked_and_clients_forgotten(any_place: Place) -> None:
+    with any_place.sitting() as sitting:
+        first = sitting.call("read")
+        assert (first[:8], any_place.did()) == ("read by ", ["register", "authorization_code"])
+        any_place.tell("end")
+        assert sitting.call("read") == first
+        assert "refresh_token" in any_place.did()
+        any_place.tell("expire")
+        assert sitting.call("read") == first
+        assert "authorization_code" in any_place.did()
+        any_place.tell("forget")
+        any_place.tell("end")
+        any_place.did()
+        assert sitting.call("read")[:8] == "read by "
+        assert [one for one in any_place.did() if one != "refuse"] == ["register", "authorization_code"]
+    any_place.tell("forget")
+    done = dragoman("login", any_place.url)
+    assert (done.returncode, done.stdout.partition(" to ")[0]) == (0, "Signed in"), "no page said that it knows nobody"
+    assert [one for one in any_place.did() if one != "refuse"] == ["register", "authorization_code"]
+    wait_until(lambda: len(any_place.pages) == 4)
+    assert all("You are signed in" in page for page in any_place.pages)
+    done = dragoman("logout", any_place.url)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "end refresh_token" in any_place.did()
 
 
 def test_a_person_signs_in_once_and_every_later_proxy_uses_the_token(each_place: Place) -> None:

@@ -172,7 +172,8 @@ def test_who_cannot_register_is_told_what_to_say() -> None:
     [
         (["client_secret_basic"], None, "basic"),
         (["client_secret_post"], None, "post"),
-        (["client_secret_post", "client_secret_basic"], None, "basic"),
+        (["client_secret_post", "client_secret_basic"], None, "post"),
+        (["client_secret_basic", "client_secret_post"], None, "post"),
         (["none"], None, "none"),
         (None, None, "basic"),
         (["client_secret_basic"], "client_secret_post", "post"),

@@ -140,7 +140,7 @@ class Driver:
                 pool = ConnectionPool(config)
                 try:
                     answer = await pool.send_once(wish.method, wish.url, wish.headers, wish.body)
-                    return Fetched(answer.status, await read_body(answer, _ANSWER_BYTES))
+                    return Fetched(answer.status, await read_body(answer, _ANSWER_BYTES), answer.header("Location"))
                 finally:
                     await pool.close()
         except TimeoutError:

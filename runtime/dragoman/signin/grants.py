@@ -14,13 +14,14 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin.discovery import AuthorizationServer, check_endpoint, shorten
 from dragoman.signin.registration import OAuthClient, read_secret
-from dragoman.signin.tokens import SLOW_DOWN, GrantRefused, Tokens, get_tokens
+from dragoman.signin.tokens import CLIENT_GONE, SLOW_DOWN, GrantRefused, Tokens, get_tokens
 from dragoman.signin.wishes import (
+    Fetch,
     Fetched,
     Keep,
     Occasion,
@@ -38,6 +39,9 @@ logger = logging.getLogger("dragoman.signin")
 
 _URN: Final = "urn:ietf:params:oauth"
 _DEVICE_CODE: Final = f"{_URN}:grant-type:device_code"
+_REFUSALS: Final = (400, 401)
+"""How an authorization endpoint answers to a client that it does not know; it sends others on, or shows a page."""
+
 _DEVICE_INTERVAL_S: Final = 5.0
 _DEVICE_S: Final = 600.0
 _LONGEST_INTERVAL_S: Final = 60.0
@@ -69,13 +73,37 @@ class PendingVisit:
 
 
 def get_by_code(
-    occasion: Occasion, server: AuthorizationServer, client: OAuthClient, redirect_uri: str, scopes: tuple[str, ...]
+    occasion: Occasion,
+    server: AuthorizationServer,
+    client: OAuthClient,
+    redirect_uri: str,
+    scopes: tuple[str, ...],
+    is_kept: bool,
 ) -> Routine[Tokens]:
     """Send a person to sign in, and trade the code that they bring back.
+
+    Args:
+        occasion: Why.
+        server: Where to.
+        client: Who we are there.
+        redirect_uri: Where they come back to.
+        scopes: What to ask for.
+        is_kept: Whether we have registered a while ago.
 
     Raises:
         SignInFailed: They did not, or what they bring is not to be trusted.
     """
+    visit = _plan_visit(occasion, server, client, redirect_uri, scopes)
+    if client.is_registered and is_kept and (yield from _is_forgotten(visit)):
+        reason = f"its authorization server {shorten(server.issuer)} does not know us any more"
+        raise GrantRefused(occasion.peer, reason, "invalid_client")
+    yield Keep(visit)
+    return (yield from finish_visit(occasion, visit, is_open=False))
+
+
+def _plan_visit(
+    occasion: Occasion, server: AuthorizationServer, client: OAuthClient, redirect_uri: str, scopes: tuple[str, ...]
+) -> PendingVisit:
     state, verifier = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
     digest = hashlib.sha256(verifier.encode()).digest()
     asked = {
@@ -93,9 +121,20 @@ def get_by_code(
     }
     joint = "&" if "?" in server.authorization_endpoint else "?"
     url = f"{server.authorization_endpoint}{joint}{urlencode(asked)}"
-    visit = PendingVisit(server, client, redirect_uri, url, state, verifier, scopes, time.time())
-    yield Keep(visit)
-    return (yield from finish_visit(occasion, visit, is_open=False))
+    return PendingVisit(server, client, redirect_uri, url, state, verifier, scopes, time.time())
+
+
+def _is_forgotten(visit: PendingVisit) -> Routine[bool]:
+    """Whether a person would find an error instead of the page, since the client is not known there any more.
+
+    OAuth 2.1, 4.1.2.1: whoever brings an unknown client is not sent back to us, so we would wait for nobody.
+    """
+    try:
+        fetched: Fetched = yield Fetch("GET", visit.url, {"Accept": "text/html"})
+    except TransportError:
+        return False  # a browser may get there all the same
+    errors = parse_qs(urlsplit(fetched.location).query).get("error", [])
+    return fetched.status in _REFUSALS or not CLIENT_GONE.isdisjoint(errors)
 
 
 def finish_visit(occasion: Occasion, visit: PendingVisit, *, is_open: bool) -> Routine[Tokens]:
@@ -204,9 +243,8 @@ def get_by_device(
     said = fetched.json
     code, page = text(said.get("user_code")), text(said.get("verification_uri"))
     if fetched.status != 200 or not code or not page or not text(said.get("device_code")):
-        raise occasion.failure(
-            f"its authorization server {shorten(server.issuer)} gives no device code ({fetched.why})"
-        )
+        reason = f"its authorization server {shorten(server.issuer)} gives no device code ({fetched.why})"
+        raise GrantRefused(occasion.peer, reason, quoted(said.get("error")))
     complete_url = text(said.get("verification_uri_complete"))
     check_endpoint(occasion, page)
     check_endpoint(occasion, complete_url)

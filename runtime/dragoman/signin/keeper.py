@@ -24,10 +24,10 @@ from dragoman.signin.challenges import read_bearer
 from dragoman.signin.driver import PERSON_S, Driver, NobodyWaitsError
 from dragoman.signin.grants import PendingVisit
 from dragoman.signin.people import People
-from dragoman.signin.routine import CLIENT_GONE, SignedIn, renew, sign_in
+from dragoman.signin.routine import SignedIn, renew, sign_in
 from dragoman.signin.settings import SignInSettings, as_resource
 from dragoman.signin.store import TokenFile, Written
-from dragoman.signin.tokens import GrantRefused
+from dragoman.signin.tokens import CLIENT_GONE, GrantRefused
 from dragoman.signin.wishes import Occasion, Routine
 from dragoman.transports.upstream.challenge import Challenge
 from dragoman.transports.upstream.config import UpstreamConfig

@@ -14,7 +14,12 @@ from dragoman.signin.settings import is_loopback
 from dragoman.signin.wishes import Fetch, Fetched, Occasion, Routine, text
 
 _NAME: Final = "Dragoman"
-_SECRET_METHODS: Final = ("client_secret_basic", "client_secret_post")
+BASIC: Final = "client_secret_basic"
+POST: Final = "client_secret_post"
+_SECRET_METHODS: Final = (POST, BASIC)
+"""By which a secret is shown, in the order in which we register for them: of those who offer both, some do not find in
+the header who we are (MCP's Python SDK looks in the body alone)."""
+
 _KINDS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
@@ -57,7 +62,9 @@ def find_client(
     settings = occasion.settings
     if settings.client_id is not None:
         secret = "" if settings.client_secret_file is None else read_secret(occasion, settings.client_secret_file)
-        return OAuthClient(settings.client_id, secret, _choose_method(occasion, server, secret))
+        # RFC 7591, 2: a client that was registered without a word about it uses the header.
+        method = _choose_method(occasion, server, secret, (BASIC, POST))
+        return OAuthClient(settings.client_id, secret, method)
     if settings.client_metadata_url is not None and server.reads_documents:
         method = "none" if settings.private_key_file is None else "private_key_jwt"
         return OAuthClient(settings.client_metadata_url, method=method)
@@ -102,15 +109,17 @@ def _register(occasion: Occasion, server: AuthorizationServer, redirect_uri: str
     return OAuthClient(client_id, secret, method, redirect_uri, is_registered=True, scope=scope)
 
 
-def _choose_method(occasion: Occasion, server: AuthorizationServer, secret: str) -> str:
+def _choose_method(
+    occasion: Occasion, server: AuthorizationServer, secret: str, liked: tuple[str, ...] = _SECRET_METHODS
+) -> str:
     """Say how a client shows that it is itself: as the server wants it, of what the client has."""
     if occasion.settings.private_key_file is not None:
         return "private_key_jwt"
     if not secret:
         return "none"
-    likely = [method for method in _SECRET_METHODS if method in server.methods]
+    likely = [method for method in liked if method in server.methods]
     # RFC 8414, 2: "If omitted, the default is client_secret_basic".
-    return likely[0] if likely else "none" if "none" in server.methods else _SECRET_METHODS[0]
+    return likely[0] if likely else "none" if "none" in server.methods else BASIC
 
 
 def read_secret(occasion: Occasion, path: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
 
 from dragoman.signin.discovery import AuthorizationServer, check_endpoint, discover, shorten
 from dragoman.signin.grants import (
@@ -17,11 +16,8 @@ from dragoman.signin.grants import (
     get_by_device,
 )
 from dragoman.signin.registration import OAuthClient, find_client
-from dragoman.signin.tokens import GrantRefused, Tokens, get_tokens, show_client
-from dragoman.signin.wishes import Fetched, Listen, Occasion, Routine, post_form
-
-CLIENT_GONE: Final = frozenset({"invalid_client", "unauthorized_client"})
-"""What an authorization server says of a client that it does not know any more."""
+from dragoman.signin.tokens import CLIENT_GONE, GrantRefused, Tokens, ask_as_client, get_tokens
+from dragoman.signin.wishes import Listen, Occasion, Routine
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +80,9 @@ def revoke(occasion: Occasion, before: SignedIn) -> Routine[bool]:
     if not server.revocation_endpoint:
         return False
     for kind, token in (("refresh_token", tokens.refresh), ("access_token", tokens.access)):
-        headers, shown = show_client(occasion, server, before.client)
-        asked = {"token": token, "token_type_hint": kind, **shown}
         if token:
-            fetched: Fetched = yield post_form(server.revocation_endpoint, asked, headers)
+            asked = {"token": token, "token_type_hint": kind}
+            fetched = yield from ask_as_client(occasion, server, before.client, server.revocation_endpoint, asked)
             # RFC 7009, 2.2.1: a server need not know how to revoke access tokens.
             if fetched.status != HTTPStatus.OK and fetched.json.get("error") != "unsupported_token_type":
                 name = shorten(server.issuer)
@@ -119,7 +114,7 @@ def _sign_in_as(occasion: Occasion, server: AuthorizationServer, before: OAuthCl
         redirect_uri = yield Listen(before.redirect_uri if before else "")
     client = yield from find_client(occasion, server, before, redirect_uri, " ".join(scopes))
     if grant == "authorization_code":
-        tokens = yield from get_by_code(occasion, server, client, redirect_uri, scopes)
+        tokens = yield from get_by_code(occasion, server, client, redirect_uri, scopes, client is before)
     else:
         ways = {
             "device_code": get_by_device,

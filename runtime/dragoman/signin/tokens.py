@@ -12,15 +12,19 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from dragoman.errors import SignInFailed
+from dragoman.signin import registration
 from dragoman.signin.discovery import AuthorizationServer, shorten
 from dragoman.signin.registration import OAuthClient, read_secret
 from dragoman.signin.wishes import Fetched, Occasion, Routine, post_form, quoted, seconds, text
+
+CLIENT_GONE: Final = frozenset({"invalid_client", "unauthorized_client"})
+"""What an authorization server says of a client that it does not know any more."""
 
 SLOW_DOWN: Final = "slow_down"
 """What is said of a request that came too soon, or at the wrong time (RFC 8628, 3.5)."""
@@ -93,9 +97,8 @@ def get_tokens(
         GrantRefused: It gives nothing.
         SignInFailed: What it gives is of no use.
     """
-    headers, shown = show_client(occasion, server, client)
     target = {"resource": server.resource} if server.resource is not None else {}
-    fetched: Fetched = yield post_form(server.token_endpoint, {**parameters, **target, **shown}, headers)
+    fetched = yield from ask_as_client(occasion, server, client, server.token_endpoint, {**parameters, **target})
     said = fetched.json
     if fetched.status != 200 or "error" in said:
         error = quoted(said.get("error"))
@@ -116,7 +119,23 @@ def get_tokens(
     )
 
 
-def show_client(
+def ask_as_client(
+    occasion: Occasion, server: AuthorizationServer, client: OAuthClient, url: str, parameters: Mapping[str, str]
+) -> Routine[Fetched]:
+    """Send a form with what shows who we are; if that is not found in the header, and may be in the body, there.
+
+    Raises:
+        SignInFailed: It cannot be shown.
+    """
+    headers, shown = _show_client(occasion, server, client)
+    fetched: Fetched = yield post_form(url, {**parameters, **shown}, headers)
+    if headers and registration.POST in server.methods and fetched.json.get("error") in CLIENT_GONE:
+        _, shown = _show_client(occasion, server, replace(client, method=registration.POST))
+        fetched = yield post_form(url, {**parameters, **shown}, {})
+    return fetched
+
+
+def _show_client(
     occasion: Occasion, server: AuthorizationServer, client: OAuthClient
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the headers and the parameters that show who we are.
@@ -125,10 +144,10 @@ def show_client(
         SignInFailed: That takes a key, and it is of no use, or nobody has named it.
     """
     match client.method:
-        case "client_secret_basic":
+        case registration.BASIC:
             pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"
             return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, {}
-        case "client_secret_post":
+        case registration.POST:
             return {}, {"client_id": client.id, "client_secret": client.secret}
         case "private_key_jwt":
             kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"

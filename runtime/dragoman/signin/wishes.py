@@ -31,10 +31,11 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The answer to a request."""
+    """The answer to a request; `location` is where it leads to."""
 
     status: int
     body: bytes = field(default=b"", repr=False)
+    location: str = field(default="", repr=False)
 
     @property
     def json(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 // `node authorization.mjs FOLDER KEYS`. KEYS is a folder for the secret and the key of clients that it knows.
 //
 // Its first line says where both are; each further line is something that the authorization server did. A line `end` on
-// its stdin ends every access token that has been given so far; each line there is said again after what was done.
+// its stdin ends every access token that has been given so far, `expire` every refresh token, too, and `forget` ends who
+// has registered; each line there is said again after what was done.
 
 import { generateKeyPairSync } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -75,9 +76,13 @@ const provider = new Provider(issuer, {
 });
 front.on("request", provider.callback());
 
-const given = new Set();
+const [given, refreshing, registered] = [new Set(), new Set(), new Set()];
 provider.on("access_token.saved", (token) => given.add(token.jti));
-provider.on("registration_create.success", (context, client) => say({ did: "register", client: client.clientId }));
+provider.on("refresh_token.saved", (token) => refreshing.add(token.jti));
+provider.on("registration_create.success", (context, client) => {
+  registered.add(client.clientId);
+  say({ did: "register", client: client.clientId });
+});
 provider.on("grant.success", ({ oidc }) => say({ did: oidc.params.grant_type, resource: oidc.params.resource }));
 provider.on("refresh_token.consumed", () => say({ did: "rotate" }));
 for (const kind of ["access_token", "refresh_token"]) provider.on(`${kind}.destroyed`, () => say({ did: `end ${kind}` }));
@@ -88,10 +93,12 @@ for (const kind of ["grant", "authorization", "registration_create", "device_aut
 
 const find = async (token) => (await provider.AccessToken.find(token)) ?? (await provider.ClientCredentials.find(token));
 createInterface({ input: process.stdin }).on("line", async (line) => {
-  if (line === "end") {
+  if (line === "end" || line === "expire") {
     for (const token of given) await (await find(token))?.destroy();
     given.clear();
   }
+  if (line === "expire") for (const token of refreshing) await (await provider.RefreshToken.find(token))?.destroy();
+  if (line === "forget") for (const id of registered) await provider.Client.adapter.destroy(id);
   say({ did: line });
 });
 
