@@ -147,6 +147,13 @@ def soak(session: nox.Session) -> None:
 
 
 @nox.session
+def simulate(session: nox.Session) -> None:
+    """Run simulated worlds for a minute, or `-- SEED-SEED [CELL ...]`; `-- CELL SEED` shows one, made small."""
+    install(session, "test")
+    session.run("python", "-m", "tests.world", *session.posargs, env={"PYTHONHASHSEED": "0"})
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
     """Let pages in a real Chromium call the proxy, welcome ones and others, and a person sign in; ARGS go to pytest.
 

@@ -57,7 +57,7 @@ def test_a_cookie_for_tls_is_not_kept_without_it() -> None:
 def test_a_cookie_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     cookies = Cookies(UpstreamConfig(URL))
     cookies.take("a=b; Max-Age=100", URL)
-    monkeypatch.setattr("dragoman.transports.upstream.cookies.time", lambda: 2.0**33)
+    monkeypatch.setattr("dragoman.transports.upstream.cookies.time.time", lambda: 2.0**33)
     assert cookies.give(URL) == ""
 
 

@@ -9,9 +9,9 @@ Source: RFC 6265, 5.2 to 5.4, for one host: a cookie for another one is not kept
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from time import time
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -55,7 +55,7 @@ class Cookies:
 
     def give(self, url: str) -> str:
         """Return the value of `Cookie` for a request; empty if there is none."""
-        path, now = urlsplit(url).path or "/", time()
+        path, now = urlsplit(url).path or "/", time.time()
         kept = [
             f"{name}={cookie.value}"
             for (name, _), cookie in self._kept.items()
@@ -75,14 +75,14 @@ class Cookies:
         key = (name, path if path.startswith("/") else asked.rpartition("/")[0] or "/")
         expires_at = _expiry(given)
         self._kept.pop(key, None)
-        if (expires_at is None or expires_at > time()) and len(self._kept) < _MOST:
+        if (expires_at is None or expires_at > time.time()) and len(self._kept) < _MOST:
             self._kept[key] = _Cookie(value, key[1], expires_at)
 
 
 def _expiry(given: dict[str, str]) -> float | None:
     """Return when a cookie ends, in seconds since the epoch; None: with the session."""
     if re.fullmatch(r"-?[0-9]{1,12}", given.get("max-age", "")):
-        return time() + int(given["max-age"])
+        return time.time() + int(given["max-age"])
     try:
         return parsedate_to_datetime(given["expires"]).timestamp()
     except (KeyError, ValueError, OverflowError):

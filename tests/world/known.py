@@ -1,0 +1,64 @@
+"""What worlds find and what is not mended yet, or is so by decision: named here, it is counted, and fails no run.
+
+An entry goes when what it is about is mended: a run of every cell says which entries nothing has matched any more.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from tests.world.rules import Finding
+
+
+@dataclass(frozen=True)
+class Known:
+    """Findings that are explained.
+
+    Attributes:
+        rule: Whose they are.
+        pattern: What their text has in it.
+        why: What it is.
+    """
+
+    rule: str
+    pattern: str
+    why: str
+
+    def matches(self, finding: Finding) -> bool:
+        return finding.rule == self.rule and re.search(self.pattern, finding.text) is not None
+
+
+KNOWN: Final = (
+    Known(
+        "ids",
+        r"heard the id 'dragoman-(health|discover)-\d+' again",
+        "two proxies in a row ask the same server under ids of the same names",
+    ),
+    Known(
+        "ids",
+        r"^c\d+ heard the id .* again, unanswered",
+        "a server that was started again asks under an id that its client may still answer",
+    ),
+    Known(
+        "own-answers",
+        r"^s\d+\.\d+ asked",
+        "a client's late answer to the server before it was started again is taken for that to another question",
+    ),
+    Known(
+        "own-secrets",
+        r"^c\d+ heard the secret .*\"method\": \"(sampling|elicitation|roots)/",
+        "behind a router, a question about a call that was given up goes to whoever has the only open call",
+    ),
+    Known(
+        "progress",
+        r"heard progress of what is answered",
+        "a shared server's progress of a call whose time was over is passed on",
+    ),
+)
+
+
+def explain(finding: Finding) -> Known | None:
+    """Give the entry that explains a finding, if any does."""
+    return next((entry for entry in KNOWN if entry.matches(finding)), None)

@@ -1,0 +1,77 @@
+"""The event loop of a world: time passes where it would wait, and the network is its own.
+
+Everything that a real loop does is asyncio's; only waiting and sockets are replaced. Callbacks keep the order in which
+they were asked for, which asyncio promises and the runtime builds on; what is in no order in life (bytes, timers,
+peers) comes in the order that the seed says (`streams`). Why this is no library's: docs/decisions/0060.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any, Final
+
+from tests.world.system import System
+
+_MOST_TURNS: Final = 300_000
+"""How many turns of the loop one world may take: one that never ends is a finding, too."""
+
+
+class Stuck(Exception):
+    """Somebody waits, and nobody has anything to do; or what is done has no end."""
+
+
+class _Waiting(selectors.SelectSelector):
+    """Lets time pass instead of waiting for it."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__()
+        self._system = system
+        self._turns = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self._turns += 1
+        if self._turns > _MOST_TURNS:
+            raise Stuck(f"{_MOST_TURNS} turns of the loop, and no end")
+        if timeout is None:
+            raise Stuck("nobody has anything to do, and somebody waits")
+        if timeout > 0:
+            self._system.now_s += timeout
+        return []
+
+
+class WorldLoop(asyncio.SelectorEventLoop):
+    """An event loop in a world.
+
+    Attributes:
+        defects: What the loop was told that nobody else has taken: exceptions of callbacks and of tasks.
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._timers: list[tuple[asyncio.TimerHandle, str]] = []  # of ours, and what each calls
+        self.defects: list[str] = []
+        super().__init__(_Waiting(system))
+        self.set_exception_handler(self._note_defect)
+
+    def time(self) -> float:
+        return self._system.now_s
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        handle = super().call_at(when, callback, *args, context=context)
+        called = getattr(callback, "func", callback)
+        if called.__module__.startswith("dragoman."):
+            self._timers.append((handle, called.__qualname__))
+        return handle
+
+    def timers(self) -> list[str]:
+        """Give what the timers of our code call that are still to fire."""
+        return [name for handle, name in self._timers if not handle.cancelled() and handle.when() > self.time()]
+
+    def _note_defect(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        self.defects.append(f"{context.get('message')}: {error!r}")

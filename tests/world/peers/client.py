@@ -1,0 +1,274 @@
+"""The clients of a world: each does what its plan says, answers what it is asked, and notes everything.
+
+| act | what happens |
+|---|---|
+| `call` | `tools/call`, with a secret of its own and steps for the server; `progress` gives it a token |
+| `list`, `read`, `prompt`, `complete`, `ping`, `level` | the request of that name |
+| `cancel` | the request with the number `of` is cancelled |
+| `leave`, `cut` | it closes in order, or breaks off |
+| `stall`, `junk` | it reads nothing for `for` seconds, says something odd |
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tests.world.peers.words import (
+    META,
+    PER_REQUEST,
+    answer,
+    chance_of,
+    error,
+    key_of,
+    notification,
+    request,
+    result,
+    secret,
+    text_of,
+)
+from tests.world.plan import Act, ClientPlan
+from tests.world.record import Body, Record
+from tests.world.wires import Wire
+
+_JUNK: list[Any] = [
+    b"no JSON\n",
+    b'{"jsonrpc": "2.0", "id": 77, "method"\n',
+    {"jsonrpc": "2.0", "id": "nobody asked", "result": {}},
+    {"jsonrpc": "2.0", "method": "notifications/nobody-knows"},
+    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "no such"}},
+    {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": "no such", "progress": 1}},
+]
+
+
+class Client:
+    """One client.
+
+    Args:
+        plan: What it is and does.
+        seed: Of the world.
+        record: Where it is noted what it says and hears.
+
+    Attributes:
+        done: Set when it has done everything, and has got every answer that it waits for, or is gone.
+    """
+
+    def __init__(self, plan: ClientPlan, seed: int, record: Record) -> None:
+        self.plan = plan
+        self.name = plan.name
+        self.wire: Wire | None = None
+        self.is_over = False
+        self.done = asyncio.Event()
+        self._seed = seed
+        self._record = record
+        self._last = 0
+        self._waiting: dict[tuple[str, Any], Body] = {}  # requests that are not answered yet
+        self._keys: dict[int, Any] = {}  # the last id that an act was sent under
+        self._given_up: set[tuple[str, Any]] = set()
+        self._opened = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        record.revisions[self.name] = plan.revision
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether it opens no session."""
+        return self.plan.revision == PER_REQUEST
+
+    async def live(self, patience_s: float) -> None:
+        """Do everything, wait for what is still to come, and leave."""
+        self._open()
+        acts = asyncio.ensure_future(self._act())
+        self._keep(acts)
+        with_end = asyncio.ensure_future(self.done.wait())
+        await asyncio.wait([acts, with_end], return_when=asyncio.FIRST_COMPLETED)
+        if not self.done.is_set():
+            self._see()
+            await asyncio.wait([with_end], timeout=patience_s)
+        with_end.cancel()
+        self.stop()
+        if not self.is_over and self.wire is not None:
+            self.wire.leave()
+
+    def stop(self) -> None:
+        """Do nothing more."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    # What the wire tells
+
+    def hear(self, frame: Body, via: str = "") -> None:
+        """Take a frame."""
+        method = frame.get("method")
+        if method is not None and "id" in frame:
+            self._keep(asyncio.ensure_future(self._answer(frame, via)))
+        elif method is None:
+            asked = self._waiting.pop(key_of(frame.get("id")), None)
+            if asked is None:
+                return
+            if asked["method"] == "initialize":
+                if "result" not in frame:
+                    self._end()
+                    return
+                self._say(notification("notifications/initialized"))
+                self._opened.set()
+            elif isinstance(said := frame.get("result"), dict) and said.get("resultType") == "input_required":
+                self._keep(asyncio.ensure_future(self._come_back(asked, said)))
+            self._see()
+
+    def over(self, reason: str) -> None:
+        """The connection is gone."""
+        self._end()
+
+    def _end(self) -> None:
+        self.is_over = True
+        self.done.set()
+        self.stop()
+
+    def _see(self) -> None:
+        """See whether there is anything left to wait for."""
+        if not [key for key in self._waiting if key not in self._given_up] and not self._tasks - {None}:
+            self.done.set()
+
+    # What it does
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not self._tasks:
+            self._see()
+
+    def _say(self, frame: Any, via: str = "") -> None:
+        if not self.is_over and self.wire is not None:
+            self.wire.say(frame, via)
+
+    def _open(self) -> None:
+        if self.is_stateless:
+            self._opened.set()
+            return
+        info = {"name": self.name, "version": "1"}
+        has: Body = {name: {} for name in self.plan.has}
+        self._ask("initialize", {"protocolVersion": self.plan.revision, "capabilities": has, "clientInfo": info})
+
+    def _ask(self, method: str, params: Body, act: int | None = None) -> None:
+        self._last += 1
+        key: Any = f"id {self._last}" if self.plan.manner == "odd" else self._last
+        if self.is_stateless:
+            has: Body = {name: {} for name in self.plan.has}
+            meta = {f"{META}protocolVersion": PER_REQUEST, f"{META}clientCapabilities": has}
+            info = {f"{META}clientInfo": {"name": self.name, "version": "1"}}
+            params = {**params, "_meta": {**(params.get("_meta") or {}), **meta, **info}}
+        frame = request(key, method, params)
+        self._waiting[key_of(key)] = frame
+        if act is not None:
+            self._keys[act] = key
+        self._say(frame)
+
+    async def _act(self) -> None:
+        await self._opened.wait()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        for number, act in enumerate(self.plan.acts):
+            wait_s = began + act["at"] - loop.time()
+            if wait_s > 0:
+                await asyncio.sleep(wait_s)
+            if self.is_over:
+                return
+            await self._do(act, act.get("n", number))
+
+    async def _do(self, act: Act, number: int) -> None:
+        mark = secret(self.name, number)
+        tool = act.get("server", "s0")
+        match act["do"]:
+            case "call":
+                # Progress is named like the id: tokens of different clients are the same, as in life.
+                meta: Body = {"_meta": {"progressToken": self._last + 1}} if act.get("progress") else {}
+                if self.is_stateless and act.get("level"):
+                    meta.setdefault("_meta", {})[f"{META}logLevel"] = act["level"]
+                arguments = {"secret": mark, "steps": act["steps"]}
+                self._ask("tools/call", {"name": f"{tool}_a", "arguments": arguments, **meta}, number)
+            case "list":
+                self._ask(f"{act['what']}/list", {"cursor": act["cursor"]} if "cursor" in act else {}, number)
+            case "read":
+                self._ask("resources/read", {"uri": f"world://{tool}/{mark}"}, number)
+            case "prompt":
+                self._ask("prompts/get", {"name": f"{tool}_p", "arguments": {"x": mark}}, number)
+            case "complete":
+                ref = {"type": "ref/prompt", "name": f"{tool}_p"}
+                self._ask("completion/complete", {"ref": ref, "argument": {"name": "x", "value": mark}}, number)
+            case "ping" if not self.is_stateless:
+                self._ask("ping", {}, number)
+            case "level" if not self.is_stateless:
+                self._ask("logging/setLevel", {"level": act["level"]}, number)
+            case "cancel":
+                self._cancel(act["of"])
+            case "leave":
+                assert self.wire is not None
+                self.wire.leave()
+            case "cut":
+                assert self.wire is not None
+                self.wire.cut()
+                self._end()
+            case "stall":
+                self._keep(asyncio.ensure_future(self._stall(act["for"])))
+            case "junk":
+                self._say_junk(act["which"])
+
+    def _cancel(self, act: int) -> None:
+        key = self._keys.get(act)
+        if key is not None and key_of(key) in self._waiting:
+            self._given_up.add(key_of(key))
+            self._say(notification("notifications/cancelled", {"requestId": key, "reason": "no more"}))
+            self._see()
+
+    async def _stall(self, for_s: float) -> None:
+        assert self.wire is not None
+        self.wire.stall(True)
+        await asyncio.sleep(for_s)
+        self.wire.stall(False)
+
+    def _say_junk(self, which: int) -> None:
+        junk = _JUNK[which % len(_JUNK)]
+        assert self.wire is not None
+        if isinstance(junk, bytes):
+            self.wire.write_raw(junk)
+        else:
+            self._say(junk)
+
+    # What it is asked
+
+    async def _answer(self, frame: Body, via: str) -> None:
+        method, params = frame["method"], frame.get("params") or {}
+        times = await self._consider(method, text_of(method, params))
+        for _ in range(times):
+            self._say(self._reply(frame["id"], method, params), via)
+
+    async def _consider(self, method: str, text: str) -> int:
+        """Take the time that it takes to answer; say how often it is done."""
+        chance = chance_of(self._seed, self.name, method, text.partition(" nonce")[0])
+        if self.plan.manner == "mute" and chance.random() < 0.5:
+            return 0
+        if self.plan.manner == "slow" or chance.random() < 0.2:
+            await asyncio.sleep(chance.choice((0.1, 1.0, 7.0, 40.0)))
+        return 2 if self.plan.manner == "twice" and chance.random() < 0.5 else 1
+
+    def _reply(self, key: Any, method: str, params: Body) -> Body:
+        kind = method.partition("/")[0]
+        if method != "ping" and kind not in self.plan.has:
+            return error(key, -32601, f"{self.name} has no {method}")
+        return result(key, answer(method, text_of(method, params), self.name))
+
+    async def _come_back(self, asked: Body, said: Body) -> None:
+        """Answer what a call without a session wants to know, and send it again."""
+        answers: Body = {}
+        for name, one in (said.get("inputRequests") or {}).items():
+            method, params = one["method"], one.get("params") or {}
+            if not await self._consider(method, text_of(method, params)):
+                return
+            answers[name] = answer(method, text_of(method, params), self.name)
+        state = {"requestState": said["requestState"]} if "requestState" in said else {}
+        act = next((act for act, key in self._keys.items() if key == asked["id"]), None)
+        again = {name: value for name, value in asked["params"].items() if name not in ("requestState",)}
+        self._ask(asked["method"], {**again, **state, "inputResponses": answers}, act)

@@ -1,0 +1,313 @@
+"""The servers of a world: one run of one server, which does what the arguments of each call tell it to.
+
+Steps of a call, in order:
+
+| step | what happens |
+|---|---|
+| `["wait", s]` | nothing for so many seconds |
+| `["progress"]`, `["log", level]` | a notification about the call |
+| `["ask", kind]` | the client is asked (`sampling`, `elicitation`, `roots`, `ping`), and its answer waited for |
+| `["ask-on", kind]` | the same, and nobody waits |
+| `["answer", how]` | the answer: `text`, `error`, `failed` (isError), `structured`, `both` (result and error), `twice`, `never`, `wrong-id` |
+| `["die"]` | the server is gone |
+
+What stands after `answer` is done all the same: a late word.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from dragoman_spec import HANDSHAKE_REVISIONS
+from tests.world.peers.words import (
+    KEEPING,
+    KEPT,
+    META,
+    PER_REQUEST,
+    chance_of,
+    error,
+    key_of,
+    nonce,
+    notification,
+    question,
+    request,
+    result,
+)
+from tests.world.plan import ServerPlan
+from tests.world.record import Body, Record
+from tests.world.wires import Wire
+
+PAGES = 2
+"""How many entries a page of a list has."""
+
+
+class Server:
+    """One run of a server.
+
+    Args:
+        plan: What it is.
+        run: Which run of it this is, from 1.
+        seed: Of the world.
+        record: Where it is noted what it says and hears.
+    """
+
+    def __init__(self, plan: ServerPlan, run: int, seed: int, record: Record) -> None:
+        self.plan = plan
+        self.name = f"{plan.name}.{run}"
+        self.wire: Wire | None = None
+        self.is_over = False
+        self._record = record
+        self._chance = chance_of(seed, self.name)
+        self._asked = 0
+        self._questions: dict[tuple[str, Any], asyncio.Future[Body]] = {}
+        self._calls: dict[tuple[str, Any], asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._subscribed: list[str] = []
+        self.capabilities: Body = {}  # of the client, as declared when the session was opened
+
+    # What the wire tells
+
+    def hear(self, frame: Body, via: str = "") -> None:
+        """Take a frame."""
+        if self.is_over:
+            return
+        method, key = frame.get("method"), frame.get("id")
+        if method is None:
+            waiting = self._questions.pop(key_of(key), None)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(frame)
+        elif "id" in frame:
+            self._start(self._serve(frame, via), key)
+        elif method == "notifications/cancelled" and self.plan.manner != "goes-on":
+            task = self._calls.pop(key_of((frame.get("params") or {}).get("requestId")), None)
+            if task is not None:
+                task.cancel()
+
+    def over(self, reason: str) -> None:
+        """The connection is gone, and with it this run."""
+        self.stop()
+
+    def die(self) -> None:
+        """Be gone at once."""
+        if not self.is_over and self.wire is not None:
+            self._record.add(self.name, "dies")
+            self.stop()
+            self.wire.cut()
+
+    def stop(self) -> None:
+        """Do nothing more."""
+        self.is_over = True
+        for task in list(self._tasks):
+            task.cancel()
+
+    # What it does
+
+    def _start(self, work: Any, key: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        self._calls[key_of(key)] = task
+        task.add_done_callback(self._tasks.discard)
+
+    def _say(self, frame: Body, via: str = "") -> None:
+        if not self.is_over and self.wire is not None:
+            self.wire.say(frame, via)
+
+    async def _serve(self, frame: Body, via: str) -> None:
+        method, key, params = frame["method"], frame["id"], frame.get("params") or {}
+        if method in ("initialize", "server/discover") and self.plan.start_s:
+            await asyncio.sleep(self.plan.start_s)
+        if self.plan.manner == "slow":
+            await asyncio.sleep(self._chance.uniform(0, 3))
+        if method == "tools/call" and isinstance(params.get("arguments"), dict):
+            await self._call(frame, params, via)
+        else:
+            said = self._result(method, params)
+            if "error" in said:
+                self._say(error(key, said["error"], f"{self.plan.name} has no {method}"), via)
+            else:
+                self._say(result(key, self._complete(said, method, params)), via)
+
+    def _result(self, method: str, params: Body) -> Body:
+        """Give the result to everything but a call."""
+        match method:
+            case "initialize" if self._handshakes:
+                return self._open(params)
+            case "initialize":
+                return {"error": -32022}
+            case "server/discover" if PER_REQUEST in self.plan.revisions:
+                self._record.revisions[self.name] = PER_REQUEST
+                return {"supportedVersions": [PER_REQUEST], "capabilities": self._offer(PER_REQUEST)}
+            case "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list":
+                return self._page(method, params)
+            case "prompts/get":
+                said = f"{self.plan.name} on {params.get('arguments')}"
+                return {"messages": [{"role": "user", "content": {"type": "text", "text": said}}]}
+            case "resources/read":
+                return {"contents": [{"uri": params["uri"], "text": f"{self.plan.name} has {params['uri']}"}]}
+            case "completion/complete":
+                return {"completion": {"values": [f"{params['argument']['value']} of {self.plan.name}"]}}
+            case "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe":
+                return {}
+        return {"error": -32601}
+
+    def _open(self, params: Body) -> Body:
+        asked = params.get("protocolVersion")
+        revision = asked if asked in self._handshakes else self._handshakes[-1]
+        self._record.revisions[self.name] = revision
+        self.capabilities = params.get("capabilities") or {}
+        info = {"name": self.plan.name, "version": "1"}
+        return {"protocolVersion": revision, "capabilities": self._offer(revision), "serverInfo": info}
+
+    @property
+    def _handshakes(self) -> list[str]:
+        return [revision for revision in self.plan.revisions if revision in HANDSHAKE_REVISIONS]
+
+    @property
+    def _revision(self) -> str:
+        return self._record.revisions.get(self.name, PER_REQUEST)
+
+    def _offer(self, revision: str) -> Body:
+        offer: Body = {"tools": {"listChanged": True}, "prompts": {}, "resources": {"subscribe": True}, "logging": {}}
+        return offer if revision == HANDSHAKE_REVISIONS[0] else {**offer, "completions": {}}
+
+    def _complete(self, said: Body, method: str, params: Body) -> Body:
+        if self._revision != PER_REQUEST or method == "initialize":
+            return said
+        kept = KEPT if method in KEEPING or method.endswith("/list") else {}
+        return {"resultType": "complete", **said, **kept}
+
+    def _page(self, method: str, params: Body) -> Body:
+        """Give one page of a list; everybody's tools have names of their own."""
+        what = self.plan.name
+        lists: dict[str, tuple[str, list[Body]]] = {
+            "tools/list": ("tools", [{"name": f"{what}_{n}", "inputSchema": {"type": "object"}} for n in "abc"]),
+            "prompts/list": ("prompts", [{"name": f"{what}_p"}]),
+            "resources/list": ("resources", [{"uri": f"world://{what}/r", "name": "r"}]),
+            "resources/templates/list": (
+                "resourceTemplates",
+                [{"uriTemplate": f"world://{what}/{{x}}", "name": "x"}],
+            ),
+        }
+        member, entries = lists[method]
+        start = int(params.get("cursor") or 0)
+        said: Body = {member: entries[start : start + PAGES]}
+        return said | ({"nextCursor": str(start + PAGES)} if start + PAGES < len(entries) else {})
+
+    # A call
+
+    async def _call(self, frame: Body, params: Body, via: str) -> None:
+        """Do the steps of a call; a call that comes back with answers goes on where it was."""
+        script = params["arguments"]
+        first = int(params.get("requestState") or 0)
+        call = Call(self, frame["id"], script.get("secret", ""), params.get("_meta") or {}, via)
+        for number, step in enumerate(script.get("steps", [["answer", "text"]])):
+            if number >= first and await call.take(step, number):
+                return
+
+    def ask(self, kind: str, text: str, via: str) -> asyncio.Future[Body] | None:
+        """Ask the client, if it said that it can be asked."""
+        if kind != "ping" and kind not in self.capabilities and self.plan.manner != "rude":
+            return None
+        if kind == "elicitation" and self._revision < "2025-06-18":
+            return None
+        self._asked += 1
+        key: Any = f"q{self._asked}" if self.plan.manner == "words" else self._asked
+        waiting: asyncio.Future[Body] = asyncio.get_running_loop().create_future()
+        self._questions[key_of(key)] = waiting
+        method, params = question(kind, f"{text} {nonce(self.name, self._asked)}")
+        self._say(request(key, method, params), via)
+        return waiting
+
+    def next_nonce(self) -> str:
+        """Give a number for a question that goes out in a result."""
+        self._asked += 1
+        return nonce(self.name, self._asked)
+
+
+class Call:
+    """One call at a server."""
+
+    def __init__(self, server: Server, key: Any, secret: str, meta: Body, via: str) -> None:
+        self._server = server
+        self._key = key
+        self._secret = secret
+        self._meta = meta
+        self._via = via
+        self._said = 0
+        self._chance = chance_of(server.name, secret)
+        self._steps: dict[str, Callable[..., Any]] = {
+            "progress": self._progress,
+            "log": self._log,
+            "answer": self._answer,
+            "ask-on": lambda kind: self._server.ask(kind, self._secret, self._via),
+            "die": server.die,
+        }
+
+    async def take(self, step: list[Any], number: int) -> bool:
+        """Do a step; say whether the call has nothing more to do for now."""
+        kind, *how = step
+        if kind == "wait":
+            await asyncio.sleep(how[0])
+        elif kind == "ask":
+            if self._server._revision == PER_REQUEST:
+                return self._want(how[0], number)
+            waiting = self._server.ask(how[0], self._secret, self._via)
+            if waiting is not None:
+                await waiting
+        else:
+            self._steps[kind](*how)
+        return False
+
+    def _want(self, kind: str, number: int) -> bool:
+        """Answer with a question, if the request says that its client can be asked."""
+        if kind not in self._meta.get(f"{META}clientCapabilities", {}):
+            return False
+        method, params = question(kind, f"{self._secret} {self._server.next_nonce()}")
+        asked = {"method": method, **({"params": params} if params else {})}
+        state = {"inputRequests": {"q": asked}, "requestState": str(number + 1)}
+        self._server._say(result(self._key, {"resultType": "input_required", **state}), self._via)
+        return True
+
+    def _text(self) -> str:
+        self._said += 1
+        return f"{self._secret} #{self._said} of {self._server.name}"
+
+    def _progress(self) -> None:
+        token = self._meta.get("progressToken")
+        if token is None:
+            return
+        text = self._text()
+        says = {} if self._server._revision == HANDSHAKE_REVISIONS[0] else {"message": text}
+        params = {"progressToken": token, "progress": self._said, **says}
+        self._server._say(notification("notifications/progress", params), self._via)
+
+    def _log(self, level: str) -> None:
+        if self._server._revision == PER_REQUEST and f"{META}logLevel" not in self._meta:
+            return
+        self._server._say(notification("notifications/message", {"level": level, "data": self._text()}), self._via)
+
+    def _answer(self, how: str) -> None:
+        said: Body = {"content": [{"type": "text", "text": self._text()}]}
+        if self._server._revision == PER_REQUEST:
+            said["resultType"] = "complete"
+        if how == "structured" and self._server._revision >= "2025-06-18":
+            said["structuredContent"] = {"said": self._secret}
+        if how == "failed":
+            said["isError"] = True
+        match how:
+            case "never":
+                return
+            case "error":
+                self._server._say(error(self._key, -32000, self._text()), self._via)
+                return
+            case "both":
+                both = {**result(self._key, said), "error": {"code": -32000, "message": self._text()}}
+                self._server._say(both, self._via)
+                return
+            case "wrong-id":
+                self._server._say(result(f"{self._key}?", said), self._via)
+            case "twice":
+                self._server._say(result(self._key, said), self._via)
+        self._server._say(result(self._key, said), self._via)

@@ -1,0 +1,123 @@
+"""What is decided about a world before it begins: who is there, who does what when, and what goes wrong.
+
+A plan is plain data, made from a cell and a seed (`make_plan` of `plans`), or read from a file of `kept/`. What happens
+in a world follows from its plan alone. So a failing one can be made small by leaving out parts of it (`shrink`).
+
+What a server does about a call stands in the arguments of the call, as steps: `["wait", 2.5]`, `["ask", "sampling"]`,
+`["progress"]`, `["log", "info"]`, `["answer", "text"]`; `peers.server` has the list.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.world.streams import Manner
+
+Act = dict[str, Any]
+
+
+@dataclass
+class ClientPlan:
+    """One client.
+
+    Attributes:
+        name: `c0`, `c1`, …
+        principal: Who it is, where clients have names.
+        revision: What it speaks.
+        has: What it can be asked: `sampling`, `elicitation`, `roots`.
+        manner: How it answers what it is asked: `good`, `slow`, `mute`, `twice`, `odd` (answers to nothing).
+        acts: What it does, each with `at`, in seconds after it began, and `do`.
+    """
+
+    name: str
+    principal: str
+    revision: str
+    has: list[str] = field(default_factory=list)
+    manner: str = "good"
+    acts: list[Act] = field(default_factory=list)
+
+
+@dataclass
+class ServerPlan:
+    """One server, each of its runs.
+
+    Attributes:
+        name: `s0`, `s1`, …
+        revisions: What it speaks.
+        manner: `good`, `slow`, `rude` (asks for what its client cannot do), `words` (ids that are words),
+            `goes-on` (does not heed cancellations).
+        start_s: How long it takes to answer the first question.
+        has: Its capabilities, beside tools.
+    """
+
+    name: str
+    revisions: list[str]
+    manner: str = "good"
+    start_s: float = 0.0
+    has: list[str] = field(default_factory=list)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it may take longer than a router waits for it."""
+        return self.manner == "slow" or self.start_s > 1
+
+
+@dataclass
+class Plan:
+    """A world.
+
+    Attributes:
+        cell: Which kind of world it is.
+        seed: What is left to chance while it runs comes from here.
+        scope: Who shares a server: `client`, `principal`, `shared`.
+        router: Whether there is a router before the servers; without one there is one server.
+        hops: How many proxies stand in a row.
+        options: For `ProxyConfig`, as numbers and texts.
+        network: How connections behave.
+        faults: What goes wrong, each with `at`, `do` and `whom`.
+        clients: In the order in which they come.
+        servers: One, or those of the router.
+    """
+
+    cell: str
+    seed: int
+    scope: str = "client"
+    router: bool = False
+    hops: int = 1
+    options: dict[str, Any] = field(default_factory=dict)
+    network: Manner = field(default_factory=Manner)
+    faults: list[Act] = field(default_factory=list)
+    clients: list[ClientPlan] = field(default_factory=list)
+    servers: list[ServerPlan] = field(default_factory=list)
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether nothing goes wrong: no faults, nobody leaves early, everybody behaves."""
+        acts = [act for client in self.clients for act in client.acts]
+        is_far = self.router or self.hops > 1
+        return (
+            not self.faults
+            and not {act["do"] for act in acts} & {"leave", "cut", "cancel", "junk", "stall"}
+            and not any(step[0] == "die" for act in acts for step in act.get("steps", []))
+            and all(client.manner in ("good", "slow") for client in self.clients)
+            and not any(server.manner == "rude" for server in self.servers)
+            and not (is_far and (self.network.late_s > 1 or any(server.is_slow for server in self.servers)))
+        )
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=1)
+
+    @staticmethod
+    def from_json(text: str) -> Plan:
+        found = json.loads(text)
+        return Plan(
+            **{
+                **found,
+                "network": Manner(**found["network"]),
+                "clients": [ClientPlan(**client) for client in found["clients"]],
+                "servers": [ServerPlan(**server) for server in found["servers"]],
+            }
+        )

@@ -1,0 +1,212 @@
+"""Plans from seeds: which worlds there are, and what chance decides about them.
+
+A cell is a kind of world: who stands between its clients and its servers. `make_plan` decides everything else.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, Final
+
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
+from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
+from tests.world.streams import Manner
+
+_KINDS: Final = ("sampling", "elicitation", "roots")
+_PRINCIPALS: Final = ("ada", "bob", "cyd")
+
+
+def _direct(plan: Plan, chance: random.Random) -> None:
+    """A client has its server for itself."""
+
+
+def _shared(plan: Plan, chance: random.Random) -> None:
+    """All clients, or those of one principal, share a server."""
+    plan.scope = chance.choice(("shared", "shared", "principal"))
+
+
+def _router(plan: Plan, chance: random.Random) -> None:
+    """There are several servers behind a router, and everybody may share it."""
+    plan.router = True
+    plan.scope = chance.choice(("client", "shared", "shared", "principal"))
+
+
+def _row(plan: Plan, chance: random.Random) -> None:
+    """Two proxies stand one behind the other."""
+    plan.hops = 2
+    plan.scope = chance.choice(("client", "shared", "principal"))
+
+
+CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
+    "direct": _direct,
+    "shared": _shared,
+    "router": _router,
+    "row": _row,
+}
+"""The kinds of worlds, by name."""
+
+
+def make_plan(cell: str, seed: int) -> Plan:
+    """Decide what a world is made of."""
+    chance = random.Random(f"plan {cell} {seed}")
+    plan = Plan(cell, seed)
+    CELLS[cell](plan, chance)
+    plan.network = _make_network(chance)
+    plan.options = _make_options(chance)
+    plan.servers = [_make_server(chance, n) for n in range(chance.randint(1, 3) if plan.router else 1)]
+    plan.clients = [_make_client(plan, chance, n) for n in range(chance.choice((1, 2, 2, 3, 4)))]
+    if chance.random() < 0.5:
+        plan.faults = [_make_fault(plan, chance) for _ in range(chance.randint(1, 3))]
+    chance.choice(_BENTS)(plan, chance)
+    return plan
+
+
+# What a world is bent on: chance alone comes rarely to where several unlikely things happen together.
+
+
+def _nothing(plan: Plan, chance: random.Random) -> None:
+    """Leave it as it is."""
+
+
+def _leaving(plan: Plan, chance: random.Random) -> None:
+    """Clients leave while their calls are at servers that go on, and ask."""
+    for server in plan.servers:
+        server.manner = chance.choice(("goes-on", "goes-on", server.manner))
+    for client in plan.clients:
+        client.has = list(_KINDS)
+        for act in client.acts:
+            if act["do"] == "call":
+                act["steps"] = [
+                    ["wait", chance.choice((0.5, 3.0, 20.0))],
+                    ["ask", chance.choice(_KINDS)],
+                    ["answer", "text"],
+                ]
+        if chance.random() < 0.6:
+            end = {"at": client.acts[-1]["at"] + chance.choice((0.0, 0.2, 2.0)), "do": chance.choice(("leave", "cut"))}
+            client.acts.append({**end, "n": len(client.acts)})
+
+
+def _dying(plan: Plan, chance: random.Random) -> None:
+    """Servers die while clients think about what they were asked, and are started again."""
+    plan.options["restarts"] = chance.randint(1, 3)
+    plan.faults += [_make_death(plan, chance) for _ in range(chance.randint(1, 3))]
+    for client in plan.clients:
+        client.has, client.manner = list(_KINDS), chance.choice(("slow", "slow", client.manner))
+        for act in client.acts:
+            if act["do"] == "call" and chance.random() < 0.7:
+                act["steps"] = [["ask", chance.choice(_KINDS[:2])], ["answer", "text"]]
+
+
+_BENTS: Final = (_nothing, _nothing, _leaving, _dying)
+
+
+def _make_network(chance: random.Random) -> Manner:
+    if chance.random() < 0.3:
+        return Manner()
+    return Manner(chance.choice((0, 0.1, 0.5)), chance.choice((0, 0.3)), chance.random(), chance.choice((0.01, 1, 10)))
+
+
+def _make_options(chance: random.Random) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if chance.random() < 0.5:
+        options["restarts"] = chance.randint(1, 3)
+    if chance.random() < 0.2:
+        options["request_timeout_s"] = chance.choice((5.0, 30.0))
+    if chance.random() < 0.15:
+        options["health_s"] = 20.0
+    if chance.random() < 0.2:
+        options["open_requests"] = chance.choice((1, 2, 4))
+    if chance.random() < 0.2:
+        options["questions"] = chance.choice(("task", "park", "replay", "refuse"))
+    return options
+
+
+def _make_server(chance: random.Random, number: int) -> ServerPlan:
+    revisions = [chance.choice(REVISIONS)]
+    if chance.random() < 0.3:
+        revisions = sorted({*revisions, *chance.sample(REVISIONS, 2)})
+    manner = chance.choice(("good", "good", "good", "slow", "words", "rude", "goes-on"))
+    return ServerPlan(f"s{number}", revisions, manner, chance.choice((0.0, 0.0, 0.0, 0.5, 6.0)))
+
+
+def _make_client(plan: Plan, chance: random.Random, number: int) -> ClientPlan:
+    revisions = REVISIONS if plan.scope == "client" else HANDSHAKE_REVISIONS
+    has = [kind for kind in _KINDS if chance.random() < 0.6]
+    manner = chance.choice(("good", "good", "good", "slow", "mute", "twice", "odd"))
+    principal = chance.choice(_PRINCIPALS)
+    client = ClientPlan(f"c{number}", principal, chance.choice(revisions), has, manner)
+    at_s = 0.0
+    for n in range(chance.randint(1, 8)):
+        at_s += chance.choice((0.0, 0.0, 0.1, 1.0, 5.0))
+        client.acts.append(_make_act(plan, chance, n, round(at_s, 3)))
+    return client
+
+
+def _make_act(plan: Plan, chance: random.Random, number: int, at_s: float) -> Act:
+    act: Act = {"at": at_s, "do": "call", "n": number, "server": chance.choice(plan.servers).name}
+    kind = chance.random()
+    if kind < 0.6 or number == 0:
+        act["steps"] = _make_steps(chance)
+        act["progress"] = chance.random() < 0.5
+        if chance.random() < 0.3:
+            act["level"] = "info"
+    elif kind < 0.7:
+        act["do"], act["what"] = "list", chance.choice(("tools", "prompts", "resources", "resources/templates"))
+    elif kind < 0.82:
+        act["do"] = chance.choice(("read", "prompt", "complete", "ping"))
+    elif kind < 0.85:
+        act["do"], act["level"] = "level", chance.choice(("debug", "error"))
+    elif kind < 0.93:
+        act["do"], act["of"] = "cancel", chance.randrange(number)
+    elif kind < 0.96:
+        act["do"], act["which"] = "junk", chance.randrange(6)
+    elif kind < 0.97:
+        act["do"], act["for"] = "stall", chance.choice((1.0, 50.0))
+    else:
+        act["do"] = chance.choice(("leave", "cut"))
+    return act
+
+
+def _make_steps(chance: random.Random) -> list[list[Any]]:
+    steps: list[list[Any]] = []
+    for _ in range(chance.choice((0, 0, 1, 1, 2, 3))):
+        steps.append(_make_step(chance))
+    how = ("text", "text", "text", "structured", "failed", "error", "never", "twice", "both", "wrong-id")
+    steps.append(["answer", chance.choice(how)])
+    if chance.random() < 0.15:
+        steps += [
+            ["wait", chance.choice((0.1, 3.0))],
+            chance.choice((["log", "info"], ["progress"], ["ask-on", "sampling"])),
+        ]
+    return steps
+
+
+def _make_step(chance: random.Random) -> list[Any]:
+    kind = chance.random()
+    if kind < 0.3:
+        return ["wait", chance.choice((0.1, 1.0, 10.0, 100.0))]
+    if kind < 0.5:
+        return ["progress"]
+    if kind < 0.6:
+        return ["log", chance.choice(("debug", "info", "error"))]
+    if kind < 0.9:
+        return ["ask", chance.choice((*_KINDS, *_KINDS, "ping"))]
+    if kind < 0.97:
+        return ["ask-on", chance.choice(("sampling", "elicitation"))]
+    return ["die"]
+
+
+def _make_fault(plan: Plan, chance: random.Random) -> Act:
+    at_s = round(chance.choice((0.1, 1.0, 5.0, 20.0)) * chance.uniform(0.5, 2), 3)
+    kind = chance.random()
+    if kind < 0.6:
+        return _make_death(plan, chance)
+    if kind < 0.8:
+        return {"at": at_s, "do": chance.choice(("stop", "drain")), "client": chance.randrange(4)}
+    return {"at": at_s, "do": "clock", "by_s": chance.choice((-3600, -5, 5, 86_400))}
+
+
+def _make_death(plan: Plan, chance: random.Random) -> Act:
+    at_s = round(chance.choice((0.1, 1.0, 5.0, 20.0)) * chance.uniform(0.5, 2), 3)
+    return {"at": at_s, "do": "die", "whom": chance.choice(plan.servers).name}

@@ -1,0 +1,451 @@
+"""What must be so in every world, whatever happens: each rule is a function over what happened.
+
+A rule looks at the record of one world and gives a sentence for each place where it was broken. To add one: write the
+function, decorate it with `@rule` and a name, and break it once on purpose (`tests/world/test_rules.py` does so for
+those that are here).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import dragoman_spec
+from tests.world.peers.words import PER_REQUEST, key_of, nonces_in, secrets_in
+from tests.world.plan import ClientPlan, Plan
+from tests.world.record import Body, Event, Record
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that was broken.
+
+    Attributes:
+        rule: Its name.
+        text: What happened.
+    """
+
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.text}"
+
+
+Rule = Callable[[Plan, "Talk"], Iterator[str]]
+
+_UNKNOWN: Final = ("tasks/", "notifications/tasks", "notifications/nobody-knows")
+"""What the schemas do not have: methods of an extension, and one that a client made up, which passes as it is."""
+
+RULES: Final[dict[str, Rule]] = {}
+"""All rules, by name."""
+
+
+def rule(name: str) -> Callable[[Rule], Rule]:
+    """Make a function a rule."""
+
+    def note(function: Rule) -> Rule:
+        RULES[name] = function
+        return function
+
+    return note
+
+
+@dataclass
+class Asked:
+    """A request and what came of it.
+
+    Attributes:
+        asked: The event in which it was said, or heard.
+        answers: The events in which it was answered, by whoever had it.
+        cancelled: Where it was cancelled by who asked.
+    """
+
+    asked: Event
+    answers: list[Event]
+    cancelled: Event | None = None
+
+    @property
+    def frame(self) -> Body:
+        found: Body = self.asked.frame
+        return found
+
+    @property
+    def params(self) -> Body:
+        return self.frame.get("params") or {}
+
+
+class Talk:
+    """What happened, put together: requests with their answers, by peer.
+
+    Attributes:
+        record: What happened.
+        by_peer: The events of each.
+        asked: The requests that each peer made, by peer; of a server those are questions.
+        got: The requests that each peer got, by peer.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.by_peer: dict[str, list[Event]] = defaultdict(list)
+        for event in record.events:
+            self.by_peer[event.peer].append(event)
+        self.unasked: list[Event] = []  # responses to what nobody asked
+        self.asked = {peer: self._pair(events, "says", "hears") for peer, events in self.by_peer.items()}
+        self.got = {peer: self._pair(events, "hears", "says") for peer, events in self.by_peer.items()}
+
+    def _pair(self, events: list[Event], asks: str, answers: str) -> list[Asked]:
+        found: list[Asked] = []
+        latest: dict[tuple[str, Any], Asked] = {}
+        for event in events:
+            frame = event.frame
+            if event.what not in (asks, answers) or not isinstance(frame, dict):
+                continue
+            if "method" in frame:
+                if event.what == asks and "id" in frame:
+                    one = latest[key_of(frame["id"])] = Asked(event, [])
+                    found.append(one)
+                elif event.what == asks and frame["method"] == "notifications/cancelled":
+                    known = latest.get(key_of((frame.get("params") or {}).get("requestId")))
+                    if known is not None and known.cancelled is None:
+                        known.cancelled = event
+            elif event.what == answers:
+                known = latest.get(key_of(frame.get("id")))
+                if known is not None:
+                    known.answers.append(event)
+                elif answers == "hears":
+                    self.unasked.append(event)
+        return found
+
+    def clients(self) -> list[str]:
+        return [peer for peer in self.by_peer if peer.startswith("c") and peer != "clock"]
+
+    def servers(self) -> list[str]:
+        return [peer for peer in self.by_peer if peer.startswith("s")]
+
+
+def judge(plan: Plan, record: Record) -> list[Finding]:
+    """Hold what happened against every rule."""
+    talk = Talk(record)
+    found = [Finding(name, text) for name, text in record.notes]
+    for name, function in RULES.items():
+        found += [Finding(name, text) for text in function(plan, talk)]
+    return found
+
+
+def _client(plan: Plan, name: str) -> ClientPlan:
+    return next(client for client in plan.clients if client.name == name)
+
+
+def _short(frame: Any) -> str:
+    text = frame if isinstance(frame, str) else json.dumps(frame, ensure_ascii=False)
+    return text if len(text) < 400 else f"{text[:400]}…"
+
+
+def _script(asked: Asked) -> list[list[Any]]:
+    """Give the steps of a call."""
+    arguments = asked.params.get("arguments")
+    return list(arguments.get("steps", [])) if isinstance(arguments, dict) else []
+
+
+def _answer_of(asked: Asked) -> str:
+    """Say how the server is told to answer a call."""
+    script = _script(asked)
+    return (
+        next((step[1] for step in script if step[0] == "answer"), "never")
+        if script or asked.params.get("arguments")
+        else "text"
+    )
+
+
+def _is_asking(frame: Body) -> bool:
+    """Whether a response is a question."""
+    said = frame.get("result")
+    return isinstance(said, dict) and said.get("resultType") == "input_required"
+
+
+@rule("one-answer")
+def each_request_has_exactly_one_answer(plan: Plan, talk: Talk) -> Iterator[str]:
+    """Each request of a client has one answer, or its client left, or it was cancelled, or its server keeps silent."""
+    for peer in talk.clients():
+        for one in talk.asked[peer]:
+            method = one.frame["method"]
+            if len(one.answers) > 1:
+                yield f"{peer} heard {len(one.answers)} answers to {method} with the id {one.frame['id']!r}"
+            silent = method == "tools/call" and _answer_of(one) in ("never", "wrong-id", "both")
+            ended = any(event.what in ("ends", "is cut") for event in talk.by_peer[peer])
+            waits = any(step[0] in ("die", "ask") for step in _script(one))
+            if not (one.answers or one.cancelled or silent or waits or ended) and _is_patient(plan, one):
+                yield f"{peer} has no answer to {method} with the id {one.frame['id']!r}"
+
+
+def _is_patient(plan: Plan, one: Asked) -> bool:
+    """Whether a client left only after it had waited for longer than anything takes."""
+    return one.asked.there is not None and not any(act["do"] == "leave" for act in _client(plan, one.asked.peer).acts)
+
+
+@rule("asked-for")
+def nobody_hears_an_answer_to_what_was_not_asked(plan: Plan, talk: Talk) -> Iterator[str]:
+    """A client, or a server, is answered only what it asked, once."""
+    for event in talk.unasked:
+        if event.frame.get("id") is not None or event.peer.startswith("s"):
+            yield f"{event.peer} heard an answer to what it did not ask: {_short(event.frame)}"
+    for peer in talk.servers():
+        for one in talk.asked[peer]:
+            if len(one.answers) > 1:
+                yield f"{peer} heard {len(one.answers)} answers to its question {_short(one.frame)}"
+
+
+@rule("own-secrets")
+def nobody_hears_a_secret_of_somebody_else(plan: Plan, talk: Talk) -> Iterator[str]:
+    """What is said about a call is heard by its client alone."""
+    for peer in talk.clients():
+        for event in talk.by_peer[peer]:
+            if not event.is_heard:
+                continue
+            for owner, number in secrets_in(event.frame):
+                if owner != peer and not _is_guessed(plan, talk, event.frame):
+                    yield f"{peer} heard the secret {number} of {owner}: {_short(event.frame)}"
+
+
+def _is_guessed(plan: Plan, talk: Talk, frame: Body) -> bool:
+    """Whether it is known that this may go astray: late words at a shared server (docs/security.md, decision 13)."""
+    if plan.scope == "client":
+        return False
+    if frame.get("method") == "notifications/message":
+        return True
+    return any(_is_late(talk, server, number) for server, number in nonces_in(frame))
+
+
+def _is_late(talk: Talk, server: str, number: str) -> bool:
+    """Whether a server put this question when it had answered the call already."""
+    put = next((one for one in talk.asked[server] if (server, number) in nonces_in(one.frame)), None)
+    if put is None:
+        return False
+    marks = secrets_in(put.frame)
+    about = [one for one in talk.got[server] if one.frame["method"] == "tools/call" and secrets_in(one.params) == marks]
+    return any(answer.turn < put.asked.turn for one in about for answer in one.answers)
+
+
+@rule("own-answers")
+def a_server_gets_the_answer_to_its_question(plan: Plan, talk: Talk) -> Iterator[str]:
+    """An answer to a question has the question's number in it, and comes from the client that the call is of."""
+    for peer in talk.servers():
+        for one in talk.asked[peer]:
+            numbers = nonces_in(one.frame)
+            for event in one.answers:
+                if numbers and "result" in event.frame and nonces_in(event.frame) != numbers:
+                    yield f"{peer} asked {_short(one.frame)} and heard {_short(event.frame)}"
+                if event.turn < one.asked.turn:
+                    yield f"{peer} was answered before it asked: {_short(event.frame)}"
+
+
+@rule("own-rounds")
+def an_answer_in_a_request_is_one_to_its_question(plan: Plan, talk: Talk) -> Iterator[str]:
+    """What a server without a handshake is answered belongs to the call that brings it, and to the question it put."""
+    for peer in talk.servers():
+        for one in talk.got[peer]:
+            if "inputResponses" not in one.params:
+                continue
+            mark = secrets_in(one.params.get("arguments") or {})
+            for owner, number in secrets_in(one.params["inputResponses"]):
+                if (owner, number) not in mark:
+                    yield f"{peer} heard an answer for {owner} {number} in a call of {mark}: {_short(one.frame)}"
+
+
+@rule("ids")
+def no_id_is_used_while_it_may_be_answered(plan: Plan, talk: Talk) -> Iterator[str]:
+    """No id is used again at a peer that may still answer it."""
+    for peer in talk.by_peer:
+        open_: dict[tuple[str, Any], Asked] = {}
+        for one in talk.got[peer]:
+            key = key_of(one.frame["id"])
+            before = open_.get(key)
+            if before is not None:
+                answered = before.answers[0].there if before.answers else None
+                if answered is None or answered > (one.asked.there or one.asked.turn):
+                    yield f"{peer} heard the id {one.frame['id']!r} again, unanswered: {_short(one.frame)}"
+            open_[key] = one
+
+
+@rule("valid")
+def every_frame_is_valid_where_it_arrives(plan: Plan, talk: Talk) -> Iterator[str]:
+    """Every frame is one of its receiver's revision."""
+    for peer in [*talk.clients(), *talk.servers()]:
+        revision = talk.record.revisions.get(peer)
+        if revision is None:
+            continue
+        methods = {id(answer): one.frame["method"] for one in talk.asked[peer] for answer in one.answers}
+        for event in talk.by_peer[peer]:
+            if event.is_heard and not _is_opening(event.frame, methods.get(id(event))):
+                yield from _invalid(event, revision, methods.get(id(event)))
+
+
+def _is_opening(frame: Body, method: str | None) -> bool:
+    return frame.get("method") in ("initialize", "server/discover") or (method is None and "method" not in frame)
+
+
+def _invalid(event: Event, revision: str, method: str | None) -> Iterator[str]:
+    if (event.frame.get("method") or method or "").startswith(_UNKNOWN):
+        return
+    try:
+        dragoman_spec.validate(event.frame, revision, method)
+    except dragoman_spec.errors.Error as error:
+        yield f"{event.peer} speaks {revision} and heard {_short(event.frame)}: {error}"
+
+
+@rule("order")
+def what_a_server_says_about_a_call_keeps_its_order(plan: Plan, talk: Talk) -> Iterator[str]:
+    """A client hears what is said about a call in the order in which it was said."""
+    for peer in talk.clients():
+        last: dict[tuple[str, str], int] = {}
+        for event in talk.by_peer[peer]:
+            if not event.is_heard:
+                continue
+            for mark, number in _numbered(event.frame):
+                if number < last.get(mark, 0):
+                    yield f"{peer} heard #{number} after #{last[mark]}: {_short(event.frame)}"
+                last[mark] = number
+
+
+def _numbered(frame: Body) -> Iterator[tuple[tuple[str, str], int]]:
+    """Give the numbers that a server gave to what it said, with the secret and its run."""
+    for word in json.dumps(frame).split("secret-")[1:]:
+        mark, _, rest = word.partition(" #")
+        number, _, run = rest.partition(" of ")
+        if number.isdigit():
+            yield (mark, run.partition('"')[0]), int(number)
+
+
+@rule("once")
+def a_call_reaches_a_server_once(plan: Plan, talk: Talk) -> Iterator[str]:
+    """A call that a server has got is not made again, but for rounds that it asked for itself."""
+    seen: dict[tuple[str, str, str], str] = {}
+    for peer in talk.servers():
+        for one in talk.got[peer]:
+            if one.frame["method"] != "tools/call":
+                continue
+            for owner, number in secrets_in(one.params.get("arguments") or {})[:1]:
+                mark = owner, number, str(one.params.get("requestState"))
+                if mark in seen:
+                    yield f"{peer} got the call {number} of {owner}, which {seen[mark]} had got: {_short(one.frame)}"
+                seen[mark] = peer
+
+
+@rule("progress")
+def progress_belongs_to_a_request_that_wants_it(plan: Plan, talk: Talk) -> Iterator[str]:
+    """Progress names the token of a request that is not answered yet."""
+    for peer in talk.clients():
+        tokens: dict[tuple[str, Any], Asked] = {}
+        for event in talk.by_peer[peer]:
+            frame = event.frame
+            if not isinstance(frame, dict):
+                continue
+            token = ((frame.get("params") or {}).get("_meta") or {}).get("progressToken")
+            if event.is_said and token is not None:
+                tokens[key_of(token)] = next(one for one in talk.asked[peer] if one.asked is event)
+            if event.is_heard and frame.get("method") == "notifications/progress":
+                one = tokens.get(key_of(frame["params"]["progressToken"]))
+                if one is None:
+                    yield f"{peer} heard progress of nothing: {_short(frame)}"
+                elif plan.scope != "client" and any(
+                    a.turn < event.turn and not _is_asking(a.frame) for a in one.answers
+                ):
+                    yield f"{peer} heard progress of what is answered: {_short(frame)}"
+
+
+@rule("handshake")
+def sessions_open_in_order(plan: Plan, talk: Talk) -> Iterator[str]:
+    """A server with a handshake hears `initialize` first, once, and nothing else before it has answered it."""
+    for peer in talk.servers():
+        if talk.record.revisions.get(peer) in (None, PER_REQUEST):
+            continue
+        opened = [one for one in talk.got[peer] if one.frame["method"] == "initialize"]
+        if len(opened) != 1:
+            yield f"{peer} heard initialize {len(opened)} times"
+            continue
+        answered = opened[0].answers[0].turn if opened[0].answers else None
+        for one in talk.got[peer]:
+            is_early = answered is None or one.asked.turn < answered
+            if is_early and one is not opened[0] and one.frame["method"] not in ("ping", "server/discover"):
+                yield f"{peer} heard {one.frame['method']} before it had answered initialize"
+
+
+@rule("same")
+def one_revision_passes_unchanged(plan: Plan, talk: Talk) -> Iterator[str]:
+    """The differential rule: where both peers speak one revision, what they hear is what the other one said."""
+    if plan.router or plan.hops > 1:
+        return
+    said = {
+        secrets_in(one.params)[0]: (peer, one)
+        for peer in talk.servers()
+        for one in talk.got[peer]
+        if secrets_in(one.params) and one.answers and one.answers[0].there and "requestState" not in one.params
+    }
+    for peer in talk.clients():
+        for one in talk.asked[peer]:
+            marks = secrets_in(one.params)
+            if not marks or marks[0] not in said or not one.answers or "requestState" in one.params:
+                continue
+            server, got = said[marks[0]]
+            if talk.record.revisions[peer] != talk.record.revisions.get(server) or _client(plan, peer).manner == "odd":
+                continue
+            yield from _differs(peer, one, got)
+
+
+def _differs(peer: str, one: Asked, got: Asked) -> Iterator[str]:
+    if _plain(one.params) != _plain(got.params):
+        yield f"{peer} said {_short(one.params)}, and the server heard {_short(got.params)}"
+    answer, heard = got.answers[0].frame, one.answers[0].frame
+    is_whole = ("result" in answer) != ("error" in answer)
+    if is_whole and "result" in heard and answer.get("result") != heard.get("result"):
+        yield f"the server said {_short(answer)}, and {peer} heard {_short(heard)}"
+    if is_whole and "error" in answer and answer["error"] != heard.get("error"):
+        yield f"the server said {_short(answer)}, and {peer} heard {_short(heard)}"
+
+
+def _plain(params: Body) -> Body:
+    return {name: value for name, value in params.items() if name != "_meta"}
+
+
+@rule("calm")
+def without_trouble_every_call_succeeds(plan: Plan, talk: Talk) -> Iterator[str]:
+    """Where nothing goes wrong, what the server answers is what its client gets: no error of ours in between."""
+    if not plan.is_calm or plan.options.get("request_timeout_s") is not None:
+        return
+    for peer in talk.clients():
+        for one in talk.asked[peer]:
+            marks = secrets_in(one.params)
+            asks = [step for step in _script(one) if step[0] in ("ask", "die")]
+            if not marks or asks or not one.answers or _answer_of(one) not in ("text", "structured", "failed", "twice"):
+                continue
+            heard = one.answers[0].frame
+            if _is_asking(heard) or "open_requests" in plan.options:
+                continue
+            if "result" not in heard or marks[0] not in secrets_in(heard):
+                yield f"{peer} said {_short(one.frame)}, and heard {_short(heard)}"
+
+
+@rule("no-rows")
+def no_table_has_rows_when_all_have_left(plan: Plan, talk: Talk) -> Iterator[str]:
+    """When all clients have left, and no server owes an answer, nothing is kept of what was under way."""
+    owed = [one for peer in talk.servers() for one in talk.got[peer] if not one.answers]
+    given_up = [one for peer in talk.clients() for one in talk.asked[peer] if not one.answers]
+    cancelled = any(one.cancelled for peer in talk.servers() for one in talk.got[peer])  # bounded, and kept for a while
+    if not owed and not given_up and not cancelled and "request_timeout_s" not in plan.options:
+        yield from talk.record.left_over
+
+
+@rule("no-defect")
+def nothing_is_logged_as_a_defect(plan: Plan, talk: Talk) -> Iterator[str]:
+    """Nothing is logged as a defect of ours, and no exception is lost in the loop."""
+    for level, text in talk.record.log:
+        if "internal error" in text or "never retrieved" in text or "Traceback" in text or level == "CRITICAL":
+            yield f"the log says: {text}"
+    for peer in talk.clients():
+        for event in talk.by_peer[peer]:
+            if event.is_heard and "internal error" in json.dumps(event.frame):
+                yield f"{peer} heard {_short(event.frame)}"

@@ -1,0 +1,101 @@
+"""What a world has of an operating system: its clocks and its random numbers.
+
+The one place where they are handed in. Whatever runs in a world, libraries that we use included, reaches for them by
+these modules of Python (`time.monotonic`, `os.urandom`, …), which ask here whether a world is running, and the system
+itself if none is. `tests/world/test_system.py` holds the runtime to that: nothing there keeps such a function by its
+bare name. Bytes and connections are handed in by the loop (`loop`), which is the network of the world.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import secrets
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+BEGINS_AT_S: Final = 1_000.0
+"""What the clock shows when a world begins."""
+
+_WALL_S: Final = 1_800_000_000.0
+"""What is added for the time of day."""
+
+
+class System:
+    """The system of one world.
+
+    Args:
+        seed: What all of its random numbers come from.
+
+    Attributes:
+        now_s: What the clock shows, in seconds; the loop moves it.
+        wall_s: What the clock on the wall is ahead of that; a fault may change it.
+    """
+
+    def __init__(self, seed: str) -> None:
+        self.now_s = BEGINS_AT_S
+        self.wall_s = _WALL_S
+        self._random = random.Random(f"system of {seed}")
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def time(self) -> float:
+        return self.now_s + self.wall_s
+
+    def bytes(self, count: int) -> bytes:
+        return self._random.randbytes(count)
+
+    def fraction(self) -> float:
+        return self._random.random()
+
+    def token(self, count: int | None = None) -> str:
+        return urlsafe_b64encode(self.bytes(count or 32)).rstrip(b"=").decode()
+
+    def uuid(self) -> uuid.UUID:
+        return uuid.UUID(bytes=self.bytes(16), version=4)
+
+
+_running: list[System] = []
+
+
+def _either(real: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a function that asks the world that is running, or the system; whoever has kept it may go on calling it."""
+
+    def ask(*args: Any) -> Any:
+        return ours(_running[-1], *args) if _running else real(*args)
+
+    return ask
+
+
+_PLACES: Final[tuple[tuple[Any, str, Callable[..., Any]], ...]] = tuple(
+    (module, name, _either(getattr(module, name), ours))
+    for module, name, ours in (
+        (time, "monotonic", System.monotonic),
+        (time, "time", System.time),
+        (os, "urandom", System.bytes),
+        (random, "random", System.fraction),
+        (secrets, "token_bytes", System.bytes),
+        (secrets, "token_urlsafe", System.token),
+        (uuid, "uuid4", System.uuid),
+    )
+)
+
+
+@contextlib.contextmanager
+def installed(system: System) -> Iterator[System]:
+    """Let everything in this process have this system, until the world is over."""
+    before = [(module, name, getattr(module, name)) for module, name, _ in _PLACES]
+    for module, name, asks in _PLACES:
+        setattr(module, name, asks)
+    _running.append(system)
+    try:
+        yield system
+    finally:
+        _running.pop()
+        for module, name, had in before:
+            setattr(module, name, had)

@@ -1,0 +1,71 @@
+"""Worlds: a few of each cell hold to every rule, and the same seed is the same world, in whatever process it runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.world.plan import Plan
+from tests.world.plans import CELLS, make_plan
+from tests.world.shrink import make_small
+from tests.world.simulate import sort_out
+from tests.world.worlds import run_world
+
+ROOT = Path(__file__).parents[2]
+KEPT = sorted((Path(__file__).parent / "kept").glob("*.json"))
+SAMPLE = range(1, 13)
+DIGESTS = """
+from tests.world.plans import CELLS, make_plan
+from tests.world.simulate import begin
+from tests.world.worlds import run_world
+begin()
+print({(cell, seed): run_world(make_plan(cell, seed)).record.digest() for cell in CELLS for seed in ORDER})
+"""
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_worlds_hold_to_the_rules(cell: str) -> None:
+    for seed in SAMPLE:
+        outcome = run_world(make_plan(cell, seed))
+        assert sort_out(outcome)[0] == [], f"nox -s simulate -- {cell} {seed}"
+
+
+@pytest.mark.parametrize("path", KEPT, ids=[path.stem for path in KEPT])
+def test_what_a_world_found_stays_mended(path: Path) -> None:
+    outcome = run_world(Plan.from_json(path.read_text("utf-8")))
+    assert sort_out(outcome)[0] == [], outcome.record.show()
+
+
+def test_one_seed_is_one_world_in_every_process() -> None:
+    told = []
+    for hash_seed, order in (("1", "range(1, 9)"), ("2", "range(8, 0, -1)")):
+        command = [sys.executable, "-c", DIGESTS.replace("ORDER", order)]
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=True
+        )
+        told.append(sorted(eval(done.stdout).items()))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_plan_is_the_same_when_it_was_written_down(cell: str) -> None:
+    plan = make_plan(cell, 5)
+    assert Plan.from_json(plan.to_json()) == plan
+    assert make_plan(cell, 5) == plan != make_plan(cell, 6)
+
+
+def test_a_failing_plan_is_made_small() -> None:
+    """What fails has a cancellation in it: nothing but that is left."""
+
+    def fails(plan: Plan) -> bool:
+        return any(act["do"] == "cancel" for client in plan.clients for act in client.acts)
+
+    plan = next(plan for plan in (make_plan("router", seed) for seed in range(1000)) if fails(plan))
+    small = make_small(plan, fails)
+    assert [[act["do"] for act in client.acts] for client in small.clients] == [["cancel"]]
+    assert (small.faults, small.options) == ([], {})

@@ -1,0 +1,258 @@
+"""Worlds: the real proxy between the peers of a plan, from their first word until everything is gone.
+
+`run_world` runs one and gives what happened, with what the rules say of it. Everything that is ours is real: `pool`,
+`router`, `proxy` and what is below them. What a world is made of stands in its plan.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dragoman.config import ServerConfig, parse_config
+from dragoman.core.settings import ServerMemory
+from dragoman.pool import Scope, UpstreamPool
+from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.router import Router
+from dragoman.router.router import before_router
+from dragoman.transports.base import Transport
+from tests.world.leftovers import Tables, census
+from tests.world.loop import Stuck, WorldLoop
+from tests.world.peers.client import Client
+from tests.world.peers.server import Server
+from tests.world.peers.words import chance_of
+from tests.world.plan import Act, Plan, ServerPlan
+from tests.world.record import Record
+from tests.world.rules import Finding, judge
+from tests.world.streams import connect
+from tests.world.system import System, installed
+from tests.world.transports import LineTransport
+from tests.world.wires import LineWire
+
+PATIENCE_S: Final = 2_000.0
+"""How long a client waits, after all it does, for what is still to come, on the clock of the world."""
+
+_END_S: Final = 500.0
+"""How long everything of ours may take to end when all clients have left."""
+
+_QUIET_S: Final = 45.0
+"""How long after that a server that is shared may have rows for what is on its way; it is closed after a minute."""
+
+_LAST_TIMERS_S: Final = 10.0
+"""How long a timer may be left that does nothing any more."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a world went.
+
+    Attributes:
+        plan: What it was made of.
+        record: What happened.
+        findings: Which rules were broken, and how.
+    """
+
+    plan: Plan
+    record: Record
+    findings: list[Finding]
+
+
+class World:
+    """One world while it runs."""
+
+    def __init__(self, plan: Plan, system: System, loop: WorldLoop) -> None:
+        self.plan = plan
+        self.record = Record(system)
+        self.clients: list[Client] = []
+        self.servers: dict[str, list[Server]] = {server.name: [] for server in plan.servers}
+        self.runners: list[Any] = []
+        self.tasks: list[asyncio.Task[Any]] = []
+        self._system = system
+        self._loop = loop
+        self._chance = chance_of(plan.seed, "network")
+        self._known: dict[str, Known] = {}
+
+    # The servers
+
+    def open_server(self, plan: ServerPlan) -> Callable[[], Transport]:
+        """Give what opens a connection to another run of a server."""
+
+        def opens() -> Transport:
+            runs = self.servers[plan.name]
+            run = Server(plan, len(runs) + 1, self.plan.seed, self.record)
+            runs.append(run)
+            self.record.add(run.name, "opens")
+            theirs, ours = connect((run.name, "proxy"), self.plan.network, self._chance, self.record.turns)
+            run.wire = LineWire(theirs, run, self.record)
+            return LineTransport(ours, is_child=True)
+
+        return opens
+
+    def know(self, server: ServerPlan | ServerConfig) -> ServerMemory:
+        """Give what is remembered of a server."""
+        return self._known.setdefault(server.name, Known())
+
+    # The proxy
+
+    def make_pool(self) -> UpstreamPool:
+        """Put together what is between clients and servers."""
+        config = self.make_config()
+        by_name = {server.name: server for server in self.plan.servers}
+        connect_upstream = self.open_server(self.plan.servers[0])
+        if self.plan.router:
+            listed = {name: {"command": name} for name in by_name}
+            configuration = parse_config(json.dumps({"mcpServers": listed}))
+            self.router = Router(configuration, config, lambda one: self.open_server(by_name[one.name]), self.know)
+            connect_upstream = self.router.connect
+        for _ in range(self.plan.hops - 1):
+            connect_upstream = self._behind(connect_upstream)
+        return UpstreamPool(Scope(self.plan.scope), connect_upstream)
+
+    def make_config(self) -> ProxyConfig:
+        known = None if self.plan.router else self.know(self.plan.servers[0])
+        key = chance_of(self.plan.seed, "key").randbytes(32)
+        return ProxyConfig(**self.plan.options, known=known, state_key=key)
+
+    def _behind(self, connect_upstream: Callable[[], Transport]) -> Callable[[], Transport]:
+        """Give what opens a connection to another proxy, which stands before the server."""
+        config = self.make_config()
+
+        def opens() -> Transport:
+            theirs, ours = connect(("proxy 2", "proxy"), self.plan.network, self._chance, self.record.turns)
+            self.tasks.append(asyncio.ensure_future(Proxy(config, LineTransport(theirs), connect_upstream).run()))
+            return LineTransport(ours, is_child=True)
+
+        return opens
+
+    # From the beginning to the end
+
+    async def run(self) -> None:
+        """Let everything happen."""
+        pool = self.make_pool()
+        config = self.make_config()
+        if self.plan.router:
+            config = before_router(config)
+        tables = Tables(pool)
+        faults = [asyncio.ensure_future(self._fail(fault)) for fault in self.plan.faults]
+        living = []
+        for client_plan in self.plan.clients:
+            client = Client(client_plan, self.plan.seed, self.record)
+            self.clients.append(client)
+            theirs, ours = connect((client.name, "proxy"), self.plan.network, self._chance, self.record.turns)
+            client.wire = LineWire(theirs, client, self.record)
+            runner = pool.proxy(config, LineTransport(ours), client_plan.principal)
+            self.runners.append(runner)
+            self.tasks.append(asyncio.ensure_future(runner.run()))
+            living.append(asyncio.ensure_future(client.live(PATIENCE_S)))
+        await asyncio.gather(*living)
+        for fault in faults:
+            fault.cancel()
+        await self._end(pool, tables)
+
+    async def _end(self, pool: UpstreamPool, tables: Tables) -> None:
+        """See everything end, and what is left."""
+        _, left = await asyncio.wait(self.tasks, timeout=_END_S) if self.tasks else (set(), set())
+        for _ in left:
+            self.record.note("ends", "a session has not ended though its client has left")
+        await asyncio.sleep(_QUIET_S)
+        self.record.left_over = tables.left_over()
+        await asyncio.wait_for(pool.close(), _END_S)
+        for runs in self.servers.values():
+            for run in runs:
+                run.stop()
+        for task in self.tasks:
+            if task.done() and not task.cancelled() and task.exception() is not None:
+                self.record.note("no-defect", f"a session ended with {task.exception()!r}")
+        await asyncio.sleep(_LAST_TIMERS_S)
+
+    async def _fail(self, fault: Act) -> None:
+        await asyncio.sleep(fault["at"])
+        match fault["do"]:
+            case "die":
+                runs = self.servers.get(fault["whom"])
+                if runs:
+                    runs[-1].die()
+            case "stop" | "drain":
+                number = fault["client"] % max(1, len(self.runners))
+                if self.runners:
+                    self.record.add(f"c{number}", f"is told to {fault['do']}")
+                    getattr(self.runners[number], fault["do"])("the world says so")
+            case "clock":
+                self.record.add("clock", f"jumps by {fault['by_s']} s")
+                self._system.wall_s += fault["by_s"]
+
+
+class Known:
+    """What is remembered of a server, in memory."""
+
+    is_up = False
+
+    def __init__(self) -> None:
+        self._has_handshake: bool | None = None
+
+    def recall(self) -> bool | None:
+        return self._has_handshake
+
+    def note(self, has_handshake: bool) -> None:
+        self._has_handshake = has_handshake
+
+
+class _Log(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(logging.INFO)
+        self._record = record
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._record.log.append((record.levelname, record.getMessage()))
+
+
+def run_world(plan: Plan) -> Outcome:
+    """Run a world, and hold what happened against the rules."""
+    with installed(System(f"{plan.cell} {plan.seed}")) as system:
+        gc.collect()
+        before = census()
+        record = _run(plan, system)
+        gc.collect()
+        record.notes += [("nothing-left", text) for text in census() if text not in before]
+    return Outcome(plan, record, judge(plan, record))
+
+
+def _run(plan: Plan, system: System) -> Record:
+    loop = WorldLoop(system)
+    world = World(plan, system, loop)
+    record = world.record
+    handler = _Log(record)
+    loggers = [logging.getLogger(name) for name in ("dragoman", "asyncio")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    before = [(logger, logger.level, logger.propagate) for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.INFO)
+            logger.propagate = False
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            try:
+                runner.run(world.run())
+            except (Stuck, TimeoutError) as error:
+                record.note("ends", str(error) or "it does not end")
+            left = asyncio.all_tasks(loop)
+            record.notes += [("nothing-left", f"a task: {_name(task)}") for task in left]
+            record.notes += [("nothing-left", f"a timer: {name}") for name in loop.timers()]
+        record.notes += [("no-defect", text) for text in loop.defects]
+    finally:
+        for logger, level, propagate in before:
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+            logger.propagate = propagate
+    return record
+
+
+def _name(task: asyncio.Task[Any]) -> str:
+    return getattr(task.get_coro(), "__qualname__", repr(task))
