@@ -52,6 +52,16 @@ KNOWN: Final = (
         "behind a router, a question about a call that was given up goes to whoever has the only open call",
     ),
     Known(
+        "valid",
+        r"not valid in \S+ at /result",
+        "a client's late answer to the server before it was started again is taken for that to another question",
+    ),
+    Known(
+        "no-defect",
+        r"internal error: AssertionError: ?(\"|$)",
+        "a server that is opened again, and is asked for a list first, is not answered for from memory",
+    ),
+    Known(
         "progress",
         r"heard progress of what is answered",
         "a shared server's progress of a call whose time was over is passed on",

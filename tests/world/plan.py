@@ -30,6 +30,7 @@ class ClientPlan:
         has: What it can be asked: `sampling`, `elicitation`, `roots`.
         manner: How it answers what it is asked: `good`, `slow`, `mute`, `twice`, `odd` (answers to nothing).
         acts: What it does, each with `at`, in seconds after it began, and `do`.
+        begins_s: When it comes.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ClientPlan:
     has: list[str] = field(default_factory=list)
     manner: str = "good"
     acts: list[Act] = field(default_factory=list)
+    begins_s: float = 0.0
 
 
 @dataclass

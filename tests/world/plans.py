@@ -117,6 +117,8 @@ def _make_options(chance: random.Random) -> dict[str, Any]:
         options["health_s"] = 20.0
     if chance.random() < 0.2:
         options["open_requests"] = chance.choice((1, 2, 4))
+    if chance.random() < 0.3:
+        options["greets"] = True
     if chance.random() < 0.2:
         options["questions"] = chance.choice(("task", "park", "replay", "refuse"))
     return options
@@ -127,7 +129,7 @@ def _make_server(chance: random.Random, number: int) -> ServerPlan:
     if chance.random() < 0.3:
         revisions = sorted({*revisions, *chance.sample(REVISIONS, 2)})
     manner = chance.choice(("good", "good", "good", "slow", "words", "rude", "goes-on"))
-    return ServerPlan(f"s{number}", revisions, manner, chance.choice((0.0, 0.0, 0.0, 0.5, 6.0)))
+    return ServerPlan(f"s{number}", revisions, manner, chance.choice((0.0, 0.0, 0.0, 0.5, 2.5, 6.0)))
 
 
 def _make_client(plan: Plan, chance: random.Random, number: int) -> ClientPlan:
@@ -135,7 +137,8 @@ def _make_client(plan: Plan, chance: random.Random, number: int) -> ClientPlan:
     has = [kind for kind in _KINDS if chance.random() < 0.6]
     manner = chance.choice(("good", "good", "good", "slow", "mute", "twice", "odd"))
     principal = chance.choice(_PRINCIPALS)
-    client = ClientPlan(f"c{number}", principal, chance.choice(revisions), has, manner)
+    begins_s = chance.choice((0.0, 0.0, 0.0, 1.0, 10.0, 30.0))
+    client = ClientPlan(f"c{number}", principal, chance.choice(revisions), has, manner, begins_s=begins_s)
     at_s = 0.0
     for n in range(chance.randint(1, 8)):
         at_s += chance.choice((0.0, 0.0, 0.1, 1.0, 5.0))

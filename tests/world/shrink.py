@@ -84,6 +84,11 @@ def _plainer(plan: Plan) -> Iterator[Plan]:
                 other = copy.deepcopy(plan)
                 getattr(other, who)[n].manner = "good"
                 yield other
+    for n, client in enumerate(plan.clients):
+        if client.begins_s:
+            other = copy.deepcopy(plan)
+            other.clients[n].begins_s = 0.0
+            yield other
     for n, server in enumerate(plan.servers):
         if server.start_s:
             other = copy.deepcopy(plan)

@@ -21,12 +21,13 @@ from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.router import Router
 from dragoman.router.router import before_router
 from dragoman.transports.base import Transport
+from tests.world.known_servers import KnownServer
 from tests.world.leftovers import Tables, census
 from tests.world.loop import Stuck, WorldLoop
 from tests.world.peers.client import Client
 from tests.world.peers.server import Server
 from tests.world.peers.words import chance_of
-from tests.world.plan import Act, Plan, ServerPlan
+from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
 from tests.world.record import Record
 from tests.world.rules import Finding, judge
 from tests.world.streams import connect
@@ -75,7 +76,7 @@ class World:
         self._system = system
         self._loop = loop
         self._chance = chance_of(plan.seed, "network")
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, KnownServer] = {}
 
     # The servers
 
@@ -95,7 +96,7 @@ class World:
 
     def know(self, server: ServerPlan | ServerConfig) -> ServerMemory:
         """Give what is remembered of a server."""
-        return self._known.setdefault(server.name, Known())
+        return self._known.setdefault(server.name, KnownServer(self._system))
 
     # The proxy
 
@@ -139,20 +140,23 @@ class World:
             config = before_router(config)
         tables = Tables(pool)
         faults = [asyncio.ensure_future(self._fail(fault)) for fault in self.plan.faults]
-        living = []
-        for client_plan in self.plan.clients:
-            client = Client(client_plan, self.plan.seed, self.record)
-            self.clients.append(client)
-            theirs, ours = connect((client.name, "proxy"), self.plan.network, self._chance, self.record.turns)
-            client.wire = LineWire(theirs, client, self.record)
-            runner = pool.proxy(config, LineTransport(ours), client_plan.principal)
-            self.runners.append(runner)
-            self.tasks.append(asyncio.ensure_future(runner.run()))
-            living.append(asyncio.ensure_future(client.live(PATIENCE_S)))
-        await asyncio.gather(*living)
+        await asyncio.gather(*(self._live(client, pool, config) for client in self.plan.clients))
         for fault in faults:
             fault.cancel()
         await self._end(pool, tables)
+
+    async def _live(self, plan: ClientPlan, pool: UpstreamPool, config: ProxyConfig) -> None:
+        """Let a client come, do everything, and leave."""
+        if plan.begins_s:
+            await asyncio.sleep(plan.begins_s)
+        client = Client(plan, self.plan.seed, self.record)
+        self.clients.append(client)
+        theirs, ours = connect((client.name, "proxy"), self.plan.network, self._chance, self.record.turns)
+        client.wire = LineWire(theirs, client, self.record)
+        runner = pool.proxy(config, LineTransport(ours), plan.principal)
+        self.runners.append(runner)
+        self.tasks.append(asyncio.ensure_future(runner.run()))
+        await client.live(PATIENCE_S)
 
     async def _end(self, pool: UpstreamPool, tables: Tables) -> None:
         """See everything end, and what is left."""
@@ -185,21 +189,6 @@ class World:
             case "clock":
                 self.record.add("clock", f"jumps by {fault['by_s']} s")
                 self._system.wall_s += fault["by_s"]
-
-
-class Known:
-    """What is remembered of a server, in memory."""
-
-    is_up = False
-
-    def __init__(self) -> None:
-        self._has_handshake: bool | None = None
-
-    def recall(self) -> bool | None:
-        return self._has_handshake
-
-    def note(self, has_handshake: bool) -> None:
-        self._has_handshake = has_handshake
 
 
 class _Log(logging.Handler):
