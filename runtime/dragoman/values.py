@@ -126,7 +126,7 @@ def address(text: str) -> tuple[str, int, str]:
         or url.query
         or url.fragment
     ):
-        raise ValueError(f"expected http://HOST:PORT or https://HOST:PORT, found {text!r}")
+        raise ValueError(f"expected http://HOST:PORT or https://HOST:PORT, with a port up to 65535, found {text!r}")
     return url.hostname, port, url.scheme
 
 

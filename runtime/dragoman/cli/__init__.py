@@ -93,6 +93,8 @@ def _run_to_the_end(arguments: list[str], owns_process: bool) -> int:
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # closed by whoever started us: nobody wants to read
     try:
+        if arguments[:1] == ["help"]:
+            arguments = [*arguments[1:2], "--help"]
         if not arguments or arguments[0] not in COMMANDS:
             return _explain(arguments)
         return _run(arguments[0], arguments[1:], owns_process)
@@ -138,7 +140,7 @@ def _explain(arguments: list[str]) -> int:
         prog="dragoman",
         usage="dragoman COMMAND ...",
         description="The interpreter between revisions of the Model Context Protocol.",
-        epilog=f"commands:\n{listed}\n\n`dragoman COMMAND --help` says more.",
+        epilog=f"commands:\n{listed}\n\n`dragoman help COMMAND` says more.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="show the version and exit")

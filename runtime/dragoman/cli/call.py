@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 from dragoman.cli.options import explaining
 from dragoman.cli.parsing import suggest
 from dragoman.cli.screen import print_json
-from dragoman.cli.session import EXIT_ERROR, OwnerOf, WrongArgument, add_session_arguments, find_listed, run_session
-from dragoman.cli.values import read_value, signature
+from dragoman.cli.session import (
+    EXIT_ERROR,
+    OwnerOf,
+    WrongArgument,
+    add_session_arguments,
+    find_listed,
+    run_session,
+    with_progress,
+)
+from dragoman.cli.values import name_type, read_value, signature, types_of
 from dragoman.values import matching
 
 if TYPE_CHECKING:
@@ -32,7 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arguments",
         type=_object,
-        default={},
         metavar="JSON",
         help="arguments as a JSON object, sent as they are; KEY=VALUE adds to it",
     )
@@ -48,7 +55,10 @@ def run(args: argparse.Namespace) -> int:
         properties = schema.get("properties") or {}
         check_keys(args.tool, [key for key, _ in args.pairs], schema)
         read = {key: read_value(text, properties.get(key)) for key, text in args.pairs}
-        result = (await client.call(args.tool, {**args.arguments, **read})).model_dump()
+        if args.arguments is None:
+            check_values(args.tool, read, schema)
+        given = {**(args.arguments or {}), **read}
+        result = await with_progress(args, lambda tell: client.call(args.tool, given, progress=tell))
         if args.json:
             print_json(result)
         else:
@@ -96,6 +106,23 @@ def check_keys(tool: str, keys: Sequence[str], schema: Mapping[str, Any]) -> Non
         if key not in known:
             near = suggest(key, known)
             raise WrongArgument(f"{tool} has no argument {key!r}{near}; it is {signature(tool, schema)}")
+
+
+def check_values(tool: str, given: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+    """Make sure that a tool gets what its schema says that it needs, before it says so in its own words.
+
+    Raises:
+        WrongArgument: An argument is missing, or is text where no text will do.
+    """
+    required, known = schema.get("required"), schema.get("properties") or {}
+    missing = [key for key in required if key not in given] if isinstance(required, list) else []
+    if missing:
+        raise WrongArgument(f"{tool} needs {', '.join(missing)}; it is {signature(tool, schema)}")
+    for key, value in given.items():
+        if isinstance(value, str) and isinstance(known.get(key), dict) and "string" not in types_of(known[key]):
+            raise WrongArgument(
+                f"{tool} takes {name_type(known[key])} for {key!r}, found {value!r}; it is {signature(tool, schema)}"
+            )
 
 
 pair = explaining(matching(r"(?s)[^=]+=.*", "KEY=VALUE", lambda text: tuple(text.split("=", 1))))

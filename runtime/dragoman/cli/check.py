@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -76,19 +75,20 @@ def run(args: argparse.Namespace) -> int:
 
     from dragoman.check.check import check_server
     from dragoman.cli.logs import set_up_logging
-    from dragoman.cli.progress import LastWords, ProgressLine, is_watched
+    from dragoman.cli.progress import ProgressLine, is_watched
+    from dragoman.cli.stderr import ServerWords
     from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 
     set_up_logging("warning")
     logging.getLogger("dragoman").setLevel("CRITICAL")  # what the transports warn of, the report has
     raise_on_interrupt()
-    words = LastWords() if is_watched() and args.command else None
-    if words is not None:
-        args.stderr = words.fd
+    words = ServerWords(is_kept=not args.server_stderr)
+    if args.owns_process and args.command:
+        args.stderr = words.carry()
     line = ProgressLine(is_watched())
 
     async def check() -> CheckReport:
-        with contextlib.closing(line), contextlib.nullcontext() if words is None else words.read():
+        with contextlib.closing(line):
             return await check_server(
                 opener_of_server(args, Launcher(args), DEFAULT_LIMIT_BYTES),
                 target=_name_of(args),
@@ -106,11 +106,12 @@ def run(args: argparse.Namespace) -> int:
         with asyncio.Runner(loop_factory=choose_loop()) as runner:
             report = runner.run(check())
     except TransportError as error:
+        words.show()
         complain(f"dragoman: {error}")
         return EXIT_GONE
     code = _tell(report, args)
-    if words is not None and words.lines and _is_in_trouble(report):
-        print("The last that the server wrote on stderr:", *words.lines, sep="\n  ", file=sys.stderr)
+    if _is_in_trouble(report):
+        words.show()
     return code
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.ink import REVISIONS, Style, write_painted
+from dragoman.cli.parsing import suggest
 from dragoman.cli.screen import columns, lay_out, print_json
 from dragoman.cli.session import OwnerOf, add_session_arguments, run_session
 from dragoman.cli.values import signature
@@ -42,11 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List what the server offers."""
-    args.kinds = [word for word in args.words if word in KINDS]
-    named = [word for word in args.words if word not in KINDS]
-    if len(named) > 1 or (named and args.server is not None):
+    words = [f"{word}s" if f"{word}s" in KINDS else word for word in args.words]  # `list tool` is `list tools`
+    args.kinds = [word for word in words if word in KINDS]
+    named = [word for word in words if word not in KINDS]
+    if len(named) > 1 or (named and (args.server is not None or args.command or args.url is not None)):
+        one = "" if args.command or args.url is not None else "one name of a server beside "
         args.usage_error(
-            f"expected one name of a server beside {', '.join(KINDS)}, found {', '.join(map(repr, named))}"
+            f"expected {one}{', '.join(KINDS)}, found {', '.join(map(repr, named))}{suggest(named[0], KINDS)}"
         )
     args.server = named[0] if named else args.server
 

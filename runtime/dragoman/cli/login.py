@@ -62,7 +62,10 @@ def run(args: argparse.Namespace) -> int:
 
 async def _sign_in(sign_in: SignIn, config: UpstreamConfig) -> SignedIn:
     """Ask the server for anything, and sign in as it says."""
+    from http import HTTPStatus
+
     from dragoman.core.exact_json import encode_line
+    from dragoman.errors import TransportError
     from dragoman.signin.settings import as_resource
     from dragoman.transports.upstream.connection_pool import ConnectionPool
 
@@ -74,7 +77,14 @@ async def _sign_in(sign_in: SignIn, config: UpstreamConfig) -> SignedIn:
         answer = await pool.send("POST", as_resource(config.url), wanted, opening)
     finally:
         await pool.close()
-    return await sign_in.keeper.sign_in(config, answer.header("WWW-Authenticate"))
+    challenge = answer.header("WWW-Authenticate")
+    try:
+        return await sign_in.keeper.sign_in(config, challenge)
+    except TransportError as error:
+        if answer.status < HTTPStatus.BAD_REQUEST and not challenge:
+            reason = f"it answers without a token, and asks nobody to sign in ({error.reason})"
+            raise TransportError(config.peer, reason) from error
+        raise
 
 
 class AtTerminal:

@@ -1,7 +1,6 @@
-"""What a command does at this moment, on one line of the terminal, and what a server says beside it.
+"""What a command, or the server that it calls, does at this moment, on one line of the terminal.
 
-Lives here: the line, which is replaced in place and gone at the end, and the end of the server's stderr, which would
-tear the line. Must not: write anywhere but to a terminal. Called by `cli.check`.
+Lives here: the line, which is replaced in place and gone at the end. Must not: write anywhere but to a terminal.
 """
 
 from __future__ import annotations
@@ -9,15 +8,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from dragoman.cli.screen import shown, write_styled
 
 _CLEAR: Final = "\r\x1b[K"
-_KEPT_BYTES: Final = 8192
-_KEPT_LINES: Final = 20
 
 
 def is_watched() -> bool:
@@ -41,6 +36,13 @@ class ProgressLine:
             width = shutil.get_terminal_size().columns - 1
             self._write(f"{_CLEAR}{shown(text).replace(chr(10), ' ')[:width]}")
 
+    def tell(self, progress: Any) -> None:
+        """Show the params of a progress notification, of whatever revision."""
+        said = progress.model_dump()
+        total, message = said.get("total"), said.get("message")
+        done = f"{said['progress']:g}" + ("" if total is None else f" of {total:g}")
+        self.show(f"{done}  {message}" if message else done)
+
     def close(self) -> None:
         """Leave nothing there."""
         if self._is_on:
@@ -49,37 +51,3 @@ class ProgressLine:
     def _write(self, text: str) -> None:
         write_styled(text, sys.stderr)
         sys.stderr.flush()
-
-
-class LastWords:
-    """The end of what servers write on their stderr.
-
-    Attributes:
-        fd: What they are given for it.
-    """
-
-    def __init__(self) -> None:
-        self._read_fd, self.fd = os.pipe()
-        self._kept = b""
-
-    @contextmanager
-    def read(self) -> Iterator[None]:
-        """Read it as long as this lasts, within an event loop."""
-        from dragoman.transports.pipes import PipeReader
-
-        reader = PipeReader(self._read_fd, self._take, lambda: None)
-        reader.resume()
-        try:
-            yield
-        finally:
-            reader.close()
-            os.close(self.fd)
-
-    def _take(self, data: bytes) -> None:
-        self._kept = (self._kept + data)[-_KEPT_BYTES:]
-
-    @property
-    def lines(self) -> list[str]:
-        """The last lines; what each process writes again, once."""
-        lines = shown(self._kept.decode(errors="replace")).splitlines()
-        return [*dict.fromkeys(lines)][-_KEPT_LINES:]

@@ -10,7 +10,7 @@ from dragoman.cli.call import pair, render_block
 from dragoman.cli.list import prompt_signature
 from dragoman.cli.parsing import suggest
 from dragoman.cli.screen import print_json
-from dragoman.cli.session import OwnerOf, WrongArgument, add_session_arguments, find_listed, run_session
+from dragoman.cli.session import OwnerOf, WrongArgument, add_session_arguments, find_listed, run_session, with_progress
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         given = dict(args.pairs)
         if listed := await find_listed(client, "prompt", args.prompt):
             _check_keys(listed, given)
-        result = (await client.prompt(args.prompt, given)).model_dump()
+        result = await with_progress(args, lambda tell: client.prompt(args.prompt, given, progress=tell))
         if args.json:
             print_json(result)
         else:

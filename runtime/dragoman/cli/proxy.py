@@ -22,7 +22,7 @@ from dragoman.cli.memory import collect_seldom
 from dragoman.cli.middleware import find_middleware
 from dragoman.cli.options import add_group, add_options, add_translation_arguments, chosen_rules
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
-from dragoman.cli.stderr import ServerWords, carry_stderr, free_stderr
+from dragoman.cli.stderr import ServerWords, free_stderr
 from dragoman.cli.trace import open_trace
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, opener_of_server
 from dragoman.errors import TransportClosed
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     if args.owns_process:
         args.stderr = free_stderr()
         if os.isatty(args.stderr):
-            args.stderr = carry_stderr(ServerWords(is_opening=False), args.stderr)
+            args.stderr = ServerWords(is_opening=False).carry(args.stderr)
     trace = open_trace(args)
     collect_seldom()
     launcher = Launcher(args)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.cli.ink import complain
 from dragoman.cli.screen import print_json
-from dragoman.cli.session import EXIT_UNFIT, OwnerOf, add_session_arguments, run_session
+from dragoman.cli.session import EXIT_UNFIT, OwnerOf, add_session_arguments, run_session, with_progress
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     """Read the resource and write its contents one after another: text as text, anything else as its bytes."""
 
     async def read(client: Client, _: OwnerOf) -> int:
-        result = (await client.read(args.uri)).model_dump()
+        result = await with_progress(args, lambda tell: client.read(args.uri, progress=tell))
         if args.json:
             print_json(result)
             return 0

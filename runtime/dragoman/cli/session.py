@@ -20,8 +20,9 @@ from dragoman.cli.ink import complain
 from dragoman.cli.known import know_server
 from dragoman.cli.options import add_options, add_seconds, explaining
 from dragoman.cli.parsing import suggest
+from dragoman.cli.progress import ProgressLine, is_watched
 from dragoman.cli.signals import raise_on_interrupt
-from dragoman.cli.stderr import ServerWords, carry_stderr
+from dragoman.cli.stderr import ServerWords
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, opener_of_server
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.errors import (
@@ -89,6 +90,11 @@ def add_server_arguments(parser: argparse.ArgumentParser, asked: str, otherwise:
     group.add_argument("--config", metavar="FILE", help="the file in which a client names its servers")
     whose = f"which server of the file (default: {otherwise}); without --config, of the files of your clients"
     group.add_argument("--server", metavar="NAME", help=whose)
+    parser.add_argument(
+        "--server-stderr",
+        action="store_true",
+        help="show what the server writes on its stderr as it comes, not only the end of it where something fails",
+    )
     company = {"--url": add_upstream_arguments(parser), "COMMAND": add_child_arguments(parser)}
     defaults: dict[str, Any] = {"listen": None, "scope": "client", "max_parked": 256, "stderr": None}
     defaults |= {"no_rules": [], "more_rules": [], "configuration": None}
@@ -118,6 +124,22 @@ class WrongArgument(Exception):
     """What was typed does not fit what the server has: why."""
 
 
+async def with_progress(
+    args: argparse.Namespace, ask: Callable[[Callable[[Any], None]], Awaitable[Any]]
+) -> dict[str, Any]:
+    """Return what a server answers, and show meanwhile how far it says that it is.
+
+    Args:
+        args: Of a command that has a session.
+        ask: Asks it, with what is told of its progress.
+    """
+    try:
+        answer: dict[str, Any] = (await ask(args.line.tell)).model_dump()
+        return answer
+    finally:
+        args.line.close()
+
+
 async def find_listed(client: Client, kind: str, name: str) -> Mapping[str, Any]:
     """Return what a server lists of a tool or a prompt; nothing where it has no such list.
 
@@ -143,25 +165,35 @@ def run_session(args: argparse.Namespace, work: Callable[[Client, OwnerOf], Awai
     """Open a session, do the work in it, and return the exit code."""
     check_server_arguments(args, takes_several=True)
     import asyncio
+    import logging
 
     from dragoman.cli.logs import LOSSES, demote, set_up_logging
 
     set_up_logging(args.log_level)
     demote(LOSSES)  # a person who looks at a server in its newest form misses none of them
-    demote("dragoman.proxy", to="DEBUG")  # how sessions fail: we say so ourselves, once
+    for name in ("dragoman.proxy", "dragoman.session"):  # how sessions fail: we say so ourselves, once
+        demote(name, to="DEBUG")
     raise_on_interrupt()
-    words = ServerWords()
+    words = ServerWords(is_kept=not args.server_stderr)
     if args.owns_process:
-        args.stderr = carry_stderr(words)
+        args.stderr = words.carry()
+        logging.getLogger("dragoman.waiting").addFilter(words.show_and_go_on)
+    args.line = ProgressLine(is_watched())
     try:
         with asyncio.Runner(loop_factory=choose_loop() if args.url or args.configuration else None) as runner:
-            return runner.run(_serve(args, work, words))
+            code = runner.run(_serve(args, work, words))
     except WrongArgument as error:
         complain(f"dragoman: {error}")
         return EXIT_USAGE
-    except Error as error:
+    except BaseException as error:
+        words.show()
+        if not isinstance(error, Error):
+            raise
         complain(f"dragoman: {error}")
         return exit_code_of(error)
+    if code:
+        words.show()
+    return code
 
 
 def exit_code_of(error: Error) -> int:
@@ -182,6 +214,7 @@ async def _serve(
 ) -> int:
     from dragoman.cli.terminal import Questions
     from dragoman.client.connect import connect
+    from dragoman.config.opening import opener_of
     from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 
     revision = dragoman_spec.LATEST if args.revision == "any" else args.revision
@@ -192,7 +225,8 @@ async def _serve(
         know=functools.partial(know_server, args),
         timeout_s=args.timeout,
         init_timeout_s=args.timeout,
-        elicitation=Questions(revision, os.isatty(0)).answer if can_ask else None,
+        elicitation=Questions(revision, os.isatty(0), args.line.close).answer if can_ask else None,
+        open_server=functools.partial(opener_of, stderr=args.stderr),
     )
     async with contextlib.AsyncExitStack() as stack:
         try:

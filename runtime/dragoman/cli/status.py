@@ -23,6 +23,7 @@ EXIT_NOT_READY: Final = 1
 EXIT_NO_ANSWER: Final = 3
 
 _PATH: Final = "/readyz"
+_NOT_OURS: Final = "what answers there is not a proxy of ours"
 _MOST: Final = 16 * 1024 * 1024
 _COLUMNS: Final = ("server", "state", "revision", "clients", "restarts", "trouble")
 
@@ -93,7 +94,11 @@ def _row(server: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _ask_url(args: argparse.Namespace) -> dict[str, Any]:
-    parts = urllib.parse.urlsplit(args.where)
+    try:
+        parts = urllib.parse.urlsplit(args.where)
+        _ = parts.port
+    except ValueError as error:
+        raise NoAnswer(f"no such URL: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise NoAnswer("expected http(s)://HOST:PORT, or the path of a socket")
     url = urllib.parse.urlunsplit((parts.scheme, parts.netloc, _PATH, "", ""))
@@ -106,7 +111,7 @@ def _ask_url(args: argparse.Namespace) -> dict[str, Any]:
             return _read(answer.read(_MOST))
     except urllib.error.HTTPError as error:
         if error.code != 503:
-            raise NoAnswer(f"answered with {error.code} {error.reason}") from None
+            raise NoAnswer(f"{_NOT_OURS}: it answered {error.code} {error.reason} to {url}") from None
         with error:
             return _read(error.read(_MOST))
     except (OSError, ValueError) as error:
@@ -139,5 +144,5 @@ def _read(told: bytes) -> dict[str, Any]:
     except ValueError:
         said = None
     if not isinstance(said, dict) or not isinstance(said.get("ready"), bool):
-        raise NoAnswer("what answers there is not a proxy of ours")
+        raise NoAnswer(f"{_NOT_OURS}: say where `dragoman proxy --listen` serves, or the socket of its `--status`")
     return said

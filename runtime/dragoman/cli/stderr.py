@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import io
 import os
 import select
@@ -44,6 +45,10 @@ _LOOKS: Final = 50
 """How often it is looked in any case: on a busy machine the time may be over before anybody could write."""
 
 _PIECE_BYTES: Final = 64 * 1024
+
+_KEPT_BYTES: Final = 8192
+_KEPT_LINES: Final = 20
+"""How much of it is kept for somebody who wants to know why something failed."""
 
 _MOST_SAID: Final = 1000
 """How many lines of one process are remembered while the next one starts."""
@@ -136,14 +141,17 @@ class ServerWords:
     Args:
         is_opening: Whether what one process has said is left out where the next one says it, as when a server ends
             because of the first request and is started again for the second.
+        is_kept: Whether the last of it is kept until somebody wants to see it, rather than shown as it comes.
 
     Attributes:
         is_opening: The same; it is over when the session is open.
     """
 
-    def __init__(self, is_opening: bool = True) -> None:
+    def __init__(self, is_opening: bool = True, is_kept: bool = False) -> None:
         self.is_opening = is_opening
         self._said: set[bytes] = set()
+        self._kept = b"" if is_kept else None
+        self._settle: Callable[[], None] | None = None
 
     def filter(self, line: bytes) -> bytes:
         """Return what is shown of a line."""
@@ -151,19 +159,37 @@ class ServerWords:
             return b""
         if self.is_opening and len(self._said) < _MOST_SAID:
             self._said.add(line)
-        return shown(line.decode(errors="replace")).encode()
+        text = shown(line.decode(errors="replace")).encode()
+        if self._kept is None:
+            return text
+        self._kept = (self._kept + text)[-_KEPT_BYTES:]
+        return b""
 
+    def carry(self, real: int = _STDERR) -> int:
+        """Return what to give a server as its stderr, so that its words come here on their way to ours.
 
-def carry_stderr(words: ServerWords, real: int = _STDERR) -> int:
-    """Return what to give a server as its stderr, so that its words go through a filter on their way to ours.
+        Args:
+            real: Where they go.
+        """
+        read_fd, write_fd = os.pipe()
+        self._settle = _start_carrying(read_fd, os.dup(real), self.filter)
+        return write_fd
 
-    Args:
-        words: The filter.
-        real: Where they go.
-    """
-    read_fd, write_fd = os.pipe()
-    _start_carrying(read_fd, os.dup(real), words.filter)
-    return write_fd
+    def show_and_go_on(self, _: object) -> bool:
+        """Show it, as a filter of the log does that is said that a server is waited for: it may say for what."""
+        self.show()
+        return True
+
+    def show(self) -> None:
+        """Show what is kept, if anything is; from now on it is shown as it comes."""
+        if self._kept is None or self._settle is None:
+            return
+        self._settle()
+        kept, self._kept = self._kept, None
+        lines = [*dict.fromkeys((kept or b"").decode(errors="replace").splitlines())][-_KEPT_LINES:]
+        if lines and sys.stderr is not None:
+            said = "The last that the server wrote on stderr:"
+            print(said, *lines, sep="\n  ", file=sys.stderr, flush=True)
 
 
 def _carry_by_thread(real: int) -> None:
@@ -174,12 +200,15 @@ def _carry_by_thread(real: int) -> None:
     _start_carrying(read_fd, real, bytes)
 
 
-def _start_carrying(read_fd: int, real: int, change: Callable[[bytes], bytes]) -> None:
+def _start_carrying(read_fd: int, real: int, change: Callable[[bytes], bytes]) -> Callable[[], None]:
+    """Carry beside everything else; return what waits, not for long, until all that was written has been carried."""
     import threading
 
     busy = threading.Event()
     threading.Thread(target=_carry, args=(read_fd, real, busy, change), name="dragoman-stderr", daemon=True).start()
-    atexit.register(_await_last_words, read_fd, busy)
+    settle = functools.partial(_await_last_words, read_fd, busy)
+    atexit.register(settle)
+    return settle
 
 
 def _carry(read_fd: int, real: int, busy: threading.Event, change: Callable[[bytes], bytes]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import dragoman_spec
@@ -23,15 +23,18 @@ class Questions:
     Args:
         revision: Whose models go in and come out.
         is_attended: Whether somebody is at the terminal.
+        clear: Makes room for a question on the line of the terminal.
     """
 
-    def __init__(self, revision: str, is_attended: bool) -> None:
+    def __init__(self, revision: str, is_attended: bool, clear: Callable[[], None]) -> None:
         self._result = dragoman_spec.load(revision).ElicitResult
         self._is_attended = is_attended
+        self._clear = clear
         self._turn = asyncio.Lock()
 
     async def answer(self, params: Any) -> Any:
         """Answer one question."""
+        self._clear()
         form = params.model_dump()
         schema = form.get("requestedSchema")
         if not self._is_attended or not isinstance(schema, Mapping):

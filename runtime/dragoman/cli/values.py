@@ -66,7 +66,7 @@ def read_value(text: str, schema: object) -> Any:
         text: What was typed.
         schema: The schema of the value; anything else where there is none.
     """
-    types = _types_of(schema)
+    types = types_of(schema)
     if not types & (IS_OF.keys() - {"string"}):
         return text
     try:
@@ -76,13 +76,13 @@ def read_value(text: str, schema: object) -> Any:
     return value if any(IS_OF[name](value) for name in types & IS_OF.keys()) else text
 
 
-def _types_of(schema: object) -> set[str]:
+def types_of(schema: object) -> set[str]:
     """Return the types that a schema takes; all of them where it does not say, and none but text without a schema."""
     if not isinstance(schema, Mapping):
         return {"string"}
     for keyword in ("anyOf", "oneOf"):
         if isinstance(schema.get(keyword), list):
-            return {name for arm in schema[keyword] for name in _types_of(arm)}
+            return {name for arm in schema[keyword] for name in types_of(arm)}
     if isinstance(schema.get("enum"), list):
         return {name for value in schema["enum"] for name, is_of in IS_OF.items() if is_of(value)}
     found = schema.get("type", [*IS_OF])

@@ -167,6 +167,7 @@ def connect(
     reconnects: int = 0,
     tasks: bool = False,
     know: Callable[[ServerConfig | None], ServerMemory | None] = know_nothing,
+    open_server: Callable[[ServerConfig], Callable[[], Transport]] = opener_of,
 ) -> Connection:
     """Open a session with a server, as a context.
 
@@ -195,6 +196,7 @@ def connect(
         tasks: Whether a server may make tasks of calls, by the extension of the revisions without a handshake.
         know: Gives what is remembered, from one start to the next, of a server of a whole configuration, or of the only
             one (None); `dragoman.host.known` keeps it.
+        open_server: Gives what opens a transport to a server of a whole configuration.
 
     Raises:
         UnsupportedRevision: There is no such revision.
@@ -220,7 +222,7 @@ def connect(
         return Connection(client, alone, pinned, init_timeout_s)
     from dragoman.router.router import Router, before_router
 
-    router = Router(target, config, know=know)
+    router = Router(target, config, open_server, know)
     before = Proxy(before_router(config), client.session.transport, router.connect)
     return Connection(client, before, None, init_timeout_s, router)
 

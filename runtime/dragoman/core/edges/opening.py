@@ -99,7 +99,7 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
         if isinstance(event, Ended):
             if offer is None or (question is None and found is None and reopened == offer.offers - 1):
                 return None
-            logger.warning("%s when it was asked what it speaks; starting it once more", event.reason)
+            logger.warning("%s when it was asked what it speaks; trying once more", event.reason)
             was_refused = was_refused or question is not None
             question, reopened = None, offer.offers - 1
             edge.open()

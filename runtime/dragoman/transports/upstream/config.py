@@ -230,8 +230,9 @@ def _split(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         _ = parts.port
-    except ValueError:
-        raise ValueError("expected a URL, found something that cannot be one") from None
+    except ValueError as error:
+        what = "a port up to 65535" if str(error).startswith("Port ") else "a URL"  # a URL may hold a secret
+        raise ValueError(f"expected {what}, found something that cannot be one") from None
     return parts
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from dragoman.core.calls import UNANSWERED
 from dragoman.core.codes import CONNECTION_CLOSED
@@ -14,11 +15,13 @@ from dragoman.core.exact_json import decode
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import read_body
+from dragoman.transports.upstream.config import describe_url
 
 _BODY_BYTES: Final = 64 * 1024
 
 WEB_PAGE: Final = "text/html"
 WEB_PAGE_HINT: Final = " (a web page: is the path of the URL right?)"
+_USUAL_PATH: Final = "/mcp"
 
 _HINTS: Final = {
     HTTPStatus.UNAUTHORIZED: "it wants credentials, or others than it got (--header sends them, or `headers` of its "
@@ -30,6 +33,19 @@ _HINTS: Final = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "the message is too large for it",
     HTTPStatus.TOO_MANY_REQUESTS: "it wants fewer requests",
 }
+
+
+def hint_at_path(url: str) -> str:
+    """Say where most servers are, for a URL that names a host alone; else nothing."""
+    parts = urlsplit(url)
+    if parts.path not in ("", "/") or parts.query:
+        return ""
+    usual = describe_url(parts._replace(path=_USUAL_PATH).geturl())
+    return f"; most servers have a path: is it {usual}?"
+
+
+_OFFERS_SIGN_IN: Final = "resource_metadata"
+_HOW_TO_SIGN_IN: Final = "without an Authorization header, and without --no-sign-in, you are asked to"
 
 
 class StatusRefused(TransportError):
@@ -82,8 +98,13 @@ async def read_refusal(answer: HttpResponse) -> StatusRefused:
     if error is None and hint is None and answer.media_type == WEB_PAGE:
         said = f"{WEB_PAGE}{WEB_PAGE_HINT}"
     reason = f"it answered {answer.named_status}" + (f": {said}" if said else "")
+    wait = answer.header("Retry-After")
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS and wait.isdecimal():
+        reason += f"; try again in {int(wait[:9])} s"
     if answer.status == HTTPStatus.UNAUTHORIZED and (challenge := answer.header("WWW-Authenticate")):
         reason += f" ({_shorten(challenge.encode())})"  # which credentials, and who gives them
+        if _OFFERS_SIGN_IN in challenge.lower():
+            reason += f"; people can sign in to it: {_HOW_TO_SIGN_IN}"
     return StatusRefused(answer.peer, reason, answer.status, error)
 
 

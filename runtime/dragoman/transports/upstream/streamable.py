@@ -37,7 +37,7 @@ from dragoman.transports.upstream.answers import EVENT_STREAM, JSON, HttpRespons
 from dragoman.transports.upstream.bodies import discard, read_message
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
-from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT, StatusRefused, read_refusal
+from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT, StatusRefused, hint_at_path, read_refusal
 from dragoman.transports.upstream.following import StreamFollower
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
@@ -47,7 +47,7 @@ from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.upstream")
 
-NO_RESPONSE: Final = "its answer holds no response to the request"
+NO_RESPONSE: Final = "its answer holds no response to the request (is it MCP, and the path of the URL right?)"
 _ACCEPT_BOTH: Final = {"Accept": f"{JSON}, {EVENT_STREAM}"}
 
 _LISTEN_PATIENCE_S: Final = 0.5
@@ -248,7 +248,8 @@ class Streamable:
                 if not await self._link.take(body, job.frame.key, watch, answer.framed) and not job.cancelled:
                     raise TransportError(self._link.peer, NO_RESPONSE)
             else:
-                named = f"{media_type[:80] or 'nothing'}{WEB_PAGE_HINT if media_type == WEB_PAGE else ''}"
+                hint = WEB_PAGE_HINT + hint_at_path(self._config.url) if media_type == WEB_PAGE else ""
+                named = f"{media_type[:80] or 'nothing'}{hint}"
                 raise TransportError(
                     self._link.peer, f"its answer must be {JSON} or {EVENT_STREAM}, and claims to be {named}"
                 )

@@ -27,7 +27,7 @@ from dragoman.transports.base import Receiver
 from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance
 from dragoman.transports.upstream.config import HURRIED_S, Kind, UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
-from dragoman.transports.upstream.failures import StatusRefused
+from dragoman.transports.upstream.failures import StatusRefused, hint_at_path
 from dragoman.transports.upstream.lanes import Delivery, Lanes
 from dragoman.transports.upstream.legacy import Legacy
 from dragoman.transports.upstream.link import Link, read_plain
@@ -232,10 +232,9 @@ class HttpTransport:
         except TransportError as error:
             self._client = self._streamable
             await legacy.close()
-            self._link.end(
-                f"{refused.peer} is not an MCP server: to POST "
-                f"{'and' if refused.reason == error.reason else refused.reason + '; to'} GET {error.reason}"
-            )
+            also = "and" if refused.reason == error.reason else f"{refused.reason}; to"
+            hint = hint_at_path(self._config.url)
+            self._link.end(f"{refused.peer} is not an MCP server: to POST {also} GET {error.reason}{hint}")
 
 
 def split_batch(frame: Frame) -> list[Frame]:

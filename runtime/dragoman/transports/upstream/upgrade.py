@@ -63,7 +63,7 @@ async def open_websocket(
 def _find_refusal(answer: HttpResponse, opening: ClientProtocol) -> str:
     """Say why an answer is not a yes; nothing if it is."""
     if answer.status != SWITCHING_PROTOCOLS:
-        return f"it answered {answer.status}"
+        return f"it answered {answer.named_status} (the URL of a server over HTTP begins with http)"
     listed = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.headers.items()]
     try:
         opening.process_response(Response(answer.status, "", Headers(listed)))
