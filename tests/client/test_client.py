@@ -276,6 +276,31 @@ def test_a_result_that_is_no_object_is_a_protocol_error(revision: str, result: A
     talk(server(tools__call=answer), work, revision=revision)
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({}, "not a response"),
+        ({"result": {"content": []}, "error": {"code": 1, "message": "m"}}, "both"),
+        ({"error": {"code": 1, "message": "m" * 300}, "result": {"content": []}}, "both"),
+        ({"result": {"content": []}, "error": {"code": 1, "message": "m" * 300}}, "both"),
+        ({"error": {"message": "no disk"}}, "no disk"),
+        ({"error": {"code": 7}}, "without a message"),
+    ],
+)
+@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+def test_a_malformed_response_is_an_error_with_a_code(revision: str, said: dict[str, Any], words: str) -> None:
+    def answer(server: ScriptedServer, frame: dict[str, Any]) -> None:
+        server.say(id=frame["id"], **said)
+
+    async def work(client: Any, server: ScriptedServer) -> None:
+        with pytest.raises((RemoteProtocolError, McpError), match=words) as caught:
+            await client.call("add")
+        assert isinstance(caught.value.code, int)
+
+    server: Any = scripted if revision == "2025-06-18" else without_a_handshake
+    talk(server(tools__call=answer), work, revision=revision)
+
+
 def test_words_of_another_shape_end_no_session() -> None:
     def answer(server: ScriptedServer, frame: dict[str, Any]) -> None:
         server.say(method="notifications/progress", params=[1])

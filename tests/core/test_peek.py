@@ -24,7 +24,7 @@ PEEKED = [
     (b'{"jsonrpc":"2.0","id":3,"result":{"id":4,"method":"y"}}', "result", b"3", None),
     (b'{"result":{"id":4},"jsonrpc":"2.0","id":3}\n', "result", b"3", None),
     (b'{"result":{"id":4},"id":"3","jsonrpc":"2.0"}\n', "result", b'"3"', None),
-    (b'{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"m"}}', "error", b"3", None),
+    (b'{"jsonrpc":"2.0","id":3,"result" : {"error":1}}' + b" " * 200 + b"}", "result", b"3", None),
     (b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n', "notification", None, "notifications/initialized"),
     (b'{"method":"notifications/x","params":{"n":1},"jsonrpc":"2.0"}', "notification", None, "notifications/x"),
     (b'{"jsonrpc":"2.0","method":"notifications/private"}', "notification", None, "notifications/private"),
@@ -43,6 +43,9 @@ NOT_PEEKED = [
     b'{"jsonrpc":"2.0","id":"\xc3\xa9","method":"x"}',
     b'{"id":1,"method":"x","params":{}}',
     b'{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}',
+    b'{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"m"}}',  # it needs a code and a message
+    b'{"jsonrpc":"2.0","id":3,"result":{},"error":null}',
+    b'{"jsonrpc":"2.0","id":3,"result":null}',
     b'{"jsonrpc":"2.0","id":1,"method":"x","result":{}}',
     b'{"jsonrpc":"2.0","id":1,"params":{}}',
     b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1',

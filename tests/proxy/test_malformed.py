@@ -10,6 +10,7 @@ from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import (
     an_error,
     client,
+    error,
     expect_to_client,
     expect_to_server,
     hold,
@@ -134,6 +135,80 @@ def test_who_waits_for_a_response_that_is_both_is_told() -> None:
             server(b'{"result":{},"id":1,"jsonrpc":"2.0","error":{}, "x":1}\n'),
             expect_to_client(an_error(1, -32603, "both")),
             server(result(1, {})),
+        ]
+    )
+
+
+def asked(revision: str, line: bytes, told: Any) -> None:
+    """Somebody waits for an answer, and hears of this one."""
+    for ours, theirs in ((revision, D), (D, D)):
+        hold(
+            [
+                *opening(ours, theirs),
+                client(request(1, "tools/list")),
+                expect_to_server(request(1, "tools/list")),
+                server(line),
+                expect_to_client(told),
+            ]
+        )
+
+
+NOT_RESPONSES = [
+    b'{"jsonrpc":"2.0","id":1}\n',
+    b'{"id":1,"jsonrpc":"2.0","results":{}}\n',
+    b'{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}\n',
+    b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"},"result":{}}\n',
+    b'{"result":{},"error":{"code":1,"message":"m"},"jsonrpc":"2.0","id":1}\n',
+    b'{"jsonrpc":"2.0","id":1,"result":null}\n',
+    b'{"jsonrpc":"2.0","id":1,"error":null}\n',
+    b'{"jsonrpc":"2.0","id":1,"error":"no"}\n',
+]
+
+
+@pytest.mark.parametrize("line", NOT_RESPONSES)
+def test_who_waits_for_what_is_not_a_response_is_told(line: bytes) -> None:
+    asked(A, line, an_error(1, -32603, "is not a response"))
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (b'{"message":"no disk"}', -32603, "no disk"),
+        (b'{"code":"E1","message":"no disk","data":7}', -32603, "no disk"),
+        (b'{"code":null,"message":"no disk"}', -32603, "no disk"),
+        (b'{"code":true,"message":"no disk"}', -32603, "no disk"),
+        (b'{"code":-32601}', -32601, "an error without a message"),
+        (b'{"code":5,"message":["no"]}', 5, "an error without a message"),
+        (b"{}", -32603, "an error without a message"),
+    ],
+)
+def test_an_error_has_a_code_and_a_message(error: bytes, code: int, words: str) -> None:
+    """SDKs do not read one without, and whoever asked would wait."""
+    asked(A, b'{"jsonrpc":"2.0","id":1,"error":%b}\n' % error, an_error(1, code, words))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"result":{"tools":[]},"error":null}\n', result(1, {"tools": []})),
+        (b'{"jsonrpc":"2.0","id":1,"error":null,"result":{"tools":[]}}\n', result(1, {"tools": []})),
+        (b'{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":5,"message":"m"}}\n', error(1, 5, "m")),
+    ],
+)
+def test_a_member_that_is_null_is_none(line: bytes, told: Any) -> None:
+    asked(A, line, told)
+
+
+def test_a_client_that_says_what_may_be_anything_is_answered_unless_it_was_asked() -> None:
+    hold(
+        [
+            *opening(D, D, client_has=["roots"]),
+            server(request(7, "roots/list")),
+            expect_to_client(request(7, "roots/list")),
+            client({"jsonrpc": "2.0", "id": 7}),
+            expect_to_server(an_error(7, -32603, "the client answered with something that is not a response")),
+            client({"jsonrpc": "2.0", "id": 7}),
+            expect_to_client(an_error(7, -32600, "expected a method, a result or an error")),
         ]
     )
 

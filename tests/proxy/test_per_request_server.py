@@ -233,7 +233,7 @@ def test_a_refusal_that_is_not_json_is_no_reason_to_ask() -> None:
             client(initialize(D)),
             expect_to_server(offers),
             server(b'{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"2026-07-28",}}\n'),
-            expect_to_client(an_error(0, -32603, "cannot be read")),
+            expect_to_client(an_error(0, -32603, "is not a response")),
             expect_end(Outcome.INITIALIZATION_FAILED),
         ]
     )

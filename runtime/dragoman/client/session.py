@@ -194,12 +194,16 @@ class Session:
             logger.debug("an answer came to a request that nobody waits for: id %s", frame.key)
         elif frame.kind == "error":
             asked.answer.set_exception(self._read_error(find_object(body, "error")))
-        elif isinstance(body["result"], dict):
-            asked.answer.set_result(body)
-        else:
+        elif not isinstance(body["result"], dict):
             asked.answer.set_exception(
                 RemoteProtocolError(INVALID_REQUEST, f"expected the result of {asked.method} to be an object")
             )
+        elif body.get("error") is not None:
+            asked.answer.set_exception(
+                RemoteProtocolError(INVALID_REQUEST, f"expected a result or an error of {asked.method}, found both")
+            )
+        else:
+            asked.answer.set_result(body)
 
     def _read_error(self, error: dict[str, Any]) -> Exception:
         code, message, data = error.get("code"), error.get("message"), error.get("data")

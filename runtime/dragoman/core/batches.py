@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.core.codes import INVALID_REQUEST
-from dragoman.core.envelope import Frame, Malformed, classify
+from dragoman.core.envelope import Frame, Malformed, check_response, classify
 from dragoman.core.exact_json import encode_line
 from dragoman_spec import REVISIONS, facts
 
@@ -61,4 +61,4 @@ def read_member(member: Any, stream: bytes | None) -> Frame | Malformed:
     if isinstance(frame, Frame) and frame.method == "initialize":
         # "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26/basic/lifecycle).
         return Malformed(INVALID_REQUEST, "initialize must not be part of a batch", frame.key)
-    return frame
+    return check_response(frame) if isinstance(frame, Frame) else frame

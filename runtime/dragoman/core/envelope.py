@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.codes import INVALID_REQUEST
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.lines import Overlong
 from dragoman.core.methods import needs_id
@@ -46,6 +46,8 @@ class Frame(NamedTuple):
     source: tuple[Any, ...] = ()
 
 
+_NEITHER: Final = "expected a method, a result or an error, found none of them"
+
 new_frame: Final = tuple.__new__
 """Makes a frame of all its fields in a third of the time: for what happens several times a call."""
 
@@ -57,7 +59,7 @@ class Malformed(NamedTuple):
         code: The JSON-RPC error code that names the defect.
         reason: What was expected and what came.
         key: The id, where one could be read.
-        is_response: Whether it meant to answer a request, so that nobody may answer it.
+        is_response: Whether it meant to answer a request, as everything without a method does.
         line: What came, for the log.
     """
 
@@ -66,6 +68,11 @@ class Malformed(NamedTuple):
     key: bytes | None = None
     is_response: bool = False
     line: bytes | Overlong = b""
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether who sent it may wait for an answer: nobody answers a response, if it is clear that it is one."""
+        return not self.is_response or self.reason == _NEITHER
 
 
 def classify(line: bytes, body: Any, stream: bytes | None = None) -> Frame | Malformed:
@@ -83,25 +90,27 @@ def classify(line: bytes, body: Any, stream: bytes | None = None) -> Frame | Mal
     key = None
     if "id" in body:
         key = key_of(body["id"])
-    is_response = "method" not in body and ("result" in body or "error" in body)
+    is_response = "method" not in body
     fault = _find_fault(body, key, is_response)
     if fault is not None:
         return Malformed(INVALID_REQUEST, fault, key, is_response)
     if is_response:
-        return Frame(line, "result" if "result" in body else "error", key, None, body)
+        return Frame(line, "result" if body.get("error") is None else "error", key, None, body)
     return Frame(line, "request" if "id" in body else "notification", key, body["method"], body, stream)
 
 
 def _find_fault(body: dict[str, Any], key: bytes | None, is_response: bool) -> str | None:
+    if is_response and "result" not in body and "error" not in body:
+        return _NEITHER
     if body.get("jsonrpc") != "2.0":
         return f'expected "jsonrpc": "2.0", found {_named(body.get("jsonrpc"))}'
     if is_response:
-        if "result" in body and "error" in body:
+        result, error = body.get("result"), body.get("error")  # some libraries write the other one as null
+        if result is not None and error is not None:
             return "expected either result or error, found both"
-        if key is None and ("result" in body or body.get("id") is not None):
+        if key is None and (error is None or body.get("id") is not None):
             return "expected a response to carry the id of a request"
-        member = "result" if "result" in body else "error"
-        return None if isinstance(body[member], dict) else f"expected {member} to be an object"
+        return None if isinstance(error, dict | None) else "expected error to be an object"
     if not isinstance(body.get("method"), str):
         return f"expected method to be a string, found {_named(body.get('method'))}"
     if "id" in body and key is None:
@@ -190,6 +199,44 @@ def written(frame: Frame) -> Frame:
 def rewrite(frame: Frame, body: Any) -> Frame:
     """Give a frame another body: what kind of frame it is, and where it belongs, does not change."""
     return frame._replace(raw=encode_line(body), body=body)
+
+
+def mend_response(frame: Frame) -> Frame:
+    """Return a response, or an array, in which each error has a code and a message: SDKs do not read one without.
+
+    A result or an error that is null, beside the other one, is left out.
+
+    Args:
+        frame: As it came, decoded; one that a peek has read has a result alone.
+    """
+    if frame.method is not None:
+        return frame
+    mended = [*map(_mend, frame.body)] if frame.kind == "batch" else _mend(frame.body)
+    return frame if mended == frame.body else rewrite(frame, mended)
+
+
+def check_response(frame: Frame) -> Frame | Malformed:
+    """Return what a server said, mended; what no client could read as the result that it waits for is not a frame."""
+    frame = mend_response(frame)
+    if frame.kind != "result" or isinstance(frame.body.get("result"), dict):
+        return frame
+    return Malformed(INVALID_REQUEST, "expected result to be an object", frame.key, True, frame.raw)
+
+
+def _mend(body: Any) -> Any:
+    if not isinstance(body, dict) or "method" in body:
+        return body
+    if "result" in body and "error" in body:
+        body = {name: member for name, member in body.items() if name not in ("result", "error") or member is not None}
+    error = body.get("error")
+    if not isinstance(error, dict):
+        return body
+    has_code, has_message = type(error.get("code")) in (int, float), isinstance(error.get("message"), str)
+    if has_code and has_message:
+        return body
+    code = error["code"] if has_code else INTERNAL_ERROR
+    message = error["message"] if has_message else "an error without a message"
+    return {**body, "error": {**error, "code": code, "message": message}}
 
 
 def show_key(key: bytes | None) -> str:

@@ -20,7 +20,7 @@ from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Outbox, Schedule, Side
 from dragoman.core.consent import Consent, Method
 from dragoman.core.edges.behind import Backend
-from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, written
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, mend_response, written
 from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN, PROGRESS
 from dragoman.core.mistakes import Mistakes, refuse_garbled
 from dragoman.core.settings import Settings
@@ -209,8 +209,7 @@ class Exchange:
             malformed: What is wrong with it.
         """
         self.mistakes.note_malformed(side, malformed)
-        if malformed.is_response:
-            self.fail_garbled(side, malformed)
+        if malformed.is_response and (self.fail_garbled(side, malformed) or not malformed.is_owed):
             self.front.answered()
         elif side is Side.CLIENT:
             key = None if malformed.key in self.calls[side].waiting else malformed.key
@@ -265,12 +264,13 @@ class Exchange:
             self.ages.start(call)
         self.behind.carry(call, frame)
 
-    def fail_garbled(self, side: Side, malformed: Malformed) -> None:
-        """Tell who waits for a response that this peer garbled."""
+    def fail_garbled(self, side: Side, malformed: Malformed) -> bool:
+        """Tell who waits for a response that this peer garbled; False where nobody does."""
         call = None if malformed.key is None else self.calls[side.other].take(malformed.key)
         if call is not None:
             refusal = refuse_garbled(malformed.reason, call.method, side.value)
             self.pass_answer(side, call, refusal.answer(call.key))
+        return call is not None
 
     def _forbid(self, method: str) -> Refusal | None:
         refusal = self._consent.refuse(method)
@@ -319,6 +319,8 @@ class Exchange:
 
     def _relay_response(self, side: Side, frame: Frame) -> None:
         key = frame.key
+        if frame.body is not None:
+            frame = mend_response(frame)
         call = None if key is None else self.calls[side.other].take(key)
         if call is None and key is not None:
             frame, call = self.mistakes.take_twin(side, frame, key, self.calls[side.other])

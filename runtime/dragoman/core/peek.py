@@ -22,6 +22,7 @@ from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.errors import FrameTooLarge
 
 _TAIL_BYTES = 160
+_ERROR: Final = b'"error"'
 
 SPLICED_BYTES: Final = 4096
 """From here on it is cheaper to put another id into a line than to encode it anew."""
@@ -32,7 +33,7 @@ _HEAD = re.compile(  # `(?(2)(?!))`: no second id
     rb'\s*\{\s*(?:(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*(?(2)(?!))'
     + _ID
     + rb'|"method"\s*:\s*(?(3)(?!))"([ !#-\[\]-~]*)")\s*(?:,\s*|(?=\})))*'
-    rb'(?:"(params|result|error)"\s*:|(\})\s*\Z)'
+    rb'(?:"(params|result|error)"\s*:\s*|(\})\s*\Z)'
 )
 _TAIL = re.compile(rb'(?:,\s*(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*' + _ID + rb")\s*)+\}\s*\Z")
 
@@ -58,11 +59,13 @@ def peek(line: bytes) -> Frame | None:
             key = key or tail[2]
         if version is None:
             return None
-    if member == b"result" or member == b"error":
-        if key is None or method is not None:
+    if member == b"result":
+        # A library that writes both writes the other one at an edge, most likely; an error is small, and decoded.
+        is_plain = line.startswith(b"{", head.end()) and line.find(_ERROR, max(0, len(line) - _TAIL_BYTES)) < 0
+        if key is None or method is not None or not is_plain:
             return None
-        return new_frame(Frame, (line, member.decode(), key, None, None, None, (), "", ()))
-    if method is None:
+        return new_frame(Frame, (line, "result", key, None, None, None, (), "", ()))
+    if method is None or member == b"error":
         return None
     if key is not None:
         return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", ()))

@@ -179,7 +179,7 @@ def read_broken(message: bytes, code: int, reason: str) -> list[Malformed]:
         except (ValueError, RecursionError):
             break
         frame = classify(b"", value)
-        is_response = frame.is_response if isinstance(frame, Malformed) else frame.method is None
+        is_response = not frame.is_owed if isinstance(frame, Malformed) else frame.method is None
         found.append(Malformed(code, reason, frame.key, is_response))
         text = text[end:].lstrip()
     rest = message if not found else text.encode()

@@ -138,7 +138,7 @@ class ServerSession:
 
     def _take_malformed(self, malformed: Malformed) -> None:
         logger.warning("the client sent what is not a message: %s", malformed.reason)
-        if not malformed.is_response and (malformed.key is not None or self._opening.allows_null_id):
+        if malformed.is_owed and (malformed.key is not None or self._opening.allows_null_id):
             self._transport.send([error_frame(malformed.key, malformed.code, malformed.reason)])
 
     def _take(self, frame: Frame, body: dict[str, Any]) -> None:

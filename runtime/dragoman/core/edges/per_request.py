@@ -200,9 +200,7 @@ class PerRequestEdge:
                 self._suspects.clear(key or b"")
             logger.debug("the server answered %s, which was never asked or is already answered", key)
             return
-        if "result" in body and "error" in body:
-            _fail_garbled(lent, "expected either result or error, found both")
-        elif not isinstance(body[kind], dict):
+        if not isinstance(body[kind], dict):
             _fail_garbled(lent, f"expected {kind} to be an object")
         elif lent.way is None:
             lent.answer(frame)

@@ -181,7 +181,7 @@ class PerRequestFront:
     def reject(self, malformed: Malformed) -> None:
         """Deal with a line that is not a frame. Of an error without a request the schema says no id, and never null."""
         self._exchange.mistakes.note_malformed(Side.CLIENT, malformed)
-        if not malformed.is_response:
+        if malformed.is_owed:
             key = None if malformed.key in self.requests else malformed.key
             request_id = None if key is None else decode(key)
             self._exchange.front.send(_write_error(key, request_id, malformed.code, malformed.reason, None))

@@ -20,7 +20,7 @@ from dragoman.core.edges.opening import SILENCE_S, Ended, Event, Found, open_ser
 from dragoman.core.edges.owner import Follower, Owner
 from dragoman.core.edges.recovery import Recovery
 from dragoman.core.edges.session_state import NOTED
-from dragoman.core.envelope import Frame, Malformed, Refusal, result_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, check_response, result_frame
 from dragoman.core.exact_json import encode
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import Settings
@@ -199,6 +199,8 @@ class UpstreamEdge:
 
     def take(self, frame: Frame | Malformed) -> None:
         """Take a frame of the server."""
+        if isinstance(frame, Frame) and frame.body is not None:
+            frame = check_response(frame)
         if self.state is _OPENING:
             if self._owner.waits_for(self):
                 self._go_on(frame)

@@ -193,7 +193,7 @@ def _read_frame(line: bytes, member: Any, in_batch: bool) -> Frame:
         raise RequestRefused(400, "expected a JSON object, found an array inside a batch")
     frame = classify(line, member)
     if not isinstance(frame, Frame):
-        raise RequestRefused(400, frame.reason, code=frame.code, key=None if frame.is_response else frame.key)
+        raise RequestRefused(400, frame.reason, code=frame.code, key=frame.key if frame.is_owed else None)
     if in_batch and frame.method == "initialize":
         # "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26/basic/lifecycle).
         raise RequestRefused(400, "initialize must not be part of a batch", key=frame.key)

@@ -247,7 +247,7 @@ def _read_text(message: Message) -> bytes | None:
 def _refuse_message(body: bytes, refused: RequestRefused) -> list[Frame]:
     """Write the error for a message that is not taken; where several texts are in it, one for each request."""
     if refused.code == PARSE_ERROR:
-        found = [one.key for one in read_broken(body, refused.code, refused.reason) if not one.is_response]
+        found = [one.key for one in read_broken(body, refused.code, refused.reason) if one.is_owed]
         keys: list[bytes | None] = [key for key in dict.fromkeys(found) if key is not None]
     else:
         keys = [refused.key]

@@ -16,6 +16,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
+from dragoman.core.batches import read_member
 from dragoman.core.bridge.capabilities import Path
 from dragoman.core.bridge.discovery import to_discover_result
 from dragoman.core.bridge.names import DISCOVER, NEWER, OLDER, TASK_METHODS
@@ -44,7 +45,7 @@ from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
-from dragoman.core.envelope import Frame, Malformed, Refusal, classify, decoded, error_frame, result_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, result_frame
 from dragoman.core.methods import CALL_TOOL, CANCELLED, LIST_TOOLS, LISTEN
 from dragoman.core.mistakes import refuse_garbled
 from dragoman.core.negotiation import SAME
@@ -397,7 +398,7 @@ class DeclaredSession:
             self._take_response(frame)
         elif frame.kind == "batch":
             for member in frame.body:
-                self._take_frame(classify(b"", member, frame.stream))
+                self._take_frame(read_member(member, frame.stream))
         elif frame.kind == "request":
             self._take_request(frame)
         elif frame.method == CANCELLED:

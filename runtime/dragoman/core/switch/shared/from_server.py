@@ -11,10 +11,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from dragoman.core.batches import read_member
 from dragoman.core.calls import is_unanswered
 from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
-from dragoman.core.envelope import Frame, Malformed, classify, decoded, error_frame, key_of, result_frame, rewrite
-from dragoman.core.exact_json import encode_line
+from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_of, result_frame, rewrite
 from dragoman.core.methods import UPDATED
 from dragoman.core.mistakes import explain_malformed, refuse_garbled
 from dragoman.core.peek import with_id
@@ -58,11 +58,7 @@ class FromServer:
             self._take_malformed(frame)
         elif frame.kind == "batch":
             for one in frame.body:
-                member = classify(encode_line(one), one, frame.stream)
-                if isinstance(member, Frame) and member.kind == "batch":
-                    self._desk.counters.malformed += 1
-                else:
-                    self.take_frame(member)
+                self.take_frame(read_member(one, frame.stream))
         elif frame.kind == "request":
             self._take_question(frame)
         elif frame.kind == "notification":
