@@ -90,6 +90,7 @@ class StatusBoard:
         self._hosts: dict[object, tuple[str, _HasServers, Sized]] = {}
         self._problems: dict[str, str] = {}
         self._unreached: set[str] = set()
+        self._before: dict[str, frozenset[UpstreamEdge]] = {}  # what was open already when a server had a problem
         self._expected: frozenset[str] = frozenset()
         self._left_out: Mapping[str, str] = {}
         self._stopping = False
@@ -117,7 +118,9 @@ class StatusBoard:
         self._hosts.pop(host, None)
 
     def note_problem(self, name: str, reason: str) -> None:
-        """Record that a server could not be started or reached; it counts until it is seen ready."""
+        """Record that a server could not be started or reached; it counts until one is ready that was not then."""
+        up = [edge for other, switch, _ in self._hosts.values() if other == name for edge in switch.servers]
+        self._before[name] = frozenset(edge for edge in up if edge.state in _OPEN)
         self._problems[name] = reason
         self._unreached.add(name)
         self.is_doubted = True
@@ -129,11 +132,11 @@ class StatusBoard:
     def trust(self) -> None:
         """Record that a session has just been opened."""
         self.is_doubted = False
-        self._problems.pop("", None)
-        self._unreached.discard("")
+        self.note_ready("")
 
     def note_ready(self, name: str) -> None:
         """Record that a new session has a server of several: so the next one may well have it."""
+        self._before.pop(name, None)
         self._problems.pop(name, None)
         self._unreached.discard(name)
 
@@ -148,13 +151,12 @@ class StatusBoard:
     def read(self) -> ProxyStatus:
         """Look at everything that is up."""
         hosts = list(self._hosts.values())
-        servers = tuple(
-            _describe(name, edge, len(clients)) for name, switch, clients in hosts for edge in switch.servers
-        )
-        for server in servers:
-            # Of several servers, `note_ready` says it: what an old session has, the next may not get.
-            if server.state == "ready" and server.name not in self._expected:
-                self.note_ready(server.name)
+        edges = [(name, edge, len(clients)) for name, switch, clients in hosts for edge in switch.servers]
+        servers = tuple(_describe(*one) for one in edges)
+        for name, edge, _ in edges:
+            # What an old session has, the next may not get. Of several servers, `note_ready` says it.
+            if edge.state in _OPEN and name not in self._expected and edge not in self._before.get(name, ()):
+                self.note_ready(name)
         names = {server.name for server in servers}
         troubled = {name for name in names if all(one.state == "restarting" for one in servers if one.name == name)}
         bad = self._unreached | troubled

@@ -11,7 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.logs import ALIKE, LINE, LINE_BYTES, LINE_OF_MANY, WHILE_S, Flood, OneLine, PatientHandler, Whose
+from dragoman.cli.logs import (
+    ALIKE,
+    LINE,
+    LINE_BYTES,
+    LINE_OF_MANY,
+    THE_SAME,
+    WHILE_S,
+    Flood,
+    OneLine,
+    PatientHandler,
+    Whose,
+)
 from dragoman.cli.stderr import PatientWriter
 from dragoman.core.label import LABEL
 
@@ -111,6 +122,26 @@ def test_of_very_many_alike_warnings_some_are_written_and_the_others_counted() -
     now = WHILE_S
     (later,) = [record for record in records(1) if flood.filter(record)]
     assert later.getMessage() == f"no frame: 0 ({1000 - ALIKE} more like this left out before)"
+
+
+def test_requests_that_all_fail_for_one_reason_are_summed_up() -> None:
+    now = 0.0
+    flood = Flood(lambda: now)
+
+    def failed(count: int, reason: str) -> list[str]:
+        made = [
+            logging.LogRecord("dragoman.x", logging.WARNING, "", 0, "request %d failed: %s", (number, reason), None)
+            for number in range(count)
+        ]
+        for record in made:
+            record.same = reason
+        return [record.getMessage() for record in made if flood.filter(record)]
+
+    assert len(failed(100, "refused")) == THE_SAME
+    assert failed(1, "timed out") == ["request 0 failed: timed out"]
+    now = WHILE_S
+    left = 100 - THE_SAME
+    assert failed(1, "refused") == [f"request 0 failed: refused ({left} more like this left out before)"]
 
 
 def test_a_flood_of_one_kind_keeps_no_other_kind_out() -> None:

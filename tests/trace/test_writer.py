@@ -17,6 +17,7 @@ from dragoman.core.peek import peek
 from dragoman.trace.lines import Noted
 from dragoman.trace.writer import LineWriter, open_target
 from tests.proxy.conversation import notification
+from tests.support.waiting import wait_until
 
 PATIENCE_S = 60.0
 
@@ -123,3 +124,19 @@ def test_a_pipe_that_nobody_reads_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="nobody reads this pipe yet"):
         open_target(str(tmp_path / "pipe"))
+
+
+def test_a_file_that_was_moved_is_opened_again_though_nothing_comes(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    writer = LineWriter(open_target(str(path)), str(path))
+    writer.put(entry("one"))
+    wait_until(lambda: path.stat().st_size > 0)
+    path.rename(tmp_path / "moved")
+    wait_until(path.exists)  # by itself
+    path.rename(tmp_path / "moved again")
+    writer.look()
+    wait_until(path.exists)
+    writer.put(entry("two"))
+    writer.close()
+    assert [text_of(line) for line in lines_of(path.read_bytes())] == ["two"]
+    assert [text_of(line) for line in lines_of((tmp_path / "moved").read_bytes())] == ["one"]

@@ -27,6 +27,9 @@ LINE_BYTES: Final = 2048
 ALIKE: Final = 50
 """How many warnings of one kind are written within `WHILE_S`."""
 
+THE_SAME: Final = 3
+"""How many are, of those that say themselves that they are the same but for whose they are."""
+
 WHILE_S: Final = 10.0
 
 _KINDS: Final = 1000
@@ -66,7 +69,8 @@ class Whose(logging.Filter):
 class Flood(logging.Filter):
     """Lets through so many warnings of one kind in a while; the last one says so, the next one how many were left out.
 
-    A kind is what we wrote down, before names and reasons are put in.
+    A kind is what we wrote down, before names and reasons are put in. Where a record has `same`, its reason, that is a
+    kind of its own: in an outage each request fails for the same one.
 
     Args:
         clock: Gives seconds.
@@ -75,23 +79,25 @@ class Flood(logging.Filter):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        self._kinds: dict[tuple[str, str], tuple[float, int]] = {}  # since when it is counted, and how many there were
+        # since when it is counted, and how many there were
+        self._kinds: dict[tuple[str, str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Count a record; whether it is written."""
         if record.levelno < logging.WARNING:
             return True
-        now, kind = self._clock(), (record.name, str(record.msg))
+        same = getattr(record, "same", "")
+        now, kind, most = self._clock(), (record.name, str(record.msg), same), THE_SAME if same else ALIKE
         if len(self._kinds) >= _KINDS and kind not in self._kinds:
             self._kinds.clear()  # somebody else's words are no kinds
         since, count = self._kinds.get(kind, (now, 0))
         if now - since >= WHILE_S:
-            _add(record, f"{count - ALIKE} more like this left out before" if count > ALIKE else "")
+            _add(record, f"{count - most} more like this left out before" if count > most else "")
             since, count = now, 0
         self._kinds[kind] = since, count + 1
-        if count == ALIKE - 1:
+        if count == most - 1:
             _add(record, f"more like this is left out for {WHILE_S:g} s")
-        return count < ALIKE
+        return count < most
 
 
 def _add(record: logging.LogRecord, words: str) -> None:

@@ -114,7 +114,8 @@ class Host:
                 self.doubt()
                 reason = (finish.outcome is Outcome.SERVER_NOT_STARTED and self.not_started) or finish.reason
                 level = logging.ERROR if self._settings.says_why else logging.DEBUG
-                logger.log(level, "the session failed: %s%s", reason, WHAT_NEXT.get(finish.outcome, ""))
+                what_next = WHAT_NEXT.get(finish.outcome, "")
+                logger.log(level, "the session failed: %s%s", reason, what_next, extra={"same": reason})
             is_stopped = finish.outcome is Outcome.STOPPED
             if is_stopped or finish.outcome is Outcome.SERVER_CLOSED:
                 self.hurry(front)  # it is going already, or nobody waits for it

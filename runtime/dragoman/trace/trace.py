@@ -7,7 +7,6 @@ reads the trace (`writer`), or change anything. Made by `dragoman.cli.proxy` and
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -60,8 +59,8 @@ class Trace:
         self._writer.put(Translated(time.time(), LABEL.get(), crossing))
 
     def reopen(self) -> None:
-        """Open the file anew with the next line, if it is not the same any more; else that is noticed in a second."""
-        self._writer.looked_at = -math.inf
+        """Open the file anew, if it is not the same any more; else that is noticed in a second."""
+        self._writer.look()
 
     def close(self) -> None:
         """Write what waits, and close the file; call it once the proxies have ended."""

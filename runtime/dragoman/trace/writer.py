@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import math
 import os
 import stat
 import threading
@@ -59,15 +60,12 @@ class LineWriter:
         fd: Where to; closed at the end.
         path: Its name; a file that has another by now is opened anew.
         queue_bytes: How much may wait.
-
-    Attributes:
-        looked_at: When it was last looked at its name, on a clock that never goes back.
     """
 
     def __init__(self, fd: int, path: str, queue_bytes: int = QUEUE_BYTES) -> None:
         self._fd = fd
         self._name = path
-        self.looked_at = time.monotonic()
+        self._looked_at = time.monotonic()
         self._limit = queue_bytes
         self._scribe = Scribe()
         self._queue: deque[tuple[Entry, int]] = deque()
@@ -94,6 +92,12 @@ class LineWriter:
                 self._thread = threading.Thread(target=self._run, name="dragoman-trace", daemon=True)
                 self._thread.start()
 
+    def look(self) -> None:
+        """Look at once whether the file still has its name."""
+        with self._changed:
+            self._looked_at = -math.inf
+            self._changed.notify()
+
     def close(self) -> None:
         """Write what waits, if it is taken soon, and stop."""
         with self._changed:
@@ -117,7 +121,8 @@ class LineWriter:
                 self._follow_name()
                 if dropped:
                     self._write(self._scribe.write_dropped(time.time(), dropped))
-                self._write(self._scribe.write(entry))
+                if entry is not None:
+                    self._write(self._scribe.write(entry))
         except OSError as error:
             logger.warning("the trace to %s has ended: %s", self._name, error.strerror)
         except Exception as error:  # a defect of ours must not take the session down
@@ -129,13 +134,13 @@ class LineWriter:
             with contextlib.suppress(OSError):
                 os.close(self._fd)
 
-    def _take(self) -> tuple[Entry, int] | None:
-        """Wait for an entry; give it with how many are missing before it, or None at the end."""
+    def _take(self) -> tuple[Entry | None, int] | None:
+        """Wait for an entry, for a while; give it with how many are missing before it, or None at the end."""
         with self._changed:
-            while not self._queue:
-                if self._closing:
-                    return None
-                self._changed.wait()
+            if not self._queue and not self._closing:
+                self._changed.wait(LOOK_S)
+            if not self._queue:
+                return None if self._closing else (None, 0)
             entry, size = self._queue.popleft()
             self._bytes -= size
             dropped, self._dropped = self._dropped, 0
@@ -144,9 +149,9 @@ class LineWriter:
     def _follow_name(self) -> None:
         """Go on in a new file where the one that is open was renamed or removed; not where it is a pipe."""
         now = time.monotonic()
-        if now - self.looked_at < LOOK_S:
+        if now - self._looked_at < LOOK_S:
             return
-        self.looked_at = now
+        self._looked_at = now
         ours = os.fstat(self._fd)
         try:
             is_there = os.path.samestat(os.stat(self._name), ours)

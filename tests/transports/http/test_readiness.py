@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -78,6 +79,59 @@ async def test_a_server_that_dies_under_a_session_is_asked_for() -> None:
         stage.server.exit()
         await until(lambda: not stage.front.sessions)
         assert (await ready(stage))[0] == 503
+
+
+@pytest.mark.parametrize("fault", ["down", "exits"])
+@on_loop
+async def test_what_an_old_session_has_does_not_make_it_ready(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "_AGAIN_S", 0.0)
+    board, how = StatusBoard(), ["up"]
+    async with serving(board=board) as stage:
+        connects(stage, board, how)
+        old = await within(stage.post(initialize()))
+        assert old.status == 200
+        how[0] = fault
+        assert "error" in await (await within(stage.post(initialize()))).frame()
+        for _ in range(2):
+            status, told = await ready(stage)
+            assert (status, told["ready"], list(told["problems"])) == (503, False, [""])
+            assert [server["state"] for server in told["servers"]] == ["ready"]
+        assert not board.read().ready
+        how[0] = "up"
+        assert (await within(stage.post(initialize()))).status == 200
+        assert board.read().ready
+        assert (await ready(stage))[0] == 200
+
+
+async def _ask(stage: Stage, head: bytes) -> tuple[bytes, bytes]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
+    writer.write(head + b"\r\n\r\n")
+    said = await within(reader.read())
+    writer.close()
+    return said.split(b"\r\n", 1)[0].split(b" ", 1)[1], said.rpartition(b"\r\n\r\n")[2].strip()
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "told"),
+    [
+        (b"GET /readyz HTTP/1.0", b"200", b'{"ready": true}'),
+        (b"GET /healthz HTTP/1.0", b"200", b'{"status": "ok"}'),
+        (b"OPTIONS / HTTP/1.0", b"400", b""),
+        (b"GET /mcp HTTP/1.0", b"400", b""),
+        (b"GET /readyz HTTP/1.1\r\nHost: 10.1.2.3:8080\r\nConnection: close", b"200", b'{"ready": true}'),
+        (b"GET /readyz HTTP/1.1\r\nHost: [2001:db8::1]\r\nConnection: close", b"200", b'{"ready": true}'),
+        (b"GET /readyz HTTP/1.1\r\nHost: evil.example\r\nConnection: close", b"421", b""),
+        (b"GET /mcp HTTP/1.1\r\nHost: 10.1.2.3\r\nConnection: close", b"421", b""),
+        (b"GET /readyz HTTP/1.0\r\nOrigin: http://evil.example", b"403", b""),
+    ],
+)
+@on_loop
+async def test_a_balancer_need_not_know_us_by_name(head: bytes, status: bytes, told: bytes) -> None:
+    """haproxy checks in HTTP/1.0 without Host, others with the address that they were given."""
+    async with serving(board=StatusBoard()) as stage:
+        answer, body = await _ask(stage, head)
+        assert answer.startswith(status)
+        assert not told or body == told
 
 
 @on_loop

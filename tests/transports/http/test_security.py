@@ -58,6 +58,8 @@ async def test_the_host_must_be_ours(allowed: tuple[str, ...], host: str, status
         ("evil.example", "evil.example", False),
         ("testserver", "testserver", False),
         ("3221225991", "192.0.2.7", False),
+        ("192.0.2.7%evil.example", "192.0.2.7", False),
+        ("[fe80::1%evil.example]", "fe80::1%eth0", False),
         ("", "192.0.2.7", False),
     ],
 )

@@ -158,19 +158,21 @@ class HttpFront:
             request.headers = read_headers(request.scope, self.config.limits)
             yield from serve_page(request, self._pages, self.gate)
             return
-        if self._let_in(request):
+        is_check = self.board is not None and service is None and path in (HEALTH, READY)
+        if self._let_in(request, is_check):
             yield request.reply(204, b"", *self.gate.answer_preflight(request.headers))
             return
-        if self.board is not None and service is None and path in (HEALTH, READY):
+        if is_check:
+            assert self.board is not None
             readiness = None if self.sessions.closing else self._readiness
-            yield from answer_health(request, path, self.board, self.gate, readiness)
+            yield from answer_health(request, path, self.board, readiness)
             return
         self._identify(request)
         if service is None:
             raise RequestRefused(404, self._point_the_way(request.scope))
         yield from service(request)
 
-    def _let_in(self, request: HttpRequest) -> bool:
+    def _let_in(self, request: HttpRequest, is_check: bool = False) -> bool:
         """Check whom it is for and which page sends it; true for a question whether another request may be sent.
 
         Raises:
@@ -178,7 +180,8 @@ class HttpFront:
         """
         scope = request.scope
         headers = request.headers = read_headers(scope, self.config.limits)
-        host = self.gate.check_host(headers, own_address(scope))
+        host = self.gate.check_host(headers, own_address(scope), is_check)
+        request.gate = self.gate if host else None
         request.extra = self.gate.check_origin(headers, scope["scheme"], host)
         return request.method == "OPTIONS" and b"access-control-request-method" in headers
 
@@ -188,7 +191,6 @@ class HttpFront:
         Raises:
             RequestRefused: It is nobody who may come in.
         """
-        request.gate = self.gate
         request.principal = self.gate.authenticate(request.headers)
         if request.principal:
             request.hold.belong(f"principal {request.principal}")  # no address has such a name

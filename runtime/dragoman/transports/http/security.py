@@ -63,26 +63,32 @@ class Doorkeeper:
         """Return the principals whose secret a later doorkeeper does not take for theirs."""
         return frozenset(name for name, _ in set(self._tokens).difference(later._tokens))
 
-    def check_host(self, headers: dict[bytes, bytes], own: str | None = None) -> str:
+    def check_host(self, headers: dict[bytes, bytes], own: str | None = None, is_check: bool = False) -> str:
         """Check whom the client thinks it talks to.
 
         Args:
             headers: Of the request.
             own: The address of this machine that the connection came to, where that is known.
+            is_check: Whether it only asks how we are. Balancers do so by an address that they know us by, or in
+                HTTP/1.0 without any.
 
         Returns:
-            The host, with its port where one is named.
+            The host, with its port where one is named; nothing where such a check names none of ours.
 
         Raises:
             RequestRefused: 400 without `Host`, 421 for another's.
         """
         host, name = _read_host(headers.get(b"host", b""))
         if not host:
+            if is_check:
+                return ""
             raise RequestRefused(400, "expected a Host header")
         if name.rstrip(".") in _LOOPBACK or "*" in self._hosts or host in self._hosts or name in self._hosts:
             return host
         if own is not None and _is_address(name, own):
             return host
+        if is_check and _is_address(name, name.strip("[]")):
+            return ""
         advice = f"if {shorten(host)} is this server, add --allow-host {name if _NAME.fullmatch(name) else 'NAME'}"
         raise RequestRefused(421, "the Host header names another server than this one", advice=advice)
 
@@ -165,14 +171,15 @@ def _read_host(value: bytes) -> tuple[str, str]:
 def _is_address(name: str, own: str) -> bool:
     """Whether a host's name is this very address, however it is written."""
     try:
-        return _read_address(name.removeprefix("[").removesuffix("]")) == _read_address(own)
+        # Behind the address that a connection came to may stand an interface; in `Host`, it may be anybody's name.
+        return _read_address(name.removeprefix("[").removesuffix("]")) == _read_address(own.partition("%")[0])
     except ValueError:
         return False
 
 
 def _read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Read an address; one of IPv4 that a socket for both has, or an interface behind it, is written in other ways."""
-    address = ipaddress.ip_address(text.partition("%")[0])
+    """Read an address; one of IPv4 that a socket for both has is written in another way."""
+    address = ipaddress.ip_address(text)
     return getattr(address, "ipv4_mapped", None) or address
 
 

@@ -120,6 +120,7 @@ class Link:
             "request %s failed: %s",
             key[:60].decode(errors="replace"),
             reason,
+            extra={"same": reason},
         )
         if not self._over:
             self._receiver.failed(error_frame(key, code, reason, {UNANSWERED: True} if data is None else data))
