@@ -31,7 +31,7 @@ NAMES: Mapping[str, Sequence[str]] = {
         "ValidationFailed",
     ),
     "losses": ("Loss",),
-    "revisions": ("HANDSHAKE_REVISIONS", "LATEST", "REVISIONS", "era", "facts", "load"),
+    "revisions": ("HANDSHAKE_REVISIONS", "LATEST", "REVISIONS", "Revision", "era", "facts", "load"),
     "rules": ("DEFAULT_RULES", "RULES", "Rule"),
     "translation": ("Translation", "Translator", "translate", "translator"),
 }

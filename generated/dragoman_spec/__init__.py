@@ -24,7 +24,7 @@ from dragoman_spec.errors import (
     ValidationFailed,
 )
 from dragoman_spec.losses import Loss
-from dragoman_spec.revisions import HANDSHAKE_REVISIONS, LATEST, REVISIONS, era, facts, load
+from dragoman_spec.revisions import HANDSHAKE_REVISIONS, LATEST, REVISIONS, Revision, era, facts, load
 from dragoman_spec.rules import DEFAULT_RULES, RULES, Rule
 from dragoman_spec.translation import Translation, Translator, translate, translator
 
@@ -46,6 +46,7 @@ __all__ = [
     "MethodNeeded",
     "MissingRequiredField",
     "Model",
+    "Revision",
     "Rule",
     "Translation",
     "TranslationError",
@@ -79,14 +80,16 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        value = getattr(import_module(f"dragoman_spec.{_LAZY[name]}"), name)
-        globals()[name] = value
-        return value
-    if name in __all__:
-        return import_module(f"dragoman_spec.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker would take any name for one that is here
+
+    def __getattr__(name: str) -> Any:
+        if name in _LAZY:
+            value = getattr(import_module(f"dragoman_spec.{_LAZY[name]}"), name)
+            globals()[name] = value
+            return value
+        if name in __all__:
+            return import_module(f"dragoman_spec.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

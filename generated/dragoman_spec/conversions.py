@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar, overload
 from dragoman_spec._base import Model
 from dragoman_spec._convert import LossyConversion, convert_model
 from dragoman_spec.losses import Loss
+from dragoman_spec.revisions import Revision
 
 __all__ = ["LossyConversion", "convert"]
 
@@ -103,7 +104,7 @@ def convert(
 def convert(
     model: Model,
     *,
-    to: str,
+    to: Revision,
     method: str | None = ...,
     profile: str = ...,
     rules: Collection[str] | None = ...,
@@ -124,7 +125,7 @@ def convert(
 
     Args:
         model: An instance of a model of any revision, `v2025_11_25.Tool(…)`; not changed.
-        to: The revision wanted.
+        to: The revision wanted; to type checkers a `Revision`, or the name of one in which the model is.
         method: For a whole response (`JSONRPCResponse`, …), the method that it answers.
         profile: As for `translate`.
         rules: As for `translate`.

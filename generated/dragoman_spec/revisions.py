@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NewType, Protocol, cast
 
 from dragoman_spec._tables import ERAS
 
@@ -20,13 +20,16 @@ from .method import Method
 if TYPE_CHECKING:
     from dragoman_spec.protocol import Era, Facts
 
-REVISIONS: tuple[str, ...] = tuple(ERAS)
+Revision = NewType("Revision", str)
+"""The name of a revision, for type checkers: `convert` takes one where it is not written in the code."""
+
+REVISIONS: tuple[Revision, ...] = tuple(map(Revision, ERAS))
 """Every revision, oldest first."""
 
-HANDSHAKE_REVISIONS: tuple[str, ...] = tuple(revision for revision, era in ERAS.items() if era == "handshake")
+HANDSHAKE_REVISIONS: tuple[Revision, ...] = tuple(one for one in REVISIONS if ERAS[one] == "handshake")
 """The revisions that open a session with `initialize`, oldest first."""
 
-LATEST: str = REVISIONS[-1]
+LATEST: Revision = REVISIONS[-1]
 """The newest revision."""
 
 
@@ -65,7 +68,7 @@ class RevisionPackage(Protocol):
     def __name__(self) -> str: ...
 
     @property
-    def REVISION(self) -> str:
+    def REVISION(self) -> Revision:
         """The revision."""
 
     @property

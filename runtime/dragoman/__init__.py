@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["connect", "connect_sync"]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "connect":
-        from dragoman.client.connect import connect
+if not TYPE_CHECKING:  # a checker would take any name for one that is here
 
-        return connect
-    if name == "connect_sync":
-        from dragoman.client.sync import connect_sync
+    def __getattr__(name: str) -> Any:
+        if name == "connect":
+            from dragoman.client.connect import connect
 
-        return connect_sync
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return connect
+        if name == "connect_sync":
+            from dragoman.client.sync import connect_sync
+
+            return connect_sync
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

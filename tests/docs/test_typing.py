@@ -19,7 +19,22 @@ from tests.support.profile import takes_long
 
 SOURCES = (ROOT / "generated", ROOT / "runtime")
 LONGEST_S = 300
-WRONG = "with_a_mistake.py"
+WRONG = "with_mistakes.py"
+MISTAKES = {
+    "v.Tool(name='x', input_schema=5)": "incompatible type",
+    "dragoman_spec.v2024_11_05.AudioContent": 'Module has no attribute "AudioContent"',
+    "dragoman_spec.v2099_01_01": 'Module has no attribute "v2099_01_01"',
+    "dragoman.conect": 'Module has no attribute "conect"',
+    "dragoman_spec.convert(v.Tool(name='x', input_schema={'type': 'object'}), to='2025-06-19')": "No overload variant",
+    "dragoman_spec.convert(v.AudioContent(data='', mime_type='a/b'), to='2024-11-05')": "No overload variant",
+}
+"""Lines with one mistake each, and what a type checker says of it."""
+RIGHT = """\
+for one in dragoman_spec.REVISIONS:
+    dragoman_spec.convert(v.AudioContent(data="", mime_type="a/b"), to=one)
+dragoman_spec.convert(v.AudioContent(data="", mime_type="a/b"), to=dragoman_spec.Revision(input()))
+dragoman_spec.convert(v.Tool(name="x", input_schema={"type": "object"}), to="2024-11-05").input_schema
+"""
 
 
 def _program(page: Path) -> str:
@@ -60,10 +75,11 @@ def test_there_is_something_to_check(programs: Path) -> None:
 
 @pytest.fixture(scope="module")
 def complaints(programs: Path) -> list[str]:
-    """What mypy says of the programs, and of one with a mistake."""
+    """What mypy says of the programs, and of one with mistakes."""
     pytest.importorskip("mypy")
     wrong = programs / WRONG
-    wrong.write_text("from dragoman_spec import v2025_06_18 as v\nv.Tool(name='x', input_schema=5)\n", encoding="utf-8")
+    first = "import dragoman, dragoman_spec; from dragoman_spec import v2025_06_18 as v"
+    wrong.write_text("\n".join([first, *MISTAKES, RIGHT]), encoding="utf-8")
     try:
         return type_errors(programs)
     finally:
@@ -74,9 +90,15 @@ def test_examples_pass_mypy(complaints: list[str]) -> None:
     assert [line for line in complaints if not line.startswith(f"{WRONG}:")] == []
 
 
-def test_wrong_type_is_noticed(complaints: list[str]) -> None:
-    (said,) = [line for line in complaints if line.startswith(f"{WRONG}:2: error:")]
-    assert "incompatible type" in said
+@pytest.mark.parametrize(("number", "line"), list(enumerate(MISTAKES, 2)))
+def test_mistake_is_noticed(complaints: list[str], number: int, line: str) -> None:
+    (said,) = [found for found in complaints if found.startswith(f"{WRONG}:{number}: error:")]
+    assert MISTAKES[line] in said
+
+
+def test_what_is_no_mistake_is_none(complaints: list[str]) -> None:
+    errors = [line for line in complaints if line.startswith(f"{WRONG}:") and ": error:" in line]
+    assert len(errors) == len(MISTAKES)
 
 
 @takes_long

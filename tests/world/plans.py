@@ -125,7 +125,7 @@ def _make_options(chance: random.Random) -> dict[str, Any]:
 
 
 def _make_server(chance: random.Random, number: int) -> ServerPlan:
-    revisions = [chance.choice(REVISIONS)]
+    revisions: list[str] = [chance.choice(REVISIONS)]
     if chance.random() < 0.3:
         revisions = sorted({*revisions, *chance.sample(REVISIONS, 2)})
     manner = chance.choice(("good", "good", "good", "slow", "words", "rude", "goes-on"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dragoman_spec.revisions import Revision
 from dragoman_spec.v2025_11_25.methods import ENVELOPES, ERROR_CODES, INPUT_METHODS, METHODS
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ if TYPE_CHECKING:
         URLElicitationRequiredErrorObjectData,
     )
 
-REVISION = "2025-11-25"
+REVISION = Revision("2025-11-25")
 
 DEFINITIONS: tuple[str, ...] = (
     "Annotations",
@@ -525,11 +526,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    models = import_module(f"{__name__}.models")
-    return models if name == "models" else globals().setdefault(name, getattr(models, name))
+if not TYPE_CHECKING:  # a checker would take any name for one that is here
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        models = import_module(f"{__name__}.models")
+        return models if name == "models" else globals().setdefault(name, getattr(models, name))
 
 
 def __dir__() -> list[str]:

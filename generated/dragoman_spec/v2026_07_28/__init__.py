@@ -6,6 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dragoman_spec.revisions import Revision
 from dragoman_spec.v2026_07_28.methods import ENVELOPES, ERROR_CODES, INPUT_METHODS, METHODS
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ if TYPE_CHECKING:
         UntitledSingleSelectEnumSchema,
     )
 
-REVISION = "2026-07-28"
+REVISION = Revision("2026-07-28")
 
 DEFINITIONS: tuple[str, ...] = (
     "Annotations",
@@ -537,11 +538,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    models = import_module(f"{__name__}.models")
-    return models if name == "models" else globals().setdefault(name, getattr(models, name))
+if not TYPE_CHECKING:  # a checker would take any name for one that is here
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        models = import_module(f"{__name__}.models")
+        return models if name == "models" else globals().setdefault(name, getattr(models, name))
 
 
 def __dir__() -> list[str]:

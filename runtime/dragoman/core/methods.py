@@ -6,6 +6,7 @@ name is known here by its first one (`first_name`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
@@ -49,7 +50,7 @@ REPEATABLE: Final = frozenset(
 )
 """What a server may be sent twice, by its meaning: it reads, or the second time changes nothing more."""
 
-FIRST_NAMES: Final = {
+FIRST_NAMES: Final[Mapping[str | None, Mapping[str, str]]] = {
     revision: {new: old for old, new in facts(revision).renamed.items()}
     for revision in REVISIONS
     if facts(revision).renamed

@@ -154,7 +154,7 @@ def choose_retry(rejection: Rejection, client_revision: str, tried: Collection[s
 
 
 def _distance(one: str, other: str) -> int:
-    order = [*HANDSHAKE_REVISIONS, other] if other not in HANDSHAKE_REVISIONS else list(HANDSHAKE_REVISIONS)
+    order: list[str] = [*HANDSHAKE_REVISIONS, *({other} - {*HANDSHAKE_REVISIONS})]
     return abs(order.index(one) - order.index(other))
 
 

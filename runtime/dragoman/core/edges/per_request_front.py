@@ -12,7 +12,7 @@ own; it is never asked anything, other than by a result (2026-07-28/basic/patter
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
@@ -58,7 +58,9 @@ def _list_not_served(revision: str) -> frozenset[str]:
     return gone | {name for name, method in sent.items() if method.kind != "request"}
 
 
-_NOT_SERVED: Final = {revision: _list_not_served(revision) for revision in PER_REQUEST_REVISIONS}
+_NOT_SERVED: Final[Mapping[str, frozenset[str]]] = {
+    revision: _list_not_served(revision) for revision in PER_REQUEST_REVISIONS
+}
 
 
 class Request(Call):
