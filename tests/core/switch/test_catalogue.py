@@ -796,9 +796,73 @@ def test_a_server_that_one_list_has_waited_for_is_hardly_waited_for_by_the_next(
         stage.expire()
         assert stage.client.pop()["result"]["_meta"]["dragoman/missing"][0]["server"] == "b"
     stage.answer("b", {"tools": []})
+    assert stage.client == [], "what nobody has missed has not changed"
     stage.reminders.clear()
+    stage.servers["b"].clear()
     stage.tools(a=[], b=[])
     assert [after_s for after_s, _ in stage.reminders] == [5.0]
+
+
+def join_late(stage: Stage, **listed: Body) -> list[str]:
+    """Let a server come after the client was answered, with these lists; give what the client is told."""
+    stage.members["b"] = Member("b")
+    stage.names.set_servers({"a": "a", "b": "b"})
+    stage.servers["b"] = []
+    stage.catalogue.add(stage.members)
+    stage.answer("b", {"capabilities": ALL})
+    asked = [frame for frame in stage.servers["b"] if "id" in frame]
+    for frame in asked:
+        stage.says("b", {"id": frame["id"], "result": listed.get(frame["method"], {})})
+    return [frame["method"] for frame in stage.client]
+
+
+LISTS_OF_ONE: dict[str, Body] = {
+    "tools/list": {"tools": []},
+    "prompts/list": {"prompts": [{"name": "p"}]},
+    "resources/list": {"resources": []},
+    "resources/templates/list": {"resourceTemplates": []},
+}
+
+
+def test_of_a_server_that_comes_late_the_client_is_told_what_it_has_and_nothing_else() -> None:
+    stage = Stage("a")
+    assert join_late(stage, **LISTS_OF_ONE) == ["notifications/prompts/list_changed"]
+
+
+def test_of_a_server_that_comes_late_and_cannot_list_nothing_is_told() -> None:
+    assert join_late(Stage("a")) == []
+
+
+def test_a_list_that_is_asked_for_meanwhile_waits_for_the_late_server_and_needs_no_notice() -> None:
+    stage = Stage("a")
+    stage.members["b"] = Member("b")
+    stage.names.set_servers({"a": "a", "b": "b"})
+    stage.servers["b"] = []
+    stage.catalogue.add(stage.members)
+    stage.answer("b", {"capabilities": {"tools": {}}})
+    stage.ask("tools/list")
+    stage.answer("a", {"tools": [{"name": "x"}]})
+    assert stage.client == []
+    (asked,) = [frame for frame in stage.servers["b"] if "id" in frame]
+    stage.says("b", {"id": asked["id"], "result": {"tools": [{"name": "y"}]}})
+    (answer,) = stage.client
+    assert [tool["name"] for tool in answer["result"]["tools"]] == ["x", "y"]
+
+
+def test_a_server_that_is_lost_and_comes_back_is_told_twice() -> None:
+    stage = Stage("a")
+    stage.list("tools/list", a={"tools": [{"name": "x"}]})
+    stage.catalogue.lost(stage.members["a"], "it died")
+    stage.client.clear()
+    for _, what in stage.reminders:
+        what()
+    stage.client.clear()
+    stage.servers["a"].clear()
+    stage.catalogue.join(stage.members["a"])
+    stage.answer("a", {"capabilities": {"tools": {}}})
+    (asked,) = [frame for frame in stage.servers["a"] if "id" in frame]
+    stage.says("a", {"id": asked["id"], "result": {"tools": [{"name": "x"}]}})
+    assert [frame["method"] for frame in stage.client] == ["notifications/tools/list_changed"]
 
 
 def test_a_server_that_is_still_opening_has_its_time_once() -> None:

@@ -181,7 +181,7 @@ class Catalogue:
         if is_late:
             if self.listens is not None:
                 self.listens.join(member)
-            self.tell_lists_changed(member)
+            self.lists.find_news(member)
 
     # What servers say
 
@@ -257,6 +257,7 @@ class Catalogue:
         if member.is_known:
             member.is_known = False
             self.tell_lists_changed(member)
+            member.listed.clear()
 
     # Servers that come and go
 

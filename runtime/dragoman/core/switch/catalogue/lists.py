@@ -5,7 +5,8 @@ Lives here: what is under way. Must not: know the time (it is reminded), or read
 Theory of operation. A list is asked for anew each time that a client begins to read it: of each server all pages, one
 after the other. A server that does not answer in time is left out, said to be missing, and asked no second time while
 it owes the answer, nor for another page; what it had last is used until then. When it answers after all, the client is
-told that the list has changed. Pages of the merged list are cut from what was read when the first was asked for.
+told that the list has changed, if it has. The lists of a server that comes late are read for that. Pages of the merged
+list are cut from what was read when the first was asked for.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dragoman.core.switch.catalogue.common import Common, read_error
 from dragoman.core.switch.catalogue.gathering import Gathering
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind
-from dragoman.core.switch.catalogue.pages import ListKind, Page, Piece, keep, read_page, write_slice
+from dragoman.core.switch.catalogue.pages import LISTS, ListKind, Page, Piece, keep, read_page, write_slice
 
 logger = logging.getLogger("dragoman.router")
 
@@ -57,6 +58,7 @@ class MemberListing:
     Attributes:
         meta: Of the requests.
         is_late: Whether a merged list has been answered without it.
+        is_news: Whether it is read to find out what is to be told of a server that has come late.
         waiting: Those that wait for it.
     """
 
@@ -64,6 +66,7 @@ class MemberListing:
     kind: ListKind
     meta: Mapping[str, Any] | None
     is_late: bool = False
+    is_news: bool = False
     waiting: list[Gathering[MemberListing]] = field(default_factory=list)
 
 
@@ -94,6 +97,7 @@ class Lists:
         self._snapshots: dict[int, _Snapshot] = {}
         self._last = 0
         self._said: set[tuple[str, str]] = set()
+        self._meta: Mapping[str, Any] | None = None  # of the last request for a list
 
     def answer_list(
         self, frame: Frame, kind: ListKind, params: Mapping[str, Any], meta: Mapping[str, Any] | None
@@ -128,6 +132,7 @@ class Lists:
     ) -> None:
         """Ask every server that may have such lists."""
         gathering = Gathering(then)
+        self._meta = meta
         new: list[MemberListing] = []
         by_time: dict[float, list[MemberListing]] = {}
         for kind, member in product(kinds, self._common.members.values()):
@@ -135,6 +140,8 @@ class Lists:
                 gathering.missing[member.name] = member.reason
             elif not member.lacks(kind.capability):
                 listing = self._under_way.get((member, kind.method))
+                if listing is not None and listing.is_news:
+                    listing.is_late = False  # who asks for it has it
                 if listing is None or (listing.meta != meta and not listing.is_late):
                     listing = self._under_way[member, kind.method] = MemberListing(member, kind, meta)
                     new.append(listing)
@@ -150,6 +157,18 @@ class Lists:
             self._go_on(listing, self._read(listing), None)
         if not gathering.pending:
             gathering.finish()
+
+    def find_news(self, member: Member) -> None:
+        """Read the lists of a server that has come late; the client is told of those in which it has something."""
+        for kind in LISTS.values():
+            if kind.changed is None or member.lacks(kind.capability) or (member, kind.method) in self._under_way:
+                continue  # who has asked already is told, or answered
+            if self._common.is_per_request and self._meta is None:
+                self._tell_changed(kind.changed)
+                continue
+            listing = MemberListing(member, kind, self._meta, is_late=True, is_news=True)
+            self._under_way[member, kind.method] = listing
+            self._go_on(listing, self._read(listing), None)
 
     def _expire(self, gathering: Gathering[MemberListing], listings: Sequence[MemberListing], after_s: float) -> None:
         for listing in listings:
@@ -210,7 +229,7 @@ class Lists:
             if cursor is None:
                 self._say_cut(listing, paging.cut)
                 return pages
-            if listing.is_late:  # nobody waits any more; what it had last is better than a part
+            if listing.is_late and not listing.is_news:  # nobody waits any more; what it had last is better than a part
                 cut = "not all of its pages came within its listTimeout"
                 self._say_cut(listing, cut)
                 if before:
@@ -248,7 +267,7 @@ class Lists:
         return is_news
 
     def _note(self, member: Member, kind: ListKind, pages: list[Page]) -> bool:
-        """Remember what a server has; whether it has changed."""
+        """Remember what a server has; whether its entries have changed."""
         before = member.listed.get(kind.method, [])
         if kind.names is NameKind.TOOL and member.has_filter:
             pages = [
@@ -263,7 +282,9 @@ class Lists:
             self._common.names.learn(member.name, kind.names, names)
         else:
             self._note_tasks(member, names)
-        return True
+        return [entry for page in before for entry in page.entries] != [
+            entry for page in pages for entry in page.entries
+        ]
 
     def _leave_out(self, gathering: Gathering[MemberListing], listing: MemberListing, why: str) -> None:
         member, method = listing.member, listing.kind.method
