@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli.values import read_value
+from tests.support.lines import Lines
 
 SERVER = str(Path(__file__).parent.parent / "client" / "echo_server.py")
 STDIO = ["--", sys.executable, SERVER]
@@ -105,6 +106,50 @@ def test_a_broken_configuration_file_is_a_usage_error(tmp_path: Path) -> None:
 def test_a_server_needs_a_file() -> None:
     done = dragoman("list", "--server", "x", *STDIO)
     assert b"--server means nothing without --config" in done.stderr
+
+
+# Servers that are slow, and whom a file gives little time
+
+HESITANT = """
+import os, runpy, sys, time
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+sys.argv = [sys.argv[2], "--few"]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.fixture
+def hesitant(tmp_path: Path) -> tuple[str, Path]:
+    """A file with a server that waits for a sign, and the sign."""
+    sign = tmp_path / "go"
+    servers = {
+        "quick": {"command": sys.executable, "args": [SERVER, "--few"]},
+        "slow": {"command": sys.executable, "args": ["-c", HESITANT, str(sign), SERVER]},
+    }
+    given = {"listTimeout": 0.1, "openTimeout": 0.1, "servers": {"slow": {"listTimeout": 0.1}}}
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": servers, "dragoman": given}), "utf-8")
+    return str(path), sign
+
+
+def test_a_command_waits_for_every_server_and_says_for_whom(hesitant: tuple[str, Path]) -> None:
+    config, sign = hesitant
+    line = [sys.executable, "-m", "dragoman", "list", "tools", "--json", "--config", config]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        said = Lines(process.stderr, 60.0)
+        assert said.read() == b"dragoman: waiting for slow\n"
+        sign.touch()
+        out, _ = said.rest(process, 60.0)
+    names = [tool["name"] for tool in json.loads(out)["tools"]]
+    assert names == ["quick_echo", "quick_fail", "slow_echo", "slow_fail"]
+
+
+def test_a_tool_that_is_not_found_may_be_that_of_a_server_that_is_silent(hesitant: tuple[str, Path]) -> None:
+    done = dragoman("call", "slow_echo", "--config", hesitant[0], "--timeout", "3")
+    assert done.returncode == 2
+    assert b"the server has no tool 'slow_echo'" in done.stderr
+    assert b"not asked, or silent: slow\n" in done.stderr
 
 
 # What is remembered of a server

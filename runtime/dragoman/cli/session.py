@@ -10,7 +10,9 @@ import argparse
 import contextlib
 import functools
 import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import dragoman_spec
@@ -38,6 +40,8 @@ from dragoman.values import revision_among
 
 if TYPE_CHECKING:
     from dragoman.client.client import Client
+    from dragoman.client.connect import Connection
+    from dragoman.config import Configuration
 
 EXIT_ERROR: Final = 1
 """The server answered with an error, or the tool with a result that says so."""
@@ -53,6 +57,13 @@ EXIT_UNFIT: Final = 4
 
 EXIT_TIMEOUT: Final = 5
 """It did not answer in time."""
+
+
+_PATIENCE_S: Final = 2.0
+"""After how many seconds it is said for whom a command waits, and how often it is looked whether that has changed."""
+
+_SHARE: Final = 0.9
+"""How much of the time that a command may wait is for servers: then it is told of those that have answered."""
 
 
 def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
@@ -212,6 +223,8 @@ def exit_code_of(error: Error) -> int:
 async def _serve(
     args: argparse.Namespace, work: Callable[[Client, OwnerOf], Awaitable[int]], words: ServerWords
 ) -> int:
+    import asyncio
+
     from dragoman.cli.terminal import Questions
     from dragoman.client.connect import connect
     from dragoman.config.opening import opener_of
@@ -220,7 +233,7 @@ async def _serve(
     revision = dragoman_spec.LATEST if args.revision == "any" else args.revision
     can_ask = "elicitation" in dragoman_spec.facts(revision).asked.values()
     connection = connect(
-        args.configuration or opener_of_server(args, Launcher(args), DEFAULT_LIMIT_BYTES),
+        _with_patience(args) or opener_of_server(args, Launcher(args), DEFAULT_LIMIT_BYTES),
         args.revision,
         know=functools.partial(know_server, args),
         timeout_s=args.timeout,
@@ -229,8 +242,40 @@ async def _serve(
         open_server=functools.partial(opener_of, stderr=args.stderr),
     )
     async with contextlib.AsyncExitStack() as stack:
+        saying = asyncio.ensure_future(_say_for_whom(connection))
+        stack.callback(saying.cancel)
         try:
             client = await stack.enter_async_context(connection)
         finally:
             words.is_opening = False
-        return await work(client, connection.owner_of)
+        try:
+            return await work(client, connection.owner_of)
+        except WrongArgument as error:
+            absent = dict.fromkeys([*connection.out_of_use, *connection.waited_for])
+            raise WrongArgument(
+                f"{error}; not asked, or silent: {', '.join(absent)}" if absent else str(error)
+            ) from None
+
+
+def _with_patience(args: argparse.Namespace) -> Configuration | None:
+    """Return the servers of a file, all of which are waited for: who lists once may see none of them later."""
+    configuration: Configuration | None = args.configuration
+    if configuration is None:
+        return None
+    for_all = replace(configuration.options, list_timeout_s=_SHARE * args.timeout, open_timeout_s=_SHARE * args.timeout)
+    servers = (replace(one, options=replace(one.options, list_timeout_s=None)) for one in configuration.servers)
+    return replace(configuration, options=for_all, servers=tuple(servers))
+
+
+async def _say_for_whom(connection: Connection) -> None:
+    """Say on stderr which of several servers are waited for, when that takes long, and when it changes."""
+    import asyncio
+
+    from dragoman.cli.screen import shown
+
+    said: list[str] = []
+    while True:
+        await asyncio.sleep(_PATIENCE_S)
+        if (waited_for := connection.waited_for) and waited_for != said:
+            print(shown(f"dragoman: waiting for {', '.join(waited_for)}"), file=sys.stderr)
+        said = waited_for

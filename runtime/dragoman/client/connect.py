@@ -70,6 +70,16 @@ class Connection:
         """
         return None if self._router is None else self._router.owner_of(kind, name)
 
+    @property
+    def waited_for(self) -> list[str]:
+        """The servers of a whole configuration that have not answered what all of them were asked."""
+        return [] if self._router is None else self._router.waited_for
+
+    @property
+    def out_of_use(self) -> list[str]:
+        """Those that cannot be used."""
+        return [] if self._router is None else [*self._router.status().problems]
+
     async def __aenter__(self) -> Client:
         """Open the session.
 

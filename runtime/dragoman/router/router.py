@@ -119,6 +119,11 @@ class Router:
         found = self._names.find(NameKind(kind), name)
         return None if found is None else found.server
 
+    @property
+    def waited_for(self) -> list[str]:
+        """The servers for which a session waits."""
+        return [name for session in self._sessions for name in session.catalogue.waited_for]
+
     def status(self) -> ProxyStatus:
         """Say how the servers are that sessions have open."""
         return self.board.read()

@@ -84,6 +84,12 @@ class Catalogue:
         """The servers by name."""
         return self.common.members
 
+    @property
+    def waited_for(self) -> list[str]:
+        """The servers that have not answered what all of them were asked."""
+        is_coming = (MemberState.WAITING, MemberState.OPENING)
+        return [one.name for one in self.members.values() if one.state in is_coming or self.lists.owes(one)]
+
     # What the client says
 
     def take_from_client(self, frame: Frame) -> None:

@@ -185,6 +185,10 @@ class Lists:
                 self._expire(gathering, (listing,), member.list_timeout_s)
         member.is_late = True
 
+    def owes(self, member: Member) -> bool:
+        """Whether a list of a server is under way."""
+        return any(one is member for one, _ in self._under_way)
+
     # One list of one server
 
     def _go_on(self, listing: MemberListing, reading: Reading, answer: Frame | None) -> None:
