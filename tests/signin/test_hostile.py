@@ -158,7 +158,13 @@ async def test_no_secret_is_logged_or_told(folder: Path, caplog: pytest.LogCaptu
     assert [secret for secret in SECRETS if secret in shown] == []
 
 
-PUBLIC, PRIVATE = "93.184.216.34", ["10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "::1", "fd00::1"]
+PUBLIC = "93.184.216.34"
+PRIVATE = [
+    *("10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "::1", "fd00::1", "fe80::1%eth0"),
+    *("224.0.0.251", "239.255.255.250", "ff02::fb", "ff0e::1", "0.0.0.0", "::"),
+    *("64:ff9b::10.0.0.1", "64:ff9b::169.254.169.254", "64:ff9b:1::5db8:d822", "::10.0.0.1", "::93.184.216.34"),
+    *("2002:0a00:0001::1", "2002:5db8:d822::1", "2001:0:1::1", "::ffff:10.0.0.1", "::ffff:224.0.0.1"),
+]
 
 
 @pytest.mark.parametrize("where", PRIVATE)
@@ -183,6 +189,11 @@ def test_a_public_server_leads_to_no_private_address(where: str, monkeypatch: py
 
     check()
     assert asked == ["auth.example", "mcp.example"]
+
+
+@pytest.mark.parametrize("where", [PUBLIC, "2606:2800:220:1::1", f"64:ff9b::{PUBLIC}", f"::ffff:{PUBLIC}"])
+def test_public_addresses_are_public(where: str) -> None:
+    assert driving._is_public((10 if ":" in where else 2, (where, 443)))
 
 
 @on_loop

@@ -65,6 +65,67 @@ def test_a_file_that_says_something_else_says_nothing(tmp_path: Path, text: str)
     assert store.find_clients(file.read()) == {}
 
 
+@pytest.mark.parametrize("data", [b'{"a":' * 100_000, b"\xff", b"[" * 2**20, b" " * 2**23, b"1" * 5000])
+def test_a_file_that_cannot_be_read_says_nothing(tmp_path: Path, data: bytes) -> None:
+    file = TokenFile(tmp_path / "f.json")
+    file.path.write_bytes(data)
+    assert file.read() == {}
+    file.write(store.add({}, URL, signed_in()))
+    assert store.find_current(file.read()) == signed_in()
+
+
+@pytest.mark.parametrize(
+    ("part", "member", "value"),
+    [
+        ("tokens", "access", 5),
+        ("tokens", "access", None),
+        ("tokens", "access", "t\r\nX-Evil: 1"),
+        ("tokens", "access", "\ud800"),
+        ("tokens", "refresh", {}),
+        ("tokens", "expires_at", "soon"),
+        ("tokens", "expires_at", float("inf")),
+        ("tokens", "expires_at", True),
+        ("tokens", "requested", "a"),
+        ("tokens", "requested", [1]),
+        ("server", "issuer", ["https://a.example"]),
+        ("server", "token_endpoint", 1),
+        ("server", "names_itself", "yes"),
+        ("server", "resource", []),
+        ("client", "id", {}),
+        ("client", "is_registered", 1),
+    ],
+)
+def test_a_part_of_another_type_is_none(tmp_path: Path, part: str, member: str, value: Any) -> None:
+    written = json.loads(json.dumps(store.add({}, URL, signed_in())))
+    written["issuers"]["https://a.example"][part][member] = value
+    file = TokenFile(tmp_path / "f.json")
+    file.path.write_text(json.dumps(written))
+    assert store.find_current(file.read()) is None
+
+
+@pytest.mark.parametrize("made", ["pipe", "endless", "folder"])
+def test_nobody_waits_for_what_stands_in_the_place_of_a_file(tmp_path: Path, made: str) -> None:
+    file = TokenFile(tmp_path / "f.json")
+    if made == "pipe":
+        os.mkfifo(file.path)
+    elif made == "endless":
+        file.path.symlink_to("/dev/zero")
+    else:
+        file.path.mkdir()
+    assert file.read() == {}
+    assert list(store.list_files(tmp_path)) == []
+    if made != "folder":
+        file.write(store.add({}, URL, signed_in()))
+        assert store.find_current(file.read()) == signed_in()
+
+
+@pytest.mark.parametrize("url", ["http://[", "", 5, None, "nowhere"])
+def test_a_file_of_no_server_is_not_listed(tmp_path: Path, url: Any) -> None:
+    file = TokenFile(tmp_path / "f.json")
+    file.path.write_text(json.dumps({**store.add({}, URL, signed_in()), "url": url}))
+    assert list(store.list_files(tmp_path)) == []
+
+
 def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = TokenFile(tmp_path / "f.json")
     file.write(store.add({}, URL, signed_in()))

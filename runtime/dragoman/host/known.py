@@ -30,6 +30,7 @@ from typing import Any, Final
 from dragoman.core.exact_json import decode
 from dragoman.core.greeter import MOST_BYTES, Answers, read_answers
 from dragoman.core.unchecked import find_object
+from dragoman.transports.small_files import read_small
 from dragoman.transports.surroundings import secretive_names
 
 _WORDS: Final = {True: "handshake", False: "no handshake"}
@@ -168,25 +169,6 @@ def _find_folder(name: str) -> str:
     cache = os.environ.get("XDG_CACHE_HOME", "")
     folder = cache if os.path.isabs(cache) else os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(folder, "dragoman", name)
-
-
-def read_small(path: str, most_bytes: int) -> bytes:
-    """Read a file that we have made ourselves; never wait for it.
-
-    Args:
-        path: The file.
-        most_bytes: How long it may be.
-
-    Raises:
-        OSError: There is none, or it cannot be read.
-        ValueError: It is not a regular file, somebody else's, or too long.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_size > most_bytes:
-            raise ValueError("not a small file of ours")
-        return file.read(most_bytes + 1)[:most_bytes]
 
 
 def _write(path: str, data: bytes, most: int) -> None:

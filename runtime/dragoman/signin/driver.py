@@ -36,6 +36,13 @@ _ANSWER_S: Final = 30.0
 PERSON_S: Final = 600.0
 """How long a person may take: a page that was closed is not waited for for ever."""
 
+_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
+"""Leads to the IPv4 address at its end (RFC 6052): that of a public server, too, where a network has no other way."""
+
+_TUNNELS: Final = tuple(map(ipaddress.IPv6Network, ("::/96", "2002::/16", "64:ff9b:1::/48")))
+"""Leads to an IPv4 address within, and no public server is there today: IPv4-compatible ones (RFC 4291), 6to4
+(RFC 7526), translation within a network (RFC 8215)."""
+
 _T = TypeVar("_T")
 
 
@@ -239,4 +246,10 @@ class Driver:
 
 
 def _is_public(address: Address) -> bool:
-    return ipaddress.ip_address(address[1][0].partition("%")[0]).is_global
+    found = ipaddress.ip_address(address[1][0].partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        if found in _TRANSLATED or found.ipv4_mapped is not None:
+            found = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+        elif any(found in network for network in _TUNNELS):
+            return False
+    return found.is_global and not found.is_multicast

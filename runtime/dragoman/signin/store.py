@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin import vault
@@ -24,7 +25,8 @@ from dragoman.signin.discovery import AuthorizationServer
 from dragoman.signin.grants import PendingVisit
 from dragoman.signin.registration import OAuthClient
 from dragoman.signin.routine import SignedIn
-from dragoman.signin.tokens import Tokens
+from dragoman.signin.tokens import VISIBLE, Tokens
+from dragoman.transports.small_files import read_small
 
 _LOOK_S: Final = 0.1
 """How often to look whether it is our turn."""
@@ -32,8 +34,13 @@ _LOOK_S: Final = 0.1
 logger = logging.getLogger("dragoman.signin")
 
 _KEYRING: Final = "keyring"
-_OURS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
-"""What holds tokens is no symbolic link: it could lead to what others can read. The directory may be one."""
+_OURS: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""What holds tokens is no symbolic link: it could lead to what others can read. The directory may be one. Nobody waits
+at a pipe in its place."""
+
+_MOST_BYTES: Final = 4 * 2**20
+_MOST_S: Final = 1e11
+"""No time of ours is later: a number that no clock shows does not come from us."""
 
 _Part = TypeVar("_Part")
 Written = dict[str, Any]
@@ -103,8 +110,7 @@ class TokenFile:
 
     def _load_file(self) -> Written:
         try:
-            with open(os.open(self.path, os.O_RDONLY | _OURS), encoding="utf-8") as file:
-                return _read_object(file.read())
+            return _read_object(read_small(self.path, _MOST_BYTES, of_others=True).decode())
         except (OSError, ValueError):
             return {}
 
@@ -161,7 +167,9 @@ def find_current(written: Mapping[str, Any]) -> SignedIn | None:
     entry = _entries(written).get(str(written.get("issuer")), {})
     server, client = _build(AuthorizationServer, entry.get("server")), _build(OAuthClient, entry.get("client"))
     tokens = _build(Tokens, entry.get("tokens"))
-    return None if server is None or client is None or tokens is None else SignedIn(server, client, tokens)
+    if server is None or client is None or tokens is None or not VISIBLE.match(tokens.access):
+        return None
+    return SignedIn(server, client, tokens)
 
 
 def find_clients(written: Mapping[str, Any]) -> dict[str, OAuthClient]:
@@ -224,8 +232,14 @@ def list_files(folder: Path) -> Iterator[tuple[TokenFile, Written]]:
     """Return every file in a directory, with what is written in it."""
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         file = TokenFile(path)
-        if isinstance((written := file.read()).get("url"), str):
+        if _is_url((written := file.read()).get("url")):
             yield file, written
+
+
+def _is_url(value: object) -> bool:
+    with contextlib.suppress(ValueError):
+        return isinstance(value, str) and bool(urlsplit(value).hostname)
+    return False
 
 
 def _entries(written: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -236,21 +250,40 @@ def _entries(written: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _read_object(text: str) -> Written:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
 def _build(kind: type[_Part], value: object) -> _Part | None:
-    """Make an object of what is written; what is not known is left out, arrays are tuples."""
+    """Make an object of what is written: arrays are tuples, what is not known is left out; wrong types make none."""
     if not isinstance(value, dict):
         return None
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    known = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
     found = {key: tuple(one) if isinstance(one, list) else one for key, one in value.items() if key in known}
+    if not all(_fits(one, known[key]) for key, one in found.items()):
+        return None
     try:
         return kind(**found)
     except TypeError:
         return None
+
+
+def _fits(value: object, kind: str) -> bool:
+    """Whether a value of JSON is what a field wants, by the name of its type; a part of ours fits already."""
+    wanted, _, optional = kind.partition(" | ")
+    match value:
+        case bool():
+            return wanted == "bool"
+        case str():
+            return wanted == "str"
+        case int() | float():
+            return wanted == "float" and 0 <= value < _MOST_S
+        case tuple():
+            return wanted == "tuple[str, ...]" and all(isinstance(one, str) for one in value)
+        case None:
+            return optional == "None"
+    return not isinstance(value, dict)
 
 
 def _take(lock: int) -> bool:

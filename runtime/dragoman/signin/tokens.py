@@ -29,7 +29,7 @@ CLIENT_GONE: Final = frozenset({"invalid_client", "unauthorized_client"})
 SLOW_DOWN: Final = "slow_down"
 """What is said of a request that came too soon, or at the wrong time (RFC 8628, 3.5)."""
 
-_VISIBLE: Final = re.compile(r"[\x21-\x7e]{1,65536}\Z")
+VISIBLE: Final = re.compile(r"[\x21-\x7e]{1,65536}\Z")
 _ASSERTION_S: Final = 300
 _ALGORITHMS: Final = {
     ("EC", "P-256"): "ES256",
@@ -108,7 +108,7 @@ def get_tokens(
         raise GrantRefused(occasion.peer, reason, error)
     access, lasts_s = text(said.get("access_token")), seconds(said.get("expires_in"))
     kind = text(said.get("token_type")) or "bearer"
-    if kind.lower() != "bearer" or not _VISIBLE.match(access):
+    if kind.lower() != "bearer" or not VISIBLE.match(access):
         raise occasion.failure(f"its authorization server gives a token of a kind that is not known ({quoted(kind)})")
     return Tokens(
         access=access,
