@@ -46,9 +46,7 @@ TABLES: Mapping[str, Table] = {
     "fill": _table("at", "at:text value:any"),
     "transport": _table("name", "name:text", name=("stdio", "http+sse", "streamable-http")),
     "http_method": _table("name", "name:text"),
-    "authorization": _table(
-        "name", "name:text", name=("default-endpoints", "resource-indicator", "announced-pkce", "same-issuer")
-    ),
+    "authorization": _table("name", "name:text", name=("default-endpoints", "resource-indicator", "announced-pkce")),
     "header": _table(
         "carries",
         "name:text carries:text",

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 Era = Literal["handshake", "per_request"]
 Transport = Literal["stdio", "http+sse", "streamable-http"]
-Authorization = Literal["default-endpoints", "resource-indicator", "announced-pkce", "same-issuer"]
+Authorization = Literal["default-endpoints", "resource-indicator", "announced-pkce"]
 Carries = Literal["session", "revision", "event", "method", "name", "argument"]
 LifecyclePart = Literal["open", "opened", "discover"]
 

@@ -563,7 +563,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             era="per_request",
             transports=frozenset({"stdio", "streamable-http"}),
             http_methods=frozenset({"POST"}),
-            authorization=frozenset({"announced-pkce", "resource-indicator", "same-issuer"}),
+            authorization=frozenset({"announced-pkce", "resource-indicator"}),
             headers=MappingProxyType(
                 {
                     "revision": Header(

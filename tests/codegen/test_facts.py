@@ -110,7 +110,7 @@ def test_a_schema_shows(field: str, expected: Any) -> None:
     [
         ("transports", {"transport": [{"name": "stdio"}]}, {"stdio"}),
         ("http_methods", {"http_method": [{"name": "POST"}]}, {"POST"}),
-        ("authorization", {"authorization": [{"name": "same-issuer"}]}, {"same-issuer"}),
+        ("authorization", {"authorization": [{"name": "announced-pkce"}]}, {"announced-pkce"}),
         ("polls", {"trait": [{"name": "polls"}]}, True),
         ("log_levels", {"log_levels": [{"order": ["low", "middle", "high"]}]}, ("low", "high")),
         ("lifecycle", {"lifecycle": [{"part": "open", "method": "soup/cook"}]}, {"open": "soup/cook"}),

@@ -41,7 +41,7 @@ async def test_who_says_no_sees_one_page_for_an_opening(folder: Path) -> None:
             assert error["message"].endswith("the sign-in was refused (access_denied)")
             assert error["data"] == {"askedInVain": True}
             assert len(home.person.pages) == 1
-            assert [rpc for rpc, _ in home.seen] == ["server/discover"]
+            assert len(home.seen) == 1
             del home.pages["/authorize"]
             assert "result" in await peer.initialize(), "the next request of the client may ask again"
         assert len(home.person.pages) == 2

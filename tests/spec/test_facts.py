@@ -53,7 +53,7 @@ def test_authorization_by_revision() -> None:
     demanded = by_revision(lambda facts: facts.authorization)
     named = {"resource-indicator"}
     announced = {*named, "announced-pkce"}
-    assert demanded == [set(), {"default-endpoints"}, named, announced, {*announced, "same-issuer"}]
+    assert demanded == [set(), {"default-endpoints"}, named, announced, announced]
 
 
 def test_batches_and_polling_by_revision() -> None:

@@ -33,7 +33,7 @@ class AuthorizationServer:
     """What is known of an authorization server, and of the resource that it is asked for.
 
     Attributes:
-        issuer: Its name.
+        issuer: Its name: what it was asked by, and who we are to it is kept by.
         authorization_endpoint: Where people sign in.
         token_endpoint: Where tokens are given.
         registration_endpoint: Where clients register; empty if they cannot.
@@ -44,6 +44,7 @@ class AuthorizationServer:
         scopes: What it knows to give.
         reads_documents: Whether a URL may be a client's id.
         names_itself: Whether it says who it is when a person comes back (RFC 9207).
+        answers_as: What it says then; empty if that is its name.
         resource: What a token is for, as the resource calls itself; None where that is not said to it.
         resource_scopes: What the resource says that it needs.
     """
@@ -59,6 +60,7 @@ class AuthorizationServer:
     scopes: tuple[str, ...] = ()
     reads_documents: bool = False
     names_itself: bool = False
+    answers_as: str = ""
     resource: str | None = None
     resource_scopes: tuple[str, ...] = ()
 
@@ -82,7 +84,7 @@ def discover(occasion: Occasion) -> Routine[AuthorizationServer]:
     if settings.authorization_endpoint and settings.token_endpoint:
         found = AuthorizationServer(issuer, settings.authorization_endpoint, settings.token_endpoint)
     else:
-        found = yield from _find_server(occasion, issuer)
+        found = yield from _find_server(occasion, issuer, is_named=bool(published))
     for endpoint in (
         found.authorization_endpoint,
         found.token_endpoint,
@@ -128,13 +130,13 @@ def _authority(url: str) -> tuple[str, int | None]:
     return (parts.hostname or "").rstrip("."), parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
-def _find_server(occasion: Occasion, issuer: str) -> Routine[AuthorizationServer]:
+def _find_server(occasion: Occasion, issuer: str, is_named: bool) -> Routine[AuthorizationServer]:
     check_endpoint(occasion, issuer)
     for url in _places(issuer):
         fetched: Fetched = yield Fetch("GET", url, _JSON)
         found = fetched.json if fetched.status == 200 else {}
         if text(found.get("token_endpoint")):
-            return _read_server(occasion, issuer, found)
+            return _read_server(occasion, issuer, found, is_named)
     if "default-endpoints" in occasion.demands:
         return AuthorizationServer(issuer, f"{issuer}/authorize", f"{issuer}/token", f"{issuer}/register")
     raise occasion.failure(f"its authorization server {shorten(issuer)} publishes no metadata")
@@ -150,10 +152,16 @@ def _places(issuer: str) -> list[str]:
     return [start + _SERVER + path, start + _OPENID + path, start + path + _OPENID]
 
 
-def _read_server(occasion: Occasion, issuer: str, found: Mapping[str, Any]) -> AuthorizationServer:
+def _read_server(occasion: Occasion, issuer: str, found: Mapping[str, Any], is_named: bool) -> AuthorizationServer:
+    """Read the metadata of an authorization server.
+
+    RFC 8414, 3.3: what names another issuer than the one asked "MUST NOT be used". Where only the origin of the server
+    could be asked, it may pass on the words of somebody else; that does not make it somebody whom we know already.
+    """
     named = text(found.get("issuer"))
     # A slash at the end is what libraries of URLs add and take away; it cannot make it somebody else.
-    if "same-issuer" in occasion.demands and named.rstrip("/") != issuer.rstrip("/"):
+    is_same = named.rstrip("/") == issuer.rstrip("/")
+    if is_named and not is_same:
         raise occasion.failure(
             f"the metadata of its authorization server {shorten(issuer)} names another issuer, {shorten(named)}, "
             "and is not used"
@@ -165,7 +173,8 @@ def _read_server(occasion: Occasion, issuer: str, found: Mapping[str, Any]) -> A
             "--oauth-authorization-endpoint and --oauth-token-endpoint name it all the same"
         )
     return AuthorizationServer(
-        issuer=named or issuer,
+        issuer=named if is_same else issuer,
+        answers_as="" if is_same else named,
         authorization_endpoint=text(found.get("authorization_endpoint")),
         token_endpoint=text(found.get("token_endpoint")),
         registration_endpoint=text(found.get("registration_endpoint")),

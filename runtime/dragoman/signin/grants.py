@@ -172,9 +172,10 @@ def read_code(occasion: Occasion, server: AuthorizationServer, state: str, answe
         raise occasion.failure("the answer of its authorization server belongs to another sign-in, and is not used")
     if issuer is None and server.names_itself:
         raise occasion.failure("the answer of its authorization server does not say who gives it, and is not used")
-    if issuer is not None and issuer != server.issuer:
+    expected = server.answers_as or server.issuer
+    if issuer is not None and issuer != expected:
         raise occasion.failure(
-            f"the answer comes from another authorization server than {shorten(server.issuer)}, and is not used"
+            f"the answer comes from another authorization server than {shorten(expected)}, and is not used"
         )
     if "error" in answer:
         why = ": ".join(filter(None, (quoted(answer["error"]), quoted(answer.get("error_description")))))
