@@ -154,6 +154,10 @@ async def test_a_browser_may_ask_first_and_is_told_what_it_may_send_and_read() -
         for name in ("mcp-session-id", "mcp-protocol-version", "last-event-id", "authorization", "content-type"):
             assert name in reply.headers["access-control-allow-headers"]
         assert "DELETE" in reply.headers["access-control-allow-methods"]
+        asks["access-control-request-headers"] = "content-type,mcp-param-region, Mcp-Param-Size,x-other,mcp-param-a b"
+        sends = (await request(stage.port, "OPTIONS", "/mcp", asks)).headers["access-control-allow-headers"]
+        assert sends.split(", ")[-2:] == ["mcp-param-region", "mcp-param-size"]
+        assert "x-other" not in sends
         asks["origin"] = "https://evil.example"
         assert (await request(stage.port, "OPTIONS", "/mcp", asks)).status == 403
 

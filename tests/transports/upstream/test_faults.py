@@ -47,6 +47,25 @@ async def test_a_status_fails_the_request_and_no_more(status: str, named: str) -
     assert error["data"] == {"httpStatus": int(status[:3]), **unanswered}
 
 
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("17", 17), ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("soon", None), ("-1", None), ("\u00b2", None)],
+)
+@on_loop
+async def test_after_how_many_seconds_to_try_again_is_passed_on(status: str, said: str, seconds: int | None) -> None:
+    retry = f"Retry-After: {said}"
+    error = await call(lambda request, reply: reply.status(status, retry, body=b"boom\n"))
+    assert error["data"].get("retryAfterSeconds") == seconds
+    assert ("try again in" in error["message"]) is (seconds is not None)
+    own = {"code": 5, "message": "busy"}
+    for data, told in (({"why": 1}, {"why": 1}), ({"retryAfterSeconds": 3}, {}), ("later", None)):
+        body = {"jsonrpc": "2.0", "id": None, "error": {**own, "data": data}}
+        error = await call(lambda request, reply, body=body: reply.json(body, retry, status=status))
+        wanted = {} if seconds is None else {"retryAfterSeconds": seconds}
+        assert error["data"] == (data if told is None else {**wanted, **data})
+
+
 @pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden", "500 Internal Server Error", "503 Busy"])
 @on_loop
 async def test_a_status_that_is_evidence_of_nothing_ends_the_handshake(status: str) -> None:

@@ -37,12 +37,11 @@ _SHOW_SECRET: Final = (
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _PREFLIGHT: Final[Headers] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE, OPTIONS"),
-    (
-        b"access-control-allow-headers",
-        b", ".join((b"content-type", b"accept", b"authorization", b"x-api-key", *MCP_HEADERS)),
-    ),
     (b"access-control-max-age", b"600"),
 )
+_SENT: Final = b", ".join((b"content-type", b"accept", b"authorization", b"x-api-key", *MCP_HEADERS))
+_ARGUMENT: Final = re.compile(rb"mcp-param-[!#$%&'*+.^_`|~0-9a-z-]{1,200}")
+"""The headers that repeat arguments: each tool has others, and `*` does not stand for them beside `Authorization`."""
 _EXPOSED: Final = (b"access-control-expose-headers", b"mcp-session-id, mcp-protocol-version, www-authenticate")
 _VARY: Final = (b"vary", b"origin")
 
@@ -117,9 +116,12 @@ class Doorkeeper:
 
     def answer_preflight(self, headers: dict[bytes, bytes]) -> Headers:
         """Return the headers that answer a browser which asks before it sends."""
+        asked = [name.strip() for name in headers.get(b"access-control-request-headers", b"").lower().split(b",")]
+        allowed = b", ".join((_SENT, *filter(_ARGUMENT.fullmatch, asked)))
+        told = (*_PREFLIGHT, (b"access-control-allow-headers", allowed))
         if headers.get(b"access-control-request-private-network") == b"true":
-            return (*_PREFLIGHT, (b"access-control-allow-private-network", b"true"))
-        return _PREFLIGHT
+            return (*told, (b"access-control-allow-private-network", b"true"))
+        return told
 
     def authenticate(self, headers: dict[bytes, bytes]) -> str:
         """Find out who it is.

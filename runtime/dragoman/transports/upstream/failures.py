@@ -5,6 +5,9 @@ Lives here: reading refusals. Must not: decide what follows from one. Called by 
 
 from __future__ import annotations
 
+import math
+import time
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -44,6 +47,8 @@ def hint_at_path(url: str) -> str:
     return f"; most servers have a path: is it {usual}?"
 
 
+_LATER: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+
 _OFFERS_SIGN_IN: Final = "resource_metadata"
 _HOW_TO_SIGN_IN: Final = "without an Authorization header, and without --no-sign-in, you are asked to"
 
@@ -56,12 +61,16 @@ class StatusRefused(TransportError):
         reason: What it said, in words.
         status: Of HTTP.
         error: The JSON-RPC error in its body, if there was one.
+        retry_after_s: After how many seconds it is worth another try; None where it does not say.
     """
 
-    def __init__(self, peer: str, reason: str, status: int, error: dict[str, Any] | None) -> None:
+    def __init__(
+        self, peer: str, reason: str, status: int, error: dict[str, Any] | None, retry_after_s: int | None = None
+    ) -> None:
         super().__init__(peer, reason)
         self.status = status
         self.error = error
+        self._retry = {} if retry_after_s is None else {"retryAfterSeconds": retry_after_s}
 
     @property
     def code(self) -> int:
@@ -76,11 +85,11 @@ class StatusRefused(TransportError):
     @property
     def data(self) -> Any:
         """The JSON-RPC error data to pass on."""
-        if self.error and self.error.get("data") is not None:
-            return self.error["data"]
+        if self.error and (told := self.error.get("data")) is not None:
+            return {**self._retry, **told} if isinstance(told, dict) else told
         # A gateway gives up a request that the server may go on with.
         is_unanswered = self.status >= HTTPStatus.INTERNAL_SERVER_ERROR or self.status == HTTPStatus.REQUEST_TIMEOUT
-        return {"httpStatus": self.status} | ({UNANSWERED: True} if is_unanswered else {})
+        return {"httpStatus": self.status} | ({UNANSWERED: True} if is_unanswered else {}) | self._retry
 
 
 async def read_refusal(answer: HttpResponse) -> StatusRefused:
@@ -98,14 +107,25 @@ async def read_refusal(answer: HttpResponse) -> StatusRefused:
     if error is None and hint is None and answer.media_type == WEB_PAGE:
         said = f"{WEB_PAGE}{WEB_PAGE_HINT}"
     reason = f"it answered {answer.named_status}" + (f": {said}" if said else "")
-    wait = answer.header("Retry-After")
-    if answer.status == HTTPStatus.TOO_MANY_REQUESTS and wait.isdecimal():
-        reason += f"; try again in {int(wait[:9])} s"
+    retry_after_s = _read_retry_after(answer) if answer.status in _LATER else None
+    if retry_after_s is not None:
+        reason += f"; try again in {retry_after_s} s"
     if answer.status == HTTPStatus.UNAUTHORIZED and (challenge := answer.header("WWW-Authenticate")):
         reason += f" ({_shorten(challenge.encode())})"  # which credentials, and who gives them
         if _OFFERS_SIGN_IN in challenge.lower():
             reason += f"; people can sign in to it: {_HOW_TO_SIGN_IN}"
-    return StatusRefused(answer.peer, reason, answer.status, error)
+    return StatusRefused(answer.peer, reason, answer.status, error, retry_after_s)
+
+
+def _read_retry_after(answer: HttpResponse) -> int | None:
+    """Read after how many seconds the server wants to be asked again: it gives them, or a date (RFC 9110, 10.2.3)."""
+    wait = answer.header("Retry-After")
+    if wait.isascii() and wait.isdecimal():
+        return int(wait[:9])
+    try:
+        return max(0, math.ceil(parsedate_to_datetime(wait).timestamp() - time.time()))
+    except (ValueError, OverflowError):
+        return None
 
 
 def _read_error(body: bytes) -> dict[str, Any] | None:
