@@ -10,7 +10,7 @@ import dragoman_spec
 from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Side
 from dragoman.core.edges.behind import NOTHING_READ
-from dragoman.core.envelope import Frame
+from dragoman.core.envelope import Frame, Refusal
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.exchange import Exchange
 from dragoman.core.peek import read_line
@@ -251,3 +251,95 @@ def test_a_cancellation_in_an_array_is_noted() -> None:
     talk = Talk(B, B)
     talk.relay(CLIENT, [request(1, "ping"), notification("notifications/cancelled", requestId=1)])
     assert not talk.exchange.calls[CLIENT].waiting
+
+
+# Ids that the peer may still answer
+
+
+def restarted(talk: Talk) -> None:
+    """Let the server be another one."""
+    talk.exchange.interrupt(Refusal(-32000, "gone", {}))
+
+
+def withdrawn(talk: Talk) -> None:
+    """Let the server take its question back."""
+    talk.relay(SERVER, notification("notifications/cancelled", requestId=1))
+
+
+ASKED = request(1, "sampling/createMessage", messages=[], maxTokens=1, _meta={"progressToken": 1})
+
+
+@pytest.mark.parametrize("revisions", [(D, D), (A, D)])
+@pytest.mark.parametrize("end", [restarted, withdrawn])
+def test_a_question_gets_an_id_of_its_own_while_another_one_may_be_answered(end: Any, revisions: Any) -> None:
+    talk = Talk(*revisions)
+    talk.exchange.know_client({"sampling": {}}, dragoman_spec.load(revisions[0]).METHODS)
+    talk.relay(SERVER, ASKED)
+    end(talk)
+    [(_, line)] = talk.relay(SERVER, ASKED)
+    asked = decode(line)
+    assert asked["id"] != 1
+    assert asked["params"]["_meta"]["progressToken"] == asked["id"]
+    said = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "no"}}
+    assert talk.relay(CLIENT, result(1, {**said, "model": "first"})) == [], "the answer to the first"
+    progress = notification("notifications/progress", progressToken=1, progress=1)
+    assert talk.relay(CLIENT, progress) == [], "that of the first"
+    own = notification("notifications/progress", progressToken=asked["id"], progress=1)
+    assert [decode(line) for _, line in talk.relay(CLIENT, own)] == [progress]
+    assert [decode(line) for _, line in talk.relay(CLIENT, result(asked["id"], said))] == [result(1, said)]
+    [(_, line)] = talk.relay(SERVER, ASKED)
+    assert decode(line)["id"] == 1, "the first is answered, so its id is free again"
+
+
+def test_a_question_with_another_id_is_taken_back_under_that() -> None:
+    talk = Talk(D, D)
+    talk.relay(SERVER, ASKED)
+    withdrawn(talk)
+    [(_, line)] = talk.relay(SERVER, ASKED)
+    asked = decode(line)["id"]
+    [(to, refused)] = talk.relay(SERVER, ASKED)
+    assert to is SERVER
+    assert an_error(None, -32600, "not answered yet")(decode(refused))
+    [(_, line)] = talk.relay(SERVER, notification("notifications/cancelled", requestId=1))
+    assert decode(line)["params"]["requestId"] == asked
+
+
+def test_an_id_that_looks_like_one_that_may_be_answered_is_not_used_either() -> None:
+    talk = Talk(D, D)
+    talk.relay(SERVER, ASKED)
+    restarted(talk)
+    [(_, line)] = talk.relay(SERVER, {**ASKED, "id": "1"})
+    assert decode(line)["id"] not in (1, "1")
+    assert talk.relay(CLIENT, result(1, {})) == []
+
+
+def test_questions_of_an_array_have_ids_of_their_own_too() -> None:
+    talk = Talk(B, B)
+    talk.relay(SERVER, [request(1, "ping"), request(2, "ping")])
+    restarted(talk)
+    heard = [decode(line) for _, line in talk.relay(SERVER, [request(1, "ping"), request(3, "ping")])]
+    keys = [frame["id"] for frame in heard]
+    assert keys[0] not in (1, 2, 3)
+    assert keys[1] == 3
+    answers = [result(keys[0], {}), result(3, {})]
+    (whole,) = [decode(line) for _, line in talk.relay(CLIENT, answers)]
+    assert sorted(answer["id"] for answer in whole) == [1, 3]
+
+
+def test_a_client_that_uses_the_id_of_a_cancelled_request_gets_the_answer_to_the_second() -> None:
+    talk = Talk(D, D)
+    talk.relay(CLIENT, request(1, "tools/call", name="a"))
+    talk.relay(CLIENT, notification("notifications/cancelled", requestId=1))
+    [(_, line)] = talk.relay(CLIENT, request(1, "tools/call", name="b"))
+    assert talk.relay(SERVER, result(1, {"content": []})) == []
+    answered = talk.relay(SERVER, result(decode(line)["id"], {"content": []}))
+    assert [decode(line) for _, line in answered] == [result(1, {"content": []})]
+
+
+def test_who_leaves_more_unanswered_than_is_kept_gets_new_ids_for_all() -> None:
+    talk = Talk(D, D)
+    for key in range(1100):
+        talk.relay(SERVER, request(key, "ping"))
+    restarted(talk)
+    [(_, line)] = talk.relay(SERVER, request("new", "ping"))
+    assert decode(line)["id"] != "new"

@@ -17,11 +17,22 @@ from math import inf
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from dragoman.core.batches import Batch
-from dragoman.core.envelope import Frame, Refusal, key_of, notification_frame, read_params, twin_of
+from dragoman.core.envelope import (
+    Frame,
+    Refusal,
+    decoded,
+    id_of,
+    key_of,
+    notification_frame,
+    read_params,
+    rewrite,
+    twin_of,
+)
 from dragoman.core.exact_json import decode, outline
 from dragoman.core.methods import CANCELLED
+from dragoman.core.peek import with_id
 from dragoman.core.places import keep_latest
-from dragoman.core.unchecked import find
+from dragoman.core.unchecked import find, with_meta
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,11 +81,12 @@ class Call:
         lent: Its id at a shared server, if it is with one.
         own: Takes the answer as it comes, where somebody in the proxy asks.
         token: Its progress token as canonical JSON, where somebody has to know it.
+        first: The id and progress token that it came with, where it goes on under others.
         stream: Of a server's request, the id of the client's request on whose stream it went out, if it did.
         translate: What makes the answer one of who asked, in place of the steps alone.
     """
 
-    __slots__ = ("batch", "front", "key", "lent", "method", "own", "stream", "token", "translate")
+    __slots__ = ("batch", "first", "front", "key", "lent", "method", "own", "stream", "token", "translate")
 
     def __init__(self, key: bytes, method: str, batch: Batch | None = None, front: Reached | None = None) -> None:
         self.key = key
@@ -84,6 +96,7 @@ class Call:
         self.lent: bytes | None = None
         self.own: Callable[[Frame], None] | None = None
         self.token: bytes | None = None
+        self.first: tuple[bytes, bytes | None] | None = None
         self.stream: bytes | None = None
         self.translate: Callable[[Frame], Frame | Refusal | None] | None = None
 
@@ -106,17 +119,22 @@ class Calls:
         waiting: Those that wait for their answer, by id.
         cancelled: Those that were cancelled, by id.
         tokens: Those that wait and whose progress token is known, by token.
+        retired: Ids of requests whose answers may still come, and are for nobody.
+        renamed: Those that wait under another id than they came with, by that.
     """
 
     limit: int = OPEN_REQUESTS
     waiting: dict[bytes, Call] = field(default_factory=dict)
     cancelled: dict[bytes, Call] = field(default_factory=dict)
     tokens: dict[bytes, Call] = field(default_factory=dict)
+    retired: dict[bytes, None] = field(default_factory=dict)
+    renamed: dict[bytes, Call] = field(default_factory=dict)
+    _names: int = 0
 
     def add(self, call: Call) -> Unfit | None:
         """Remember a request; give the reason where it cannot be."""
         waiting, key = self.waiting, call.key
-        if key in waiting:
+        if key in waiting or key in self.renamed:
             return Unfit.DUPLICATE
         if len(waiting) >= self.limit:
             return Unfit.TOO_MANY
@@ -125,20 +143,68 @@ class Calls:
         if self.cancelled:  # an id that is used again has one answer, not two
             self.cancelled.pop(key, None)
         waiting[key] = call
+        if call.first is not None:
+            self.renamed[call.first[0]] = call
         return None
+
+    def is_used(self, key: bytes) -> bool:
+        """Whether the peer across may still answer another request of this id, or one that looks the same."""
+        retired = self.retired
+        if not (self.cancelled or retired):
+            return False
+        return len(retired) >= CANCELLED_KEPT or any(one in self.cancelled or one in retired for one in spellings(key))
+
+    def rename(self, call: Call, frame: Frame) -> Frame:
+        """Give a request an id that was never used, and its progress token the same, in place of one that `is_used`.
+
+        Whoever asked first under that id does not wait any more: what answers that is for nobody.
+        """
+        first, token = call.key, read_token(frame)
+        if first in self.renamed:
+            return frame  # a duplicate, as it came
+        self.retire(first)
+        self._names += 1
+        call.key, call.first = b'"dragoman-renamed-%d"' % self._names, (first, token)
+        if token is None:
+            return frame._replace(raw=with_id(frame, call.key), key=call.key, body=None)
+        body = {**decoded(frame).body, "id": id_of(call.key)}
+        body["params"] = with_meta(body["params"], "progressToken", body["id"])
+        return rewrite(frame, body)._replace(key=call.key)
+
+    def retire(self, key: bytes) -> None:
+        """Record that the answer to a request is for nobody; who has too many such ids gets new ones for all."""
+        for one in spellings(key):
+            self.cancelled.pop(one, None)
+        if len(self.retired) < CANCELLED_KEPT:
+            self.retired[key] = None
+
+    def restore_token(self, frame: Frame) -> Frame | None:
+        """Give progress the token that its request came with; None where it is of one that is over."""
+        params = read_params(frame)
+        token = key_of(params.get("progressToken"))
+        for call in self.renamed.values():
+            _, first = call.first or (b"", None)
+            if first is not None and token == first:
+                return None
+            if first is not None and token == call.key:
+                return rewrite(frame, {**decoded(frame).body, "params": {**params, "progressToken": id_of(first)}})
+        return frame
 
     def fits(self, calls: list[Call]) -> bool:
         """Whether all these could be added."""
         keys = {call.key for call in calls}
         short = all(len(call.key) + len(call.method) <= NAME_BYTES for call in calls)
         fit = len(keys) == len(calls) and self.waiting.keys().isdisjoint(keys)
+        fit = fit and not any(key in self.renamed or self.is_used(key) for key in keys)
         return short and fit and len(self.waiting) + len(calls) <= self.limit
 
     def take(self, key: bytes) -> Call | None:
         """Take the request that a response answers off the table; None for an unknown or late response."""
         call = self.waiting.pop(key, None) or self.cancelled.pop(key, None)
-        if self.tokens and call is not None:
-            self._forget_token(call)
+        if call is None:
+            self.retired.pop(key, None)
+        elif self.tokens or call.first is not None:
+            self._forget(call)
         return call
 
     def remove(self, call: Call) -> bool:
@@ -149,8 +215,7 @@ class Calls:
             if table.get(key) is not call:
                 return False
         del table[key]
-        if self.tokens:
-            self._forget_token(call)
+        self._forget(call)
         return True
 
     def cancel(self, key: bytes) -> Call | None:
@@ -162,7 +227,7 @@ class Calls:
         call = self.waiting.pop(key, None)
         if call is None:
             return None
-        self._forget_token(call)
+        self._forget(call)
         keep_latest(self.cancelled, key, call, CANCELLED_KEPT)
         return call
 
@@ -171,13 +236,14 @@ class Calls:
         taken = list(self.waiting.values())
         self.waiting.clear()
         self.tokens.clear()
+        self.renamed.clear()
         return taken
 
     def clear(self) -> None:
         """Forget everything."""
         self.waiting.clear()
-        self.cancelled.clear()
-        self.tokens.clear()
+        for table in (self.cancelled, self.tokens, self.retired, self.renamed):
+            table.clear()
 
     def note_token(self, call: Call, frame: Frame) -> None:
         """Record the progress token of a request that was added."""
@@ -200,7 +266,9 @@ class Calls:
             return first
         return None
 
-    def _forget_token(self, call: Call) -> None:
+    def _forget(self, call: Call) -> None:
+        if call.first is not None and self.renamed.get(call.first[0]) is call:
+            del self.renamed[call.first[0]]
         if call.token is not None and self.tokens.get(call.token) is call:
             del self.tokens[call.token]
 
@@ -293,6 +361,12 @@ class Suspects(Generic[OwnerT]):
         """Whether what the server says may be about somebody else than these, whose requests are with it now."""
         others = self.owners(only_asking)
         return bool(others) and len(others | owners) > 1
+
+
+def spellings(key: bytes) -> tuple[bytes, ...]:
+    """Return an id, and the one that looks the same and has another type, if there is one."""
+    twin = twin_of(key)
+    return (key,) if twin is None else (key, twin)
 
 
 def is_unanswered(frame: Frame) -> bool:

@@ -20,9 +20,20 @@ from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Outbox, Schedule, Side
 from dragoman.core.consent import Consent, Method
 from dragoman.core.edges.behind import Backend
-from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, error_frame, mend_response, written
+from dragoman.core.envelope import (
+    Frame,
+    Malformed,
+    Refusal,
+    decoded,
+    error_frame,
+    id_of,
+    mend_response,
+    rewrite,
+    written,
+)
 from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN, PROGRESS
 from dragoman.core.mistakes import Mistakes, refuse_garbled
+from dragoman.core.peek import with_id
 from dragoman.core.settings import Settings
 from dragoman.core.timeouts import Ages, explain_age, limit_time
 from dragoman.core.translate import Adaptor, Counters, Translator
@@ -160,6 +171,7 @@ class Exchange:
         """End everything that is under way with a server that is gone: no answer will come, and it waits for none."""
         self.fail_all(Side.CLIENT, failure.code, failure.message, failure.data)
         for call in self.calls[Side.SERVER].take_all():
+            self.calls[Side.SERVER].retire(call.key)
             if self.around is None or self.around.cancel(call):
                 self.front.send(cancellation(call.key, "the server that asked is gone"))
 
@@ -221,22 +233,26 @@ class Exchange:
     @property
     def passes_arrays(self) -> bool:
         """Whether an array may pass whole."""
-        return self.identity and self.around is None and self.ages is None and self.behind.takes_arrays
+        is_plain = not any(calls.renamed for calls in self.calls.values())
+        return self.identity and is_plain and self.around is None and self.ages is None and self.behind.takes_arrays
 
     def relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
         """Carry one request from this peer to the other; it came in this array."""
         key, method = frame.key, frame.method
         assert key is not None
         assert method is not None
-        call = Call(key, method, batch, self.front)
-        unfit = self.calls[side].add(call)
+        call, calls = Call(key, method, batch, self.front), self.calls[side]
+        if calls.is_used(key):
+            frame = calls.rename(call, frame)
+            key = call.key
+        unfit = calls.add(call)
         if unfit is not None:
-            refusal = self.mistakes.refuse_unfit(side, call, unfit, self.calls[side].limit)
+            refusal = self.mistakes.refuse_unfit(side, call, unfit, calls.limit)
             self._deliver(side, call, refusal.answer(None if unfit is Unfit.DUPLICATE else key))
             return
         is_asked = side is CLIENT
         if self.notes_tokens and is_asked:
-            self.calls[side].note_token(call, frame)
+            calls.note_token(call, frame)
         if is_asked and method in self._apart:
             if method in self._own:
                 self.hand_on(side, call, frame)
@@ -248,7 +264,7 @@ class Exchange:
         if adapted is None:
             adapted = Refusal(METHOD_NOT_FOUND, f"the {side.other.value}'s revision has no {method}", {})
         if isinstance(adapted, Refusal):
-            self.calls[side].take(key)
+            calls.take(key)
             self._deliver(side, call, adapted.answer(key))
         elif self.around is not None:
             self.around.take_request(side, call, adapted)
@@ -287,6 +303,11 @@ class Exchange:
         elif self.ages is not None and side is Side.SERVER and frame.method == PROGRESS:
             asked = self.calls[CLIENT]
             self.ages.renew(asked.waiting.get(frame.stream or b"") or asked.find_progressing(frame))
+        if frame.method == PROGRESS and (asked := self.calls[side.other]).renamed:
+            told = asked.restore_token(frame)
+            if told is None:
+                return
+            frame = told
         if side is Side.CLIENT and frame.method in self._own:
             self.behind.notify(self.front, frame)
             return
@@ -310,6 +331,10 @@ class Exchange:
         with contextlib.suppress(ValueError):
             frame = decoded(frame)
         key = cancelled_key(frame)
+        renamed = self.calls[side].renamed.get(key or b"")
+        if renamed is not None:
+            params = {**frame.body["params"], "requestId": id_of(renamed.key)}
+            key, frame = renamed.key, rewrite(frame, {**frame.body, "params": params})
         call = None if key is None else self.calls[side].cancel(key)
         if call is not None and call.batch is not None:
             whole, call.batch = call.batch.forgo(), None
@@ -351,7 +376,7 @@ class Exchange:
         if adapted is None:  # who asked must not wait for ever
             adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})
         answer = adapted.answer(call.key) if isinstance(adapted, Refusal) else adapted
-        if call.batch is None:
+        if call.batch is None and call.first is None:
             self.front.post(side.other, answer)
         else:
             self._deliver(side.other, call, answer)
@@ -398,6 +423,12 @@ class Exchange:
         if call.own is not None:
             call.own(frame)
             return
+        if call.first is not None and frame.key is not None:
+            key = call.first[0]
+            try:
+                frame = frame._replace(raw=with_id(frame, key), key=key, body=None)
+            except ValueError as error:
+                frame = error_frame(key, INTERNAL_ERROR, f"the answer cannot be read: {error}")
         whole = frame if call.batch is None else call.batch.answer(frame)
         if whole is not None:
             self.front.post(side, whole)

@@ -56,6 +56,20 @@ def test_a_question_is_taken_back_and_the_next_server_may_ask() -> None:
     assert talk.streams(call["id"], question) == [("A", question)]
 
 
+def test_an_answer_to_the_lost_server_does_not_answer_what_the_next_one_asks() -> None:
+    talk = Talk(restart=RestartPolicy(attempts=3))
+    talk.opens("A", sampling={})
+    question = request(1, "sampling/createMessage", messages=[], maxTokens=1)
+    talk.says("A", request(1, "tools/call", name="a", arguments={}))
+    assert talk.says("server", question) == [("A", question)]
+    crash(talk)
+    return_again(talk)
+    talk.says("A", request(2, "tools/call", name="a", arguments={}))
+    ((_, asked),) = talk.says("server", question)
+    assert talk.says("A", result(1, {"model": "to the first"})) == []
+    assert talk.says("A", result(asked["id"], {})) == [("server", result(1, {}))]
+
+
 def test_calls_that_wait_for_their_turn_go_to_the_next_server() -> None:
     talk = Talk(restart=RestartPolicy(attempts=3), asks=True)
     talk.opens("A", "B")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -237,6 +238,7 @@ class Forgetful:
         self.sessions = 0
         self.open_calls = 0
         self.responses: list[str] = []
+        self.answers: list[Any] = []
         self.called = asyncio.Event()
 
     async def serve(self, request: Request, reply: Reply) -> None:
@@ -244,6 +246,7 @@ class Forgetful:
         what = "response" if request.body and request.rpc is None else request.rpc
         if what == "response":
             self.responses.append(session or "")
+            self.answers.append(request.frame)
         if what == "initialize":
             self.sessions += 1
             if self.sessions > 1 and not self.renews:
@@ -296,6 +299,24 @@ async def test_a_call_whose_answer_belongs_to_a_dropped_session_fails_at_once(on
         await until(lambda: forgetful.open_calls == 0)
         assert (await peer.ask("tools/list"))["result"]["session"] == "s2"
     assert forgetful.responses == (["s1"] if when == "response" else [])
+
+
+@on_loop
+async def test_an_answer_to_a_dropped_session_does_not_answer_what_the_next_one_asks() -> None:
+    """Both of them ask under one id."""
+    forgetful = Forgetful(on_stream=True, when="tools/list")
+    async with server(forgetful.serve) as url, client(url) as peer:
+        first = peer.start("tools/call", name="x")
+        await peer.until(lambda: len(peer.others) == 1)
+        assert (await peer.ask("tools/list"))["result"]["session"] == "s2"
+        peer.start("tools/call", name="x")
+        await peer.until(lambda: len(peer.others) == 2)
+        asked = peer.others[1]["id"]
+        peer.send({"jsonrpc": "2.0", "id": "q", "result": {"action": "accept"}})
+        assert "its session is gone" in (await peer.answer(first))["error"]["message"]
+        peer.send({"jsonrpc": "2.0", "id": asked, "result": {"action": "decline"}})
+        await until(lambda: forgetful.answers)
+    assert forgetful.answers == [{"jsonrpc": "2.0", "id": "q", "result": {"action": "decline"}}]
 
 
 @on_loop

@@ -18,7 +18,7 @@ from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, rewri
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.lines import Overlong, show
 from dragoman.core.methods import CANCELLED, PING
-from dragoman.core.peek import read_beginning, read_line
+from dragoman.core.peek import read_beginning, read_line, with_id
 from dragoman.core.wholeness import PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
@@ -44,16 +44,18 @@ class Link:
         reading: Set while something may be handed on; whoever reads looks.
         on_response: Called with the id of each response before it is handed on, and whether it is a result.
         on_question: Called with the id of each request of the server before it is handed on, and with that of the
-            request on whose stream it came; not for a ping, which no request waits for.
-        on_withdrawn: Called with the id of a request of the server that it wants no answer to any more.
+            request on whose stream it came; not for a ping, which no request waits for. Gives the id that it is to
+            have here, where that is another one.
+        on_withdrawn: Called with the id of a request of the server that it wants no answer to any more. Gives the id
+            that it has here, where that is another one.
     """
 
     def __init__(self, receiver: Receiver, peer: str, restore_ids: bool = True) -> None:
         self.peer = peer
         self._restore_ids = restore_ids
         self.on_response: Callable[[bytes, bool], object] | None = None
-        self.on_question: Callable[[bytes, bytes | None], None] | None = None
-        self.on_withdrawn: Callable[[bytes], None] | None = None
+        self.on_question: Callable[[bytes, bytes | None], bytes | None] | None = None
+        self.on_withdrawn: Callable[[bytes], bytes | None] | None = None
         self._receiver = receiver
         self.reading = asyncio.Event()
         self.reading.set()
@@ -182,9 +184,9 @@ class Link:
                 frame = frame._replace(line=line)
             elif frame.method is not None:
                 if self.on_question is not None and frame.kind == "request" and frame.method != PING:
-                    self.on_question(frame.key or b"", owed)
+                    frame = _rename(frame, self.on_question(frame.key or b"", owed))
                 elif self.on_withdrawn is not None and frame.method == CANCELLED:
-                    self.on_withdrawn(cancelled_key(frame) or b"")
+                    frame = _rename(frame, self.on_withdrawn(cancelled_key(frame) or b""))
                 if owed is not None:
                     frame = frame._replace(stream=owed)
             frames.append(frame)
@@ -230,6 +232,16 @@ class Link:
     def _give_id(self, frame: Frame, key: bytes) -> Frame:
         """Put the id on an error that answers a POST: what it is about is known, whatever the server could read."""
         return rewrite(frame, {**decoded(frame).body, "id": decode(key)})._replace(key=key)
+
+
+def _rename(frame: Frame, key: bytes | None) -> Frame:
+    """Give a question, or what takes it back, another id of that."""
+    if key is None:
+        return frame
+    if frame.kind == "request":
+        return frame._replace(raw=with_id(frame, key), key=key, body=None)
+    body = decoded(frame).body
+    return rewrite(frame, {**body, "params": {**body["params"], "requestId": decode(key)}})
 
 
 def read_plain(message: bytes) -> bytes | None:

@@ -5,9 +5,10 @@ Lives here: in which session each question was asked, and which request waits fo
 
 An answer belongs to the session of its question: in the next one, the server may have asked something else under the
 same id. So it is not sent there, and the request that waits for it will never be answered: it fails at once, however
-long the server keeps its stream open. A question that came unasked, on the stream of a GET, does not say who waits for
-its answer: as long as it is open, every request that was under way may be silent, and if the session is gone every
-request of that fails, for one of them does.
+long the server keeps its stream open. What the next session asks under that id meanwhile goes to the client under
+another one, so that the two answers differ. A question that came unasked, on the stream of a GET, does not say who
+waits for its answer: as long as it is open, every request that was under way may be silent, and if the session is gone
+every request of that fails, for one of them does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import logging
 from typing import Final, NamedTuple
 
 from dragoman.core.envelope import Frame
+from dragoman.core.peek import with_id
+from dragoman.core.places import keep_latest
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link
 
@@ -52,7 +55,10 @@ class SessionQuestions:
         self._link = link
         self._asked: dict[bytes, _Asked] = {}
         self._jobs: dict[bytes, tuple[int, Delivery]] = {}
+        self._names = 0
+        self._renamed: dict[bytes, bytes] = {}  # the ids of questions at the server, by those that they have here
         link.on_question = self._note
+        link.on_withdrawn = self._find_name
 
     def begin(self, job: Delivery, epoch: int) -> None:
         """Record a request, sent in this session, whose answer is being read."""
@@ -77,6 +83,15 @@ class SessionQuestions:
         self.fail(frame.key)
         return True
 
+    def at_server(self, frame: Frame) -> Frame:
+        """Return an answer under the id that its question has at the server."""
+        key = None if frame.method is not None else self._renamed.get(frame.key or b"")
+        return frame if key is None else frame._replace(raw=with_id(frame, key), key=key, body=None)
+
+    def _find_name(self, key: bytes) -> bytes | None:
+        """Return which id the latest question has here that has this one at the server, if another one."""
+        return next((ours for ours, theirs in reversed(self._renamed.items()) if theirs == key), None)
+
     def settle(self, key: bytes | None) -> None:
         """Record that the server has taken an answer."""
         for _, job in self._find_waiting(self._asked.pop(key or b"", None)):
@@ -92,13 +107,20 @@ class SessionQuestions:
             if job.task is not None:
                 job.task.cancel()
 
-    def _note(self, key: bytes, stream: bytes | None) -> None:
+    def _note(self, key: bytes, stream: bytes | None) -> bytes | None:
         epoch = self._jobs[stream][0] if stream is not None and stream in self._jobs else self.epoch
+        name = None
+        if (before := self._asked.get(key)) is not None and before.epoch != epoch:
+            self._names += 1
+            name = b'"dragoman-asked-%d"' % self._names
+            keep_latest(self._renamed, name, key, self._most)
+            key = name
         asked = self._asked[key] = _Asked(epoch, stream)
         for _, job in self._find_waiting(asked):
             job.park(job, True)
         if len(self._asked) > self._most:
             del self._asked[next(iter(self._asked))]
+        return name
 
     def _find_waiting(self, asked: _Asked | None) -> list[tuple[int, Delivery]]:
         """Return the requests one of which waits for the answer to a question."""

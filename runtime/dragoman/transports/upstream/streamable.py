@@ -144,7 +144,8 @@ class Streamable:
             return
         epoch, in_session = job.sent_in or (self._questions.epoch, self._session_id is not None)
         try:
-            answer = await self._post(job.frame, job.sent, self._headers_for(job.frame), job.answer)
+            sent = self._questions.at_server(job.frame)
+            answer = await self._post(sent, job.sent, self._headers_for(sent), job.answer)
         except AskedToVisit as asked:
             body = {"jsonrpc": "2.0", "id": decode(job.frame.key or b"null"), "result": asked.result}
             await self._link.take(encode_line(body), job.frame.key)

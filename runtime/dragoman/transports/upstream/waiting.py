@@ -29,7 +29,7 @@ class Waiting:
         self._idle_timeout_s = idle_timeout_s
         self._keys: dict[bytes, None] = {}
         self._asked: set[bytes] = set()
-        link.on_question, link.on_withdrawn = lambda key, stream: self._asked.add(key), self._asked.discard
+        link.on_question, link.on_withdrawn = lambda key, _: self._asked.add(key), self._asked.discard
         self._alive_at = 0.0
         self._timer = Countdown()
 
