@@ -8,7 +8,7 @@ from dragoman.core.bridge.metadata import Metadata
 from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import read_greeting
 from dragoman.core.edges.lifecycle import UpstreamState
-from dragoman.core.edges.opening import SILENCE_S
+from dragoman.core.edges.opening import READ_SILENCE_S, SILENCE_S
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Malformed
 from dragoman.core.settings import Settings
@@ -48,9 +48,15 @@ def pauses(outbox: Outbox) -> list[float | None]:
     return [command.after_s for command in outbox.take_all() if isinstance(command, Wake)]
 
 
+def asked_more(outbox: Outbox) -> list[str]:
+    return [body["method"] for body in bodies_in(outbox.take_all())]
+
+
 def test_a_silent_process_is_asked_both_things_and_is_never_ended() -> None:
     edge, outbox = asked()
-    assert pauses(outbox) == [SILENCE_S]
+    assert pauses(outbox) == [READ_SILENCE_S]
+    edge.expire()
+    assert pauses(outbox) == [SILENCE_S - READ_SILENCE_S], "it may be starting"
     edge.expire()
     commands = outbox.take_all()
     assert [body["method"] for body in bodies_in(commands)] == ["initialize"]
@@ -59,6 +65,32 @@ def test_a_silent_process_is_asked_both_things_and_is_never_ended() -> None:
     assert len(bodies_in(commands)) == 1, "it has both questions"
     assert not any(isinstance(command, Open | Close) for command in commands)
     assert edge.state is UpstreamState.OPENING
+
+
+def test_one_that_has_read_the_question_is_asked_the_other_one_before_its_client_gives_up() -> None:
+    edge, outbox = asked()
+    outbox.take_all()
+    edge.was_read = lambda: True
+    edge.expire()
+    assert asked_more(outbox) == ["initialize"]
+
+
+def test_one_that_has_not_read_the_question_is_given_the_time_to_start() -> None:
+    edge, outbox = asked()
+    outbox.take_all()
+    edge.was_read = lambda: False
+    edge.expire()
+    assert asked_more(outbox) == []
+    edge.expire()
+    assert asked_more(outbox) == ["initialize"]
+
+
+def test_one_over_http_is_up() -> None:
+    edge, outbox = asked()
+    outbox.take_all()
+    edge.takes_headers = True
+    edge.expire()
+    assert asked_more(outbox) == ["initialize"]
 
 
 def test_the_clock_is_not_looked_at_any_more_once_it_has_answered() -> None:
@@ -70,7 +102,7 @@ def test_the_clock_is_not_looked_at_any_more_once_it_has_answered() -> None:
     edge = UpstreamEdge(Settings(), outbox, Told())
     edge.pin()
     edge.take(frame_of(discovered("dragoman-discover-1")))
-    assert pauses(outbox) == [SILENCE_S, None]
+    assert pauses(outbox) == [READ_SILENCE_S, None]
 
 
 def test_one_that_is_known_to_have_no_handshake_is_waited_for_however_long_it_is_silent() -> None:
@@ -80,7 +112,7 @@ def test_one_that_is_known_to_have_no_handshake_is_waited_for_however_long_it_is
     outbox.take_all()
     for _ in range(5):
         edge.expire()
-    assert outbox.take_all() == []
+    assert all(isinstance(command, Wake) for command in outbox.take_all())
     assert edge.state is UpstreamState.OPENING
 
 

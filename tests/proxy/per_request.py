@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 import dragoman_spec
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 from tests.proxy.conversation import (
@@ -24,6 +26,12 @@ NEWER = REVISIONS[-1]
 META = "io.modelcontextprotocol/"
 IDENTITY = {META + "serverInfo": {"name": "stateless", "version": "2"}}
 NO_HANDSHAKE = {"code": -32022, "message": "no handshake here", "data": {"supported": [NEWER], "requested": "x"}}
+
+
+def be_impatient(monkeypatch: pytest.MonkeyPatch, silence_s: float) -> None:
+    """Have a silent server asked the other question after so many seconds."""
+    for name in ("SILENCE_S", "READ_SILENCE_S"):
+        monkeypatch.setattr(f"dragoman.core.edges.upstream.{name}", silence_s)
 
 
 def discovered(key: Any, **capabilities: Any) -> dict[str, Any]:

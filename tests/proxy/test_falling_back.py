@@ -25,7 +25,7 @@ from tests.proxy.conversation import (
     server_restarts,
     time_passes,
 )
-from tests.proxy.per_request import complete, discovered
+from tests.proxy.per_request import be_impatient, complete, discovered
 from tests.proxy.test_per_request import asks
 
 D = HANDSHAKE_REVISIONS[-1]
@@ -85,7 +85,7 @@ def test_a_server_that_turns_out_to_have_none_serves_it_too() -> None:
 
 
 def test_a_server_that_has_both_questions_already_is_asked_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    be_impatient(monkeypatch, 0.05)
     hold(
         [
             *FALLS_BACK[:2],
@@ -98,7 +98,7 @@ def test_a_server_that_has_both_questions_already_is_asked_nothing_more(monkeypa
 
 
 def test_a_server_that_was_told_of_other_capabilities_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    be_impatient(monkeypatch, 0.05)
     hold(
         [
             *FALLS_BACK[:2],

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dragoman.core.commands import Outcome
 from dragoman.core.exact_json import encode_line
+from dragoman.host.known import KnownAnswers, KnownServer
+from dragoman.trace.trace import Trace
+from dragoman.transports.memory import MemoryTransport
 from tests.proxy.conversation import (
     READY,
     Step,
@@ -28,6 +32,7 @@ from tests.proxy.conversation import (
     server_restarts,
     time_passes,
 )
+from tests.proxy.per_request import be_impatient
 from tests.proxy.test_per_request import NEW, OLD, asked_what_it_is, asks
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -222,17 +227,41 @@ RESTS = [
 def test_a_silent_server_that_answers_initialize_has_a_handshake(
     late: list[Step], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    be_impatient(monkeypatch, 0.05)
     hold([*SILENT, *RESTS[:1], *late, *RESTS[1:]])
 
 
+@pytest.mark.parametrize("between", ["nothing", "greets", "trace"])
+def test_a_silent_server_that_has_read_the_question_is_asked_the_other_one_soon(
+    between: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemoryTransport, "was_read", lambda _: True, raising=False)
+    monkeypatch.setattr("dragoman.core.edges.upstream.READ_SILENCE_S", 0.05)
+    known = KnownServer(str(tmp_path / "one"), answers=KnownAnswers(str(tmp_path / "answers"), "one"))
+    trace = Trace(tmp_path / "trace")
+    hold([*SILENT, *RESTS], known=known, greets=between == "greets", trace=trace if between == "trace" else None)
+    trace.close()
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_that_it_has_a_handshake_alone_is_remembered_unless_it_has_refused_the_question_late(
+    late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy that stands for a server of both eras gives the question up when it gets `initialize`."""
+    be_impatient(monkeypatch, 0.05)
+    known = KnownServer(str(tmp_path / "one"))
+    given_up = [server(error("dragoman-discover-1", -32000))] if late else []
+    hold([*SILENT, *given_up, *RESTS], known=known)
+    assert known.recall() is (None if late else True)
+
+
 def test_a_silent_server_that_refuses_the_question_first_has_a_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    be_impatient(monkeypatch, 0.05)
     hold([*SILENT, server(error("dragoman-discover-1", -32602)), *RESTS])
 
 
 def test_a_silent_server_that_says_what_it_is_has_no_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    be_impatient(monkeypatch, 0.05)
     hold(
         [
             *SILENT,
@@ -246,12 +275,12 @@ def test_a_silent_server_that_says_what_it_is_has_no_handshake(monkeypatch: pyte
 
 
 def test_a_silent_server_of_both_eras_that_takes_both_has_opened_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    be_impatient(monkeypatch, 0.05)
     hold([*SILENT, server(result("dragoman-discover-1", INTRODUCED)), *RESTS])
 
 
 def test_a_silent_server_that_says_what_it_is_and_ends_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    be_impatient(monkeypatch, 0.05)
     hold(
         [
             *SILENT,
@@ -267,7 +296,7 @@ def test_a_silent_server_that_says_what_it_is_and_ends_is_opened_again(monkeypat
 
 
 def test_a_silent_server_that_doubts_initialize_first_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    be_impatient(monkeypatch, 0.05)
     hold(
         [
             *SILENT,
@@ -283,12 +312,12 @@ def test_a_silent_server_that_doubts_initialize_first_is_waited_for(monkeypatch:
 def test_a_silent_server_that_dies_of_both_is_started_again_without_the_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    be_impatient(monkeypatch, 0.05)
     hold([*SILENT, server_closes(), time_passes(0.1), server_restarts(), *opens()])
 
 
 def test_a_silent_server_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.02)
+    be_impatient(monkeypatch, 0.02)
     hold(
         [
             *SILENT,

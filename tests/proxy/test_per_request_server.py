@@ -36,6 +36,7 @@ from tests.proxy.per_request import (
     NEWER,
     NO_HANDSHAKE,
     asks,
+    be_impatient,
     complete,
     discovered,
     opening,
@@ -258,7 +259,7 @@ def test_a_server_that_dies_of_the_question_is_started_again() -> None:
 
 
 def test_a_server_that_does_not_say_what_it_is_has_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.05)
+    be_impatient(monkeypatch, 0.05)
     hold(
         [
             client(initialize(D)),
@@ -273,7 +274,7 @@ def test_a_server_that_does_not_say_what_it_is_has_refused(monkeypatch: pytest.M
 def test_nothing_happens_to_a_session_that_ended_while_its_server_was_asked(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.3)
+    be_impatient(monkeypatch, 0.3)
     hold(
         [
             client(initialize(D)),

@@ -13,7 +13,7 @@ from dragoman.core.label import LABEL
 from dragoman.pool import Scope
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import READY, an_error, error, initialize, initialized, request, result
-from tests.proxy.per_request import complete, discovered
+from tests.proxy.per_request import be_impatient, complete, discovered
 from tests.proxy.test_per_request import asks
 from tests.support.waiting import run
 from tests.transports.house import Guest, House, hear, say, settle, until
@@ -107,7 +107,7 @@ def test_one_that_turns_out_to_have_no_handshake_serves_it_too() -> None:
 
 
 def test_one_that_stays_silent_is_offered_the_session_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.3)
+    be_impatient(monkeypatch, 0.3)
 
     async def main() -> None:
         house = House(Scope.CLIENT)

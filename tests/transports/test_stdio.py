@@ -290,6 +290,29 @@ def test_a_transport_that_was_never_started_leaves_the_child_to_its_owner() -> N
     run(main())
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system says whether a pipe was read")
+def test_it_is_known_whether_a_child_has_read_what_it_was_sent(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    code = f"import sys\nopen({str(gate)!r}).read()\nsys.stdin.readline()\nprint('read', flush=True)\nsys.stdin.read()"
+
+    async def main() -> None:
+        child = python(code, LONG)
+        recorder = Recorder()
+        assert not child.was_read()
+        child.start(recorder)
+        child.send(sent(b"question\n"))
+        opened = await asyncio.to_thread(os.open, gate, os.O_WRONLY)
+        assert not child.was_read()
+        os.close(opened)
+        await recorder.until(lambda: recorder.data == b"read\n")
+        assert child.was_read()
+        await child.close()
+        assert not child.was_read()
+
+    run(main())
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [("no-such-thing", "not found"), ("/", "cannot be run: permission denied$"), ("a\0b", "null"), ("", "^''")],

@@ -77,6 +77,7 @@ class GreetedTransport:
         self.pause_reading = inner.pause_reading
         self.resume_reading = inner.resume_reading
         self.hurry = inner.hurry
+        self.was_read = getattr(inner, "was_read", None)
 
     def is_recalled(self) -> bool:
         """Whether what the server says comes from memory."""

@@ -89,6 +89,7 @@ class Port:
         self._silence: asyncio.TimerHandle | None = None
         if isinstance(edge, UpstreamEdge):
             edge.takes_headers = getattr(transport, "takes_headers", False)
+            edge.was_read = getattr(transport, "was_read", None)
             edge.is_recalled = getattr(transport, "is_recalled", None)
             self._silence = asyncio.get_running_loop().call_later(PATIENCE_S, self._mention_silence)
 

@@ -90,6 +90,7 @@ class Watched:
         self.pause_reading = transport.pause_reading
         self.resume_reading = transport.resume_reading
         self.hurry = transport.hurry
+        self.was_read: Callable[[], bool] | None = getattr(transport, "was_read", None)
         self.takes_headers: bool = getattr(transport, "takes_headers", False)
 
     # What the proxy calls.

@@ -8,6 +8,7 @@ bytes.
 
 from __future__ import annotations
 
+import array
 import asyncio
 import contextlib
 import errno
@@ -15,6 +16,8 @@ import fcntl
 import os
 import select
 import stat
+import sys
+import termios
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -195,6 +198,14 @@ class PipeWriter:
         self._pollable = is_pollable(fd)
         if self._pollable and not os.isatty(fd):  # a terminal shares its flags with stdin and stderr
             os.set_blocking(fd, False)
+
+    def was_read(self) -> bool:
+        """Whether nothing is left in the pipe; always False where the system does not tell this to who writes."""
+        if sys.platform != "linux" or self._kept or self._fd < 0 or not stat.S_ISFIFO(os.fstat(self._fd).st_mode):
+            return False
+        left = array.array("i", [0])
+        fcntl.ioctl(self._fd, termios.FIONREAD, left)
+        return left[0] == 0
 
     def write(self, data: bytes) -> None:
         """Write, or keep for later what does not go through now."""

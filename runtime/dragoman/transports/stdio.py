@@ -128,6 +128,10 @@ class ChildTransport:
         self._pipes.open(read_fd, write_fd, self._framed, self._end_output)
         self._watch()
 
+    def was_read(self) -> bool:
+        """Whether the child has read all that it was sent; where the system cannot tell, it is said to have not."""
+        return self._pipes.writer is not None and self._pipes.writer.was_read()
+
     def hurry(self) -> None:
         """Give the child less time to go."""
         self.patience = self.patience.hurried()

@@ -97,7 +97,7 @@ async def test_a_client_without_a_handshake_asks_again_for_a_slow_gateway_may_ha
 ) -> None:
     older = Older(REFUSALS[refusal])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dragoman.core.edges.upstream.SILENCE_S", 0.2)
+        patch.setattr("dragoman.core.edges.upstream.READ_SILENCE_S", 0.2)
         for _ in range(2):
             async with server(older) as url, client(url, opened=False, known=known) as peer:
                 assert (await peer.ask("tools/list", **REQUEST))["result"]["tools"] == []

@@ -35,9 +35,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.session")
 
 SILENCE_S: Final = 11.0
-"""After how many silent seconds a server is asked the other question as well. Clients of both eras wait for ten, so a
-slow server gets from us what it gets from them, and in their own words: `initialize` of such a client comes first.
-Sooner, a server of both eras would be made to open a session."""
+"""After how many silent seconds a server that may still be starting is asked the other question as well. Clients of
+both eras wait for ten, so it gets from us what it gets from them, and in their own words: `initialize` of such a client
+comes first. Sooner, a server of both eras would be made to open a session."""
+
+READ_SILENCE_S: Final = 5.0
+"""The same for one that has read the question, or is reached over HTTP: it is up, and does not know what to say. So a
+client that waits for ten seconds has its answer, also where the server ends at the other question, and starts anew."""
 
 _NO_HANDSHAKE: Final = frozenset(revision.encode() for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
 """The revisions that no answer to `initialize` may name, as they stand in a frame."""
@@ -53,7 +57,7 @@ _IN_VAIN: Final = b'"data":' + encode({ASKED_IN_VAIN: True}) + b"}}\n"
 """How an error of ours ends that says so; a server could write the same, and would only refuse itself."""
 
 Event = Frame | Malformed | Ended | None
-"""What happened; None: nothing, for `SILENCE_S`."""
+"""What happened; None: nothing, for `SILENCE_S` or `READ_SILENCE_S`."""
 
 Found: TypeAlias = "Accepted | InitializeRefused | Refusal | Verdict | None"
 """What became of it; None: the server has ended."""
@@ -74,7 +78,7 @@ class Opener(Protocol):
         """Remember what the server is."""
 
     def begin_silence(self) -> None:
-        """Say when nothing has come for `SILENCE_S`."""
+        """Say when nothing has come for `SILENCE_S`, or `READ_SILENCE_S`."""
 
     def open(self) -> None:
         """Start the server, in place of the one that there was."""
@@ -124,7 +128,8 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
                 continue
             if offer is None:
                 return verdict
-            was_refused, shown = verdict.is_older, verdict
+            # After the other question, a proxy that stands for a server of both eras has given up the first one.
+            was_refused, shown = verdict.is_older and not has_offer, verdict
         elif event is None:
             was_refused = was_refused or question is not None
         elif offer is None or not has_offer or not offer.is_answer(event):

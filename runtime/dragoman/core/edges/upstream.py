@@ -16,7 +16,7 @@ from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import OFFER_ID, Accepted, InitializeRefused, Introduce, Offer
-from dragoman.core.edges.opening import SILENCE_S, Ended, Event, Found, open_server
+from dragoman.core.edges.opening import READ_SILENCE_S, SILENCE_S, Ended, Event, Found, open_server
 from dragoman.core.edges.owner import Follower, Owner
 from dragoman.core.edges.recovery import Recovery
 from dragoman.core.edges.session_state import NOTED
@@ -53,6 +53,7 @@ class UpstreamEdge:
         revision: What the server speaks, once it has agreed to something.
         outgoing: Frames for the server that are not written yet.
         takes_headers: Whether what it is sent goes with headers that repeat some of it: the host knows.
+        was_read: Says whether the server has read all that it was sent; None where nobody can tell.
         is_recalled: Says whether another one answers for it from memory; None where nobody does.
         offer: What it was offered, or is to be, as long as that matters.
         recovery: What outlives its session.
@@ -64,6 +65,7 @@ class UpstreamEdge:
         "_follower",
         "_keeps_nothing",
         "_loss",
+        "_may_start",
         "_offered",
         "_opening",
         "_outbox",
@@ -77,6 +79,7 @@ class UpstreamEdge:
         "revision",
         "state",
         "takes_headers",
+        "was_read",
     )
 
     def __init__(self, settings: Settings, outbox: Outbox, owner: Owner[UpstreamEdge]) -> None:
@@ -93,6 +96,8 @@ class UpstreamEdge:
         self._offered: Frame | None = None  # the last offer that was sent, until the session is ready
         self._loss = ("", Outcome.SERVER_CLOSED)
         self.takes_headers = False
+        self.was_read: Callable[[], bool] | None = None
+        self._may_start = False  # whether a server that is silent is given longer, if it may still be starting
         self.is_recalled: Callable[[], bool] | None = None
         self._probes = 0
         self._about: Greeting | Metadata | None = None  # whose client asks what it is
@@ -216,7 +221,11 @@ class UpstreamEdge:
     def expire(self) -> None:
         """The time has passed that this edge asked for."""
         if self.state is _OPENING:
-            self._go_on(None)
+            may_start, self._may_start = self._may_start, False
+            if may_start and not self.takes_headers and not (self.was_read and self.was_read()):
+                self._outbox.add(Wake(self, SILENCE_S - READ_SILENCE_S))
+            else:
+                self._go_on(None)
         elif self.state is not UpstreamState.LOST:
             self.recovery.expire()
 
@@ -249,7 +258,7 @@ class UpstreamEdge:
         try:
             self._opening.send(event)
         except StopIteration as over:
-            self._opening = None
+            self._opening = self.was_read = None
             if self._probes:
                 self._outbox.add(Wake(self, None))
             self._take_found(over.value)
@@ -298,7 +307,8 @@ class UpstreamEdge:
 
     def begin_silence(self) -> None:
         """Say when nothing has come for a while."""
-        self._outbox.add(Wake(self, SILENCE_S))
+        self._may_start = True
+        self._outbox.add(Wake(self, READ_SILENCE_S))
 
     def send_offer(self, frame: Frame | None = None) -> bool:
         """Send `initialize`: the first offer again, or another one. Whether there is any."""
