@@ -179,12 +179,22 @@ def coverage(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, types and who imports whom."""
+    """Check style, types and who imports whom; the types of the page, too, where there is npm."""
     install(session, "lint", "test", "codegen")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("mypy")
     session.run("lint-imports")
+    check_page(session)
+
+
+def check_page(session: nox.Session) -> None:
+    """Check the types of the page's modules, which their comments say."""
+    if not shutil.which("npm"):
+        session.warn("the page of --inspect is not checked: TypeScript comes from npm, which is not here")
+        return
+    folder = npm_packages(session, Path("tests/inspect/npm"))
+    session.run(str(folder / "node_modules/.bin/tsc"), "--project", "tests/inspect/npm/jsconfig.json", external=True)
 
 
 @nox.session

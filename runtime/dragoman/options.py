@@ -167,10 +167,32 @@ WATCHING: Final = (
     ),
 )
 
+PAGE: Final = (
+    Option(
+        "inspect",
+        "page",
+        "show every frame, before and after translation, on a page in the browser, at http(s)://HOST:PORT (default "
+        "address: http://127.0.0.1:6300, or another port if that is taken); its address, with a key, goes to stderr",
+    ),
+    Option("open", "switch", "open the page of --inspect in the browser", False),
+    Option(
+        "inspect-memory", "size", "how much of what was seen the page of --inspect keeps; then the oldest goes", "64m"
+    ),
+    Option(
+        "inspect-anywhere",
+        "switch",
+        "let --inspect show its page without TLS at an address that other machines reach, too",
+        False,
+    ),
+)
+
 _AS_CODE: Final = (
     "an importable module or FILE.py, a colon and the name, with arguments where it has to be made, as "
     "'dragoman.middlewares:RateLimit(per_minute=60)'; the first is the outermost"
 )
+
+DEFAULT_PAGE: Final = "http://127.0.0.1:6300"
+"""Where `--inspect` shows its page, if nobody says where: there, or at any port of this machine."""
 
 MIDDLEWARE: Final = (
     Option("middleware", "text", f"put your own code around each request: {_AS_CODE}", (), "MODULE:NAME"),

@@ -240,6 +240,7 @@ READERS: Final[dict[str, Reader]] = {
     "handshake-revision": revision_among("auto", *dragoman_spec.HANDSHAKE_REVISIONS),
     "rule": rule_name,
     "address": address,
+    "page": address,
     "path": path,
     "path-or-none": lambda text: path(text) if text else text,
     "host": host,

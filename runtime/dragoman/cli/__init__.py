@@ -30,6 +30,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "read": "read a resource of a server",
         "prompt": "get a prompt of a server",
         "status": "show the status of a proxy and its servers",
+        "inspect": "show a trace in the browser, or play it back",
         "check": "report where a server breaks the specification",
         "config": "check a configuration file, and the servers in it",
         "wrap": "put the proxy before the servers of a desktop client",

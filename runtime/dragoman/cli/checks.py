@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
+from dragoman.cli.names import is_loopback
+
 MESSAGES_PATH: Final = "/message"
 """Where HTTP+SSE clients post; `transports.http.config.Paths` has it, too."""
 
@@ -14,6 +16,13 @@ MESSAGES_PATH: Final = "/message"
 def check_options(args: argparse.Namespace) -> None:
     """End with a usage error if options do not go together."""
     nonsense = next(_find_nonsense(args), None)
+    if nonsense is not None:
+        args.usage_error(nonsense)
+
+
+def check_page(args: argparse.Namespace) -> None:
+    """End with a usage error if the options about the page do not go together."""
+    nonsense = next(_find_nonsense_of_page(args), None)
     if nonsense is not None:
         args.usage_error(nonsense)
 
@@ -34,6 +43,7 @@ def _find_nonsense(args: argparse.Namespace) -> Iterator[str]:
             yield from (f"{option.option_strings[0]} means nothing without {needed}" for option in given)
     if args.listen is not None:
         yield from _find_nonsense_of_listen(args)
+    yield from _find_nonsense_of_page(args)
     yield from _find_nonsense_of_upstream(args)
     for name, value in args.variables:
         if value is None and name not in os.environ:
@@ -48,6 +58,21 @@ def _find_nonsense_of_listen(args: argparse.Namespace) -> Iterator[str]:
     taken = [args.mcp_path, *((args.sse_path, MESSAGES_PATH) if args.sse_path else ())]
     if len(set(taken)) < len(taken):
         yield f"expected different paths for Streamable HTTP and HTTP+SSE, found {', '.join(taken)}"
+
+
+def _find_nonsense_of_page(args: argparse.Namespace) -> Iterator[str]:
+    if args.inspect is None:
+        if args.open or args.inspect_anywhere:
+            yield f"--{'open' if args.open else 'inspect-anywhere'} means nothing without --inspect"
+        return
+    host, _, scheme = args.inspect
+    if scheme == "https" and args.tls_cert is None:
+        yield "expected --tls-cert with https:// in --inspect"
+    if scheme == "http" and not is_loopback(host) and not args.inspect_anywhere:
+        yield (
+            f"--inspect http://{host}: what crosses would be sent to other machines in plain text; use https:// with "
+            "--tls-cert, or --inspect-anywhere"
+        )
 
 
 def _find_nonsense_of_upstream(args: argparse.Namespace) -> Iterator[str]:

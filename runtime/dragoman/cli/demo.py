@@ -7,13 +7,22 @@ Lives here: flags, errors and exit codes. The conversation and its telling are `
 from __future__ import annotations
 
 import argparse
+import contextlib
+import signal
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
+from dragoman.cli.checks import check_page
 from dragoman.cli.ink import complain, takes_colour
-from dragoman.cli.options import revision
+from dragoman.cli.inspecting import CannotShow, open_feed
+from dragoman.cli.options import add_options, revision
 from dragoman.cli.screen import columns, fit, write_styled
+from dragoman.options import PAGE
+
+if TYPE_CHECKING:
+    from dragoman.inspect.feed import Feed
+    from dragoman.trace.trace import Watcher
 
 DEFAULT_CLIENT: Final = dragoman_spec.REVISIONS[-1]
 DEFAULT_SERVER: Final = dragoman_spec.HANDSHAKE_REVISIONS[-2]
@@ -32,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="REV",
             help=f"what the {side} speaks (default: %(default)s)",
         )
+    add_options(parser, PAGE)
+    parser.set_defaults(tls_cert=None, tls_key=None, stderr=None, usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,15 +56,28 @@ def run(args: argparse.Namespace) -> int:
     from dragoman.demo.narrate import narrate
     from dragoman.demo.stage import perform, try_directly
 
+    check_page(args)
     raise_on_interrupt()
+    feeds: list[Feed] = []
+
+    def watch(record: Watcher) -> Watcher:
+        if args.inspect is None:
+            return record
+        about = {"what": "demo", "server": f"a client of {args.client} and a server of {args.server}"}
+        feeds.append(open_feed(args, record, about))
+        return feeds[0]
 
     async def show() -> tuple[Record, str]:
         if args.client == args.server:
-            return await perform(args.client, args.server), ""
+            return await perform(args.client, args.server, watch), ""
         beside = asyncio.create_task(try_directly(args.client, args.server))
-        return await perform(args.client, args.server), await beside
+        return await perform(args.client, args.server, watch), await beside
 
-    record, directly = asyncio.run(show())
+    try:
+        record, directly = asyncio.run(show())
+    except CannotShow as error:
+        complain(f"dragoman demo: {error}")
+        return EXIT_FAILED
     eras = {revision in dragoman_spec.HANDSHAKE_REVISIONS for revision in (args.client, args.server)}
     tell = narrate if eras == {True} else narrate_across
     lines = tell(record, directly, choose_ink(sys.stdout, takes_colour(sys.stdout))).split("\n")
@@ -63,4 +87,14 @@ def run(args: argparse.Namespace) -> int:
     if record.problem:
         complain(f"dragoman demo: {record.problem}")
         return EXIT_FAILED
+    for feed in feeds:
+        _stay(feed)
     return 0
+
+
+def _stay(feed: Feed) -> None:
+    """Keep the page until the user has seen enough."""
+    print("The page stays until you press Ctrl-C.", file=sys.stderr, flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.pause()
+    feed.close()

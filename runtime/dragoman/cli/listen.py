@@ -158,11 +158,8 @@ def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront
         reloading.add(read_keys, args.state_key_file.file)
     if args.tls_cert is not None:
         reloading.add(read_certificate, args.tls_cert, args.tls_key)
-    if config.trace is not None:
-        from dragoman.trace.trace import Trace
-
-        assert isinstance(config.trace, Trace)
-        reloading.add_at_signal(config.trace.reopen)
+    if args.written is not None:
+        reloading.add_at_signal(args.written.reopen)
     reloading.begin()
     return reloading
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import dragoman_spec
 from dragoman import values
-from dragoman.options import TRANSLATION, Option
+from dragoman.options import DEFAULT_PAGE, TRANSLATION, Option
 from dragoman.values import READERS, Reader
 
 
@@ -38,6 +38,8 @@ def _add(parser: argparse._ActionsContainer, option: Option) -> argparse.Action:
         read, metavar = explaining(READERS[option.kind]), METAVARS[option.kind]
         said = {"type": read, "metavar": option.placeholder or metavar}
         default = read(default) if isinstance(default, str) else default
+        if option.kind == "page":
+            said |= {"nargs": "?", "const": read(DEFAULT_PAGE)}
     if default == ():
         return parser.add_argument(
             flag, action="append", dest=option.argument, default=[], help=f"{about}; may be repeated", **said
@@ -107,6 +109,7 @@ METAVARS: Final = {
     "handshake-revision": "auto|REV",
     "rule": "NAME",
     "address": "URL",
+    "page": "URL",
     "path": "PATH",
     "path-or-none": "PATH",
     "host": "HOST",

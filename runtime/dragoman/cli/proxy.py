@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.cli.checks import check_options
 from dragoman.cli.child import Launcher, add_child_arguments
 from dragoman.cli.ink import complain
+from dragoman.cli.inspecting import CannotShow, open_feed
 from dragoman.cli.known import know_server
 from dragoman.cli.memory import collect_seldom
 from dragoman.cli.middleware import find_middleware
@@ -26,14 +27,26 @@ from dragoman.cli.stderr import ServerWords, free_stderr
 from dragoman.cli.trace import open_trace
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, opener_of_server
 from dragoman.errors import TransportClosed
-from dragoman.options import ERAS, FILE, GREETING, KNOWN, LISTEN, MIDDLEWARE, REVISIONS, SCOPE, SESSIONS, WATCHING
+from dragoman.options import (
+    ERAS,
+    FILE,
+    GREETING,
+    KNOWN,
+    LISTEN,
+    MIDDLEWARE,
+    PAGE,
+    REVISIONS,
+    SCOPE,
+    SESSIONS,
+    WATCHING,
+)
 
 if TYPE_CHECKING:
     from dragoman.core.commands import Finish
     from dragoman.proxy import Proxy, ProxyConfig
     from dragoman.router.router import Router
     from dragoman.status import StatusBoard
-    from dragoman.trace.trace import Trace
+    from dragoman.trace.trace import Watcher
     from dragoman.transports.base import Transport
 
 EXIT_CODES: Final = {
@@ -47,6 +60,7 @@ EXIT_CODES: Final = {
 """How a session ended, by the name of `core.commands.Outcome`, and what that is to the shell. argparse has 2."""
 
 EXIT_NOT_EXECUTABLE: Final = 126
+EXIT_CANNOT_SHOW: Final = 1
 
 _WAITING: Final = (
     "dragoman proxy: waiting for an MCP client on stdin. It is meant to be started by one: put this command "
@@ -61,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "stdout carries the protocol only; the log and the server's own stderr go to stderr."
     add_options(parser, REVISIONS)
     add_translation_arguments(parser)
-    add_options(parser, (*SESSIONS, KNOWN, GREETING, *WATCHING, *MIDDLEWARE))
+    add_options(parser, (*SESSIONS, KNOWN, GREETING, *WATCHING, *PAGE, *MIDDLEWARE))
     listen = add_group(parser, "clients over HTTP", LISTEN, "listen")
     company = {
         "--listen": [*listen, *add_group(parser, "servers behind --listen", SCOPE)],
@@ -71,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_group(parser, "clients without a handshake, with servers that have one", ERAS)
     add_options(parser, FILE)
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
-    parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None)
+    parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None, feed=None)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -95,17 +109,33 @@ def run(args: argparse.Namespace) -> int:
         args.stderr = free_stderr()
         if os.isatty(args.stderr):
             args.stderr = ServerWords(is_opening=False).carry(args.stderr)
-    trace = open_trace(args)
+    trace = args.written = open_trace(args)
     collect_seldom()
     launcher = Launcher(args)
+    watcher: Watcher | None = trace
     try:
-        return _listen(args, launcher, trace) if args.listen is not None else _join(args, launcher, trace)
+        if args.inspect is not None:
+            watcher = args.feed = open_feed(args, trace, _describe(args))
+        return _listen(args, launcher, watcher) if args.listen is not None else _join(args, launcher, watcher)
+    except CannotShow as error:
+        complain(f"dragoman proxy: {error}")
+        return EXIT_CANNOT_SHOW
     finally:
+        if args.feed is not None:
+            args.feed.close()
         if trace is not None:
             trace.close()
 
 
-def _join(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -> int:
+def _describe(args: argparse.Namespace) -> dict[str, Any]:
+    """Say what is watched, for its page."""
+    from dragoman.trace.redact import redact_text
+
+    server = args.url or args.config or " ".join(args.command)
+    return {"what": "proxy", "server": redact_text(server), "listens": args.listen is not None}
+
+
+def _join(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None) -> int:
     """Serve the client on stdin and stdout."""
     with held_signals() as caught:
         process: subprocess.Popen[bytes] | None = None
@@ -120,7 +150,7 @@ def _join(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -> 
             launcher.put_away(process)
 
 
-def _listen(args: argparse.Namespace, launcher: Launcher, trace: Trace | None) -> int:
+def _listen(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None) -> int:
     from dragoman.cli.listen import listen
     from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
     from dragoman.signin.invitations import Invitations
@@ -152,7 +182,7 @@ def _serve(
     process: subprocess.Popen[bytes] | None,
     problem: TransportClosed | None,
     caught: list[int],
-    trace: Trace | None,
+    trace: Watcher | None,
 ) -> int:
     import asyncio
 
@@ -213,7 +243,7 @@ async def _run_told(proxy: Proxy, path: str, board: StatusBoard | None) -> Finis
         return None
 
 
-def _configure(args: argparse.Namespace, trace: Trace | None) -> ProxyConfig:
+def _configure(args: argparse.Namespace, trace: Watcher | None) -> ProxyConfig:
     from dragoman.core.translate import OnLoss
     from dragoman.proxy import ProxyConfig
 
@@ -255,11 +285,14 @@ def chosen_bridging(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _make_board(args: argparse.Namespace) -> StatusBoard | None:
-    if args.listen is None and args.status is None:
+    if args.listen is None and args.status is None and args.inspect is None:
         return None
     from dragoman.status import StatusBoard  # nobody else pays for it
 
-    return StatusBoard()
+    board = StatusBoard()
+    if args.feed is not None:
+        args.feed.board = board
+    return board
 
 
 def _fill_standard_descriptors() -> None:

@@ -8,24 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from dragoman.core.commands import Outcome
 from dragoman.demo.client import DemoClient, GivenUp
 from dragoman.demo.crossings import Record
 from dragoman.demo.server import make_studio
 from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.trace.trace import Watcher
 from dragoman_spec import HANDSHAKE_REVISIONS
 
 PATIENCE_S = 20.0
 """How long the whole demonstration may take; it takes about half a second."""
 
 
-async def perform(client_revision: str, server_revision: str) -> Record:
+async def perform(
+    client_revision: str, server_revision: str, watch: Callable[[Watcher], Watcher] = lambda record: record
+) -> Record:
     """Let a client and a server of these revisions talk through the proxy.
 
     Args:
         client_revision: Any revision.
         server_revision: Another, or the same.
+        watch: Gives who is told of what crosses, and tells the record, which it is given.
 
     Returns:
         What happened, with the problem if it did not come to its end.
@@ -33,7 +38,7 @@ async def perform(client_revision: str, server_revision: str) -> Record:
     logging.getLogger("dragoman").addHandler(logging.NullHandler())  # what it warns of, the record has
     record = Record(client_revision, server_revision)
     client = _make_client(client_revision, server_revision)
-    proxy = Proxy(ProxyConfig(trace=record), client.session.transport, make_studio(server_revision).connect)
+    proxy = Proxy(ProxyConfig(trace=watch(record)), client.session.transport, make_studio(server_revision).connect)
     running = asyncio.create_task(proxy.run())
     record.problem = await _hear_out(client)
     finish = await running

@@ -63,12 +63,16 @@ def size_of(entry: Entry) -> int:
 
 
 class Scribe:
-    """Makes lines."""
+    """Makes lines.
 
-    def __init__(self) -> None:
+    Args:
+        process: The number of the process in which it happened; None: this one.
+    """
+
+    def __init__(self, process: int | None = None) -> None:
         self._revisions: dict[int, str] = {}
         self._asked: dict[int, bytes | None] = {}  # the ids of `initialize`, by connection
-        self._process = os.getpid()
+        self._process = os.getpid() if process is None else process
 
     def write(self, entry: Entry) -> bytes:
         """Return the line for what happened."""

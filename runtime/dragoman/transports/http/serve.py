@@ -101,7 +101,7 @@ class HttpServer:
         self.site = Site(front, front.config, front.budget, front.refusals, ended)
         self._front = front
         self._address = address
-        self._door = Door(listener, _read_certificate(address), self.site)
+        self._door = Door(listener, read_certificate(address), self.site)
         self._drain = asyncio.Event()
         self._stop = asyncio.Event()
         self._reason = "the server is stopping"
@@ -112,7 +112,7 @@ class HttpServer:
         Raises:
             OSError: They cannot be used; then those from before stay.
         """
-        self._door.tls = _read_certificate(self._address)
+        self._door.tls = read_certificate(self._address)
 
     def drain(self, reason: str) -> None:
         """End as `stop` does, but let what is under way be answered before; new sessions are refused meanwhile."""
@@ -142,7 +142,12 @@ class HttpServer:
         await self.site.close(self._front.config.patience.closing_s)
 
 
-def _read_certificate(address: Address) -> ssl.SSLContext | None:
+def read_certificate(address: Address) -> ssl.SSLContext | None:
+    """Read the certificate of an address and its key; None where it has none.
+
+    Raises:
+        OSError: They cannot be used.
+    """
     if address.certificate is None:
         return None
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,0 +1,125 @@
+"""`--inspect`: starting the viewer beside a proxy, and saying where its page is.
+
+Lives here: the address, the key, and the viewer's process. Must not: serve anything (`dragoman.inspect`), which is
+imported only once a page is wanted. Called by `cli.proxy` and `cli.inspect`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman.cli.names import own_names
+from dragoman.options import DEFAULT_PAGE
+from dragoman.values import address as read_address
+
+if TYPE_CHECKING:
+    from dragoman.inspect.feed import Feed
+    from dragoman.trace.trace import Watcher
+
+_KEY_BYTES: Final = 24
+_BACKLOG: Final = 64
+
+
+class CannotShow(Exception):
+    """The page cannot be served: why."""
+
+
+def open_feed(args: argparse.Namespace, beside: Watcher | None, about: dict[str, Any]) -> Feed:
+    """Start a viewer, say where its page is, and return what tells it what crosses.
+
+    Args:
+        args: With the flags of `--inspect`, and the stderr that children get.
+        beside: What else is told of it.
+        about: What the page says of what it shows.
+
+    Raises:
+        CannotShow: The address is taken, or the viewer cannot be started.
+    """
+    from dragoman.inspect.feed import Feed
+
+    listener, url = bind_page(args.inspect)
+    is_secure = args.inspect[2] == "https"
+    key = make_key()
+    ours, theirs = socket.socketpair()
+    told = {
+        "certificate": args.tls_cert if is_secure else None,
+        "private": args.tls_key if is_secure else None,
+        "key": key,
+        "hosts": own_names(args.inspect[0]),
+        "bytes": args.inspect_memory,
+        "about": about,
+        "process": os.getpid(),
+    }
+    fds = (theirs.fileno(), listener.fileno())
+    command = [sys.executable, "-P", "-m", "dragoman.inspect", *map(str, fds)]
+    try:
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=args.stderr,
+            pass_fds=fds,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise CannotShow(f"--inspect: its viewer cannot be started: {error.strerror}") from None
+    finally:
+        theirs.close()
+    ours.sendall(json.dumps(told).encode() + b"\n")
+    listener.close()
+    tell_where(url, key, opens=args.open)
+    return Feed(ours, beside)
+
+
+def bind_page(wanted: tuple[str, int, str]) -> tuple[socket.socket, str]:
+    """Open the socket of a page: where it is wanted; if that is nowhere in particular, at another port at need.
+
+    Returns:
+        It, and its URL without a path.
+
+    Raises:
+        CannotShow: Nothing can listen there.
+    """
+    host, port, scheme = wanted
+    ports = (port, 0) if wanted == read_address(DEFAULT_PAGE) else (port,)
+    for one in ports:
+        try:
+            family = socket.getaddrinfo(host, one, type=socket.SOCK_STREAM)[0][0]
+            listener = socket.create_server((host, one), family=family, backlog=_BACKLOG)
+        except OSError as error:
+            reason = error.strerror
+            continue
+        name = f"[{host}]" if ":" in host else host
+        return listener, f"{scheme}://{name}:{listener.getsockname()[1]}"
+    raise CannotShow(f"--inspect: cannot listen at {host}:{port}: {reason}")
+
+
+def make_key() -> str:
+    """Make what a browser needs to be shown anything."""
+    return secrets.token_urlsafe(_KEY_BYTES)
+
+
+def tell_where(url: str, key: str, opens: bool) -> None:
+    """Print the address of the page, and open it in a browser if that is wanted."""
+    url = f"{url}/?key={key}"
+    print(f"inspect at {url}", file=sys.stderr, flush=True)
+    if opens:
+        threading.Thread(target=open_browser, args=(url,), daemon=True).start()  # a browser may take its time
+
+
+def open_browser(url: str) -> bool:
+    """Open a page in a browser; false if there is none."""
+    import webbrowser
+
+    try:
+        return webbrowser.open(url)
+    except Exception:  # a desktop has many ways not to have a browser
+        return False

@@ -1,0 +1,113 @@
+"""A trace as a conversation with one peer: what it said, and what it was told in answer.
+
+Lives here: choosing a connection, and pairing requests with answers. Must not: talk to anybody (`mock`, `play`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dragoman.core.exact_json import decode, encode
+
+Side = Literal["client", "server"]
+
+
+class NoCapture(Exception):
+    """There is nothing in a trace that could be played back: why."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request of a client, and what came of it at a server.
+
+    Attributes:
+        request: As it was sent.
+        before: What the server said on its own before the answer: notifications and questions.
+        answer: The response; None if none came.
+    """
+
+    request: dict[str, Any]
+    before: list[dict[str, Any]] = field(default_factory=list)
+    answer: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Capture:
+    """What crossed one connection.
+
+    Attributes:
+        connection: Its number.
+        revision: What was spoken on it; empty if that is not known.
+        exchanges: The client's requests, in order.
+        replies: What the client answered to questions, by their ids as JSON.
+        notices: The client's notifications, with how many of its requests came before.
+    """
+
+    connection: int
+    revision: str = ""
+    exchanges: list[Exchange] = field(default_factory=list)
+    replies: dict[bytes, dict[str, Any]] = field(default_factory=dict)
+    notices: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+
+
+def read_capture(lines: Iterable[bytes], side: Side, connection: int | None = None) -> Capture:
+    """Read a trace.
+
+    Args:
+        lines: Its lines.
+        side: The peer at the other end of the wanted connection: `server`, to take its place; `client`, to say what it
+            said.
+        connection: The number of the connection; None: the first with a request that was answered.
+
+    Raises:
+        NoCapture: There is no such connection, or nothing was answered on it.
+    """
+    found: dict[int, Capture] = {}
+    open_: dict[tuple[int, bytes], Exchange] = {}
+    for line in lines:
+        said = _read(line)
+        if said is None or said.get("side") != side or not isinstance(said.get("frame"), dict):
+            continue
+        number, frame = said.get("connection"), said["frame"]
+        if not isinstance(number, int):
+            continue
+        capture = found.setdefault(number, Capture(number))
+        capture.revision = said.get("revision") or capture.revision
+        is_clients = (said.get("direction") == "received") == (side == "client")
+        _take(capture, open_, frame, is_clients)
+    if connection is not None and connection not in found:
+        raise NoCapture(f"there is no connection {connection} to a {side} in it; there are {sorted(found) or 'none'}")
+    wanted = [found[connection]] if connection is not None else list(found.values())
+    for capture in wanted:
+        if any(exchange.answer is not None for exchange in capture.exchanges):
+            return capture
+    raise NoCapture(f"nothing was asked and answered on a connection to a {side} in it")
+
+
+def _take(capture: Capture, open_: dict[tuple[int, bytes], Exchange], frame: dict[str, Any], is_clients: bool) -> None:
+    """Put a frame where it belongs."""
+    is_request, has_id = "method" in frame, "id" in frame
+    key = capture.connection, encode(frame.get("id"))
+    if is_clients and is_request and has_id:
+        open_[key] = Exchange(frame)
+        capture.exchanges.append(open_[key])
+    elif is_clients and is_request:
+        capture.notices.append((len(capture.exchanges), frame))
+    elif is_clients:
+        capture.replies[key[1]] = frame
+    elif is_request:
+        waiting = [exchange for exchange in capture.exchanges if exchange.answer is None]
+        if waiting:
+            waiting[-1].before.append(frame)
+    elif key in open_:
+        open_.pop(key).answer = frame
+
+
+def _read(line: bytes) -> dict[str, Any] | None:
+    try:
+        said = decode(line)
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) else None

@@ -1,0 +1,306 @@
+/**
+ * The page: what is shown of what has come, and what keys and clicks do.
+ */
+
+import { byId, h, put, writeCount } from "./dom.js";
+import { Conversation } from "./model.js";
+import { matches, NAMES, readFilter } from "./filter.js";
+import { Source } from "./source.js";
+import { FrameView } from "./frame-view.js";
+import { FrameList, legend } from "./frame-list.js";
+import { SessionView } from "./session-view.js";
+import { TimeView } from "./time-view.js";
+import { openShare } from "./share-view.js";
+
+/**
+ * @typedef {import("./model.js").Message} Message
+ * @typedef {"sequence" | "sessions" | "time"} View
+ */
+
+const STATES = {
+  connecting: "connecting…",
+  live: "live",
+  away: "the proxy does not answer; trying again",
+  over: "the proxy has ended; what it said is still here",
+  recorded: "recorded",
+};
+const KEYS = [
+  ["j k ↓ ↑", "the next and the last message"],
+  ["g G", "the first, and the newest"],
+  ["Enter", "show a message"],
+  ["Esc", "back"],
+  ["/", "filter"],
+  ["e E", "the next and the last error"],
+  ["l L", "the next and the last loss"],
+  ["f", "follow what comes"],
+  ["p", "pause"],
+  ["r", "raw text"],
+  ["c", "copy the message"],
+  ["1 2 3", "sequence, sessions, over time"],
+  ["s", "share"],
+  ["?", "this help"],
+];
+
+const conversation = new Conversation();
+const source = new Source(conversation, changed);
+const list = /** @type {FrameList} */ (byId("list"));
+const frame = /** @type {FrameView} */ (byId("frame"));
+const sessions = /** @type {SessionView} */ (byId("sessions"));
+const time = /** @type {TimeView} */ (byId("time"));
+const box = /** @type {HTMLInputElement} */ (byId("filter"));
+frame.source = sessions.source = time.source = source;
+
+/** @type {View} */
+let view = "sequence";
+let filter = readFilter("");
+let isPaused = false;
+/** The number of the last message that was held against the filter. */
+let looked = 0;
+let isDue = false;
+/** @type {number | null} */
+let wanted = null;
+
+/** @param {"lines" | "status" | "state"} what */
+function changed(what) {
+  if (what === "state") {
+    list.isOver = conversation.isOver;
+    refilter();
+  }
+  if (isDue) return;
+  isDue = true;
+  requestAnimationFrame(() => {
+    isDue = false;
+    if (!isPaused) takeIn();
+    drawTop();
+    if (view === "sessions") sessions.draw();
+    else if (view === "time") time.draw();
+  });
+}
+
+/** Show what has come since. */
+function takeIn() {
+  const { messages } = conversation;
+  if (list.shown.length > 0 && messages.length > 0 && (list.shown[0]?.number ?? 0) < (messages[0]?.number ?? 0)) {
+    refilter();
+    return;
+  }
+  const first = messages[0]?.number ?? 1;
+  for (let index = Math.max(0, looked - first + 1); index < messages.length; index += 1) {
+    const message = messages[index];
+    if (message && matches(filter, message, conversation)) list.shown.push(message);
+  }
+  looked = messages.at(-1)?.number ?? looked;
+  list.total = messages.length;
+  list.start = messages[0]?.time ?? 0;
+  list.grown();
+  openWanted();
+}
+
+/** Hold everything against the filter. */
+function refilter() {
+  const { messages } = conversation;
+  looked = messages.at(-1)?.number ?? 0;
+  const shown = filter.tests.length + filter.texts.length === 0 ? [...messages] : messages.filter((one) => matches(filter, one, conversation));
+  list.show(shown, messages.length, messages[0]?.time ?? 0);
+  drawTop();
+  openWanted();
+}
+
+/** Show the message that the address names, once it is here. */
+function openWanted() {
+  if (wanted === null) return;
+  const message = conversation.messages.find((one) => one.number === wanted);
+  if (message) {
+    wanted = null;
+    list.select(message, true);
+  }
+}
+
+function drawTop() {
+  const { messages, missing, forgotten, losses, failures } = conversation;
+  const state = byId("state");
+  state.className = `state ${isPaused ? "paused" : source.state}`;
+  state.textContent = isPaused ? "paused" : STATES[source.state];
+  const shown = list.shown.length === messages.length ? "" : `${list.shown.length.toLocaleString("en")} of `;
+  put(
+    byId("counts"),
+    h("span", {}, `${shown}${writeCount(messages.length, "message")}`),
+    losses ? h("button", { type: "button", class: "lost", onclick: () => look("lost:*") }, `${losses} with losses`) : null,
+    failures ? h("button", { type: "button", class: "failed", onclick: () => look("is:failure") }, writeCount(failures, "error")) : null,
+    missing + forgotten ? h("span", { class: "gone" }, `the oldest ${writeCount(missing + forgotten, "line")} are not kept`) : null,
+  );
+  put(byId("faults"), filter.faults.join("; "));
+  byId("follow").setAttribute("aria-pressed", String(list.follows));
+  byId("pause").setAttribute("aria-pressed", String(isPaused));
+  const { about } = source;
+  byId("watched").textContent = about.file ?? about.server ?? "";
+  const empty = byId("empty");
+  empty.hidden = list.shown.length > 0;
+  empty.textContent = messages.length > 0 ? "No message is like that." : "Nothing has crossed yet. Let the client connect, or call a tool.";
+}
+
+/** @param {View} chosen */
+function showView(chosen) {
+  view = chosen;
+  for (const name of ["sequence", "sessions", "time"]) byId(`tab-${name}`).setAttribute("aria-selected", String(name === chosen));
+  byId("sequence").hidden = chosen !== "sequence";
+  sessions.hidden = chosen !== "sessions";
+  time.hidden = chosen !== "time";
+  if (chosen === "sessions") sessions.draw();
+  if (chosen === "time") time.draw();
+  if (chosen === "sequence") list.draw();
+  drawTop();
+  writeAddress();
+}
+
+/** @param {string} text */
+function look(text) {
+  box.value = text;
+  applyFilter();
+  showView("sequence");
+}
+
+function applyFilter() {
+  filter = readFilter(box.value, () => conversation.isOver);
+  refilter();
+  writeAddress();
+}
+
+/** Let the address say what is seen, so that it can be given to others and kept. */
+function writeAddress() {
+  const parts = new URLSearchParams();
+  if (view !== "sequence") parts.set("view", view);
+  if (box.value) parts.set("filter", box.value);
+  if (frame.message && !frame.hidden) parts.set("frame", String(frame.message.number));
+  const hash = parts.toString();
+  history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+}
+
+function readAddress() {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  box.value = parts.get("filter") ?? "";
+  filter = readFilter(box.value, () => conversation.isOver);
+  const number = Number(parts.get("frame"));
+  wanted = number > 0 ? number : null;
+  if (wanted !== null) list.follows = false;
+  const named = parts.get("view");
+  refilter();
+  showView(named === "sessions" || named === "time" ? named : "sequence");
+}
+
+/** @param {Message | null} message */
+function openFrame(message) {
+  frame.hidden = message === null;
+  byId("sequence").classList.toggle("with-frame", message !== null);
+  if (message !== null) frame.show(message);
+  else list.focus();
+  writeAddress();
+  list.draw();
+}
+
+function togglePause() {
+  isPaused = !isPaused;
+  if (!isPaused) takeIn();
+  drawTop();
+}
+
+function openHelp() {
+  const dialog = /** @type {HTMLDialogElement} */ (byId("help"));
+  put(
+    dialog,
+    h("form", { method: "dialog" },
+      h("h2", { tabindex: -1, autofocus: true }, "What you see, and how to look"),
+      h("p", {}, "Each row is a message on its way: from its sender to Dragoman, and on to the other side. The sign in the middle says what became of it there."),
+      legend(),
+      h("h3", {}, "Keys"),
+      h("dl", { class: "keys" }, ...KEYS.flatMap(([keys, what]) => [h("dt", {}, ...(keys ?? "").split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, what ?? "")])),
+      h("h3", {}, "Filter"),
+      h("p", {}, "Words stand side by side, and all have to hold; a minus before a word turns it around; * stands for anything. Other words, or a text in quotation marks, are looked for in the frames."),
+      h("dl", { class: "keys" }, ...Object.entries(NAMES).flatMap(([name, about]) => [h("dt", {}, h("code", {}, `${name}:`)), h("dd", {}, about)])),
+      h("div", { class: "buttons" }, h("button", { value: "close" }, "Close")),
+    ),
+  );
+  dialog.showModal();
+}
+
+/** @type {Record<string, () => void>} */
+const COMMANDS = {
+  j: () => list.step(1),
+  ArrowDown: () => list.step(1),
+  k: () => list.step(-1),
+  ArrowUp: () => list.step(-1),
+  PageDown: () => list.step(20),
+  PageUp: () => list.step(-20),
+  g: () => list.step(-1e9),
+  Home: () => list.step(-1e9),
+  G: () => list.step(1e9),
+  End: () => list.step(1e9),
+  Enter: () => openFrame(list.selected),
+  e: () => list.seek((one) => one.isFailure, 1),
+  E: () => list.seek((one) => one.isFailure, -1),
+  l: () => list.seek((one) => one.losses.some((loss) => !loss.cosmetic), 1),
+  L: () => list.seek((one) => one.losses.some((loss) => !loss.cosmetic), -1),
+  f: () => list.follow(!list.follows),
+  p: togglePause,
+  r: () => frame.hidden || frame.toggle(),
+  c: () => frame.hidden || void frame.copy(),
+  1: () => showView("sequence"),
+  2: () => showView("sessions"),
+  3: () => showView("time"),
+  s: () => void openShare(source, list.shown),
+  "/": () => box.focus(),
+  "?": openHelp,
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (target === box) {
+    if (event.key === "Escape" || event.key === "Enter") list.focus();
+    return;
+  }
+  if (event.key === "Escape") {
+    if (!frame.hidden) openFrame(null);
+    return;
+  }
+  const isControl = target.closest("button, summary, select, textarea, input, a") !== null;
+  if (isControl && (event.key === "Enter" || event.key === " ")) return;
+  if (target.closest("#frame") && /^(Arrow|Page|Home|End)/.test(event.key)) return;
+  if (view !== "sequence" && /^(Arrow|Page|Home|End)/.test(event.key)) return;
+  const command = COMMANDS[event.key];
+  if (command) {
+    event.preventDefault();
+    command();
+  }
+});
+
+list.addEventListener("choose", (event) => {
+  const { message, opens } = /** @type {CustomEvent} */ (event).detail;
+  if (message && (opens || !frame.hidden)) openFrame(message);
+});
+list.addEventListener("follow", drawTop);
+frame.addEventListener("leave", () => openFrame(null));
+frame.addEventListener("jump", (event) => {
+  const message = /** @type {CustomEvent<Message>} */ (event).detail;
+  if (!list.shown.includes(message)) look("");
+  list.select(message, true);
+});
+frame.addEventListener("copied", () => {
+  byId("said").textContent = "copied";
+});
+sessions.addEventListener("look", (event) => look(/** @type {CustomEvent<string>} */ (event).detail));
+for (const name of /** @type {View[]} */ (["sequence", "sessions", "time"])) byId(`tab-${name}`).addEventListener("click", () => showView(name));
+byId("follow").addEventListener("click", () => list.follow(!list.follows));
+byId("pause").addEventListener("click", togglePause);
+byId("open-share").addEventListener("click", () => void openShare(source, list.shown));
+byId("open-help").addEventListener("click", openHelp);
+box.addEventListener("input", applyFilter);
+addEventListener("hashchange", readAddress);
+setInterval(() => {
+  if (view === "sessions" && source.state === "live" && !document.hidden) sessions.draw();
+}, 1000);
+setInterval(() => {
+  if (source.state === "live") byId("said").textContent = `${writeCount(conversation.messages.length, "message")}`;
+}, 10_000);
+
+void source.start().then(readAddress);

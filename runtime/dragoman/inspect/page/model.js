@@ -1,0 +1,582 @@
+/**
+ * What was said, made of the lines of a trace: each message with its way through the proxy, its answer and what was
+ * lost. Nothing here draws.
+ *
+ * A message that a peer sends has a line `received`, often one `translated`, and a line `sent` where it goes out on the
+ * other side. They are joined here: answers by the ids of their requests, everything else by its method, in order. What
+ * was only sent, the proxy has said itself; what was only received has ended there.
+ */
+
+/**
+ * @typedef {"client" | "server"} Side
+ * @typedef {{pointer: string, kind: string, bytes: number, cosmetic: boolean}} Loss
+ * @typedef {"request" | "notification" | "result" | "error" | "malformed" | "event"} Kind
+ * @typedef {"unchanged" | "translated" | "lost" | "refused" | "emulated" | "kept" | "under way" | "event"} Mark
+ *
+ * @typedef {object} Message
+ * @property {number} number Counted from 1, over all that the page has seen.
+ * @property {Kind} kind
+ * @property {Side} from Who sent it; of an event, at which side it was.
+ * @property {boolean} isOurs Whether the proxy has said it itself.
+ * @property {boolean} isMadeUp Whether nobody but the proxy wants to know what it asks.
+ * @property {number} time When, in milliseconds since the epoch.
+ * @property {string} session The label of its session; empty where there is one.
+ * @property {string} method Its own, or that of the request it answers.
+ * @property {string} name The tool, prompt or resource.
+ * @property {string} id As JSON; empty for a notification.
+ * @property {number} received The number of the line in which it came; 0 for none.
+ * @property {number} translated
+ * @property {number} sent
+ * @property {number} receivedAt
+ * @property {number} sentAt
+ * @property {number} fromConnection
+ * @property {number} toConnection
+ * @property {string} fromRevision
+ * @property {string} toRevision
+ * @property {Loss[]} losses
+ * @property {boolean} isRefused
+ * @property {boolean} isChanged
+ * @property {boolean} isFailure Whether it says that something went wrong.
+ * @property {string} words What is to be read of it at a glance.
+ * @property {number} bytes
+ * @property {Message | null} request What it answers.
+ * @property {Message | null} answer
+ * @property {Message | null} call The call in which it is asked.
+ * @property {number} depth
+ *
+ * @typedef {object} Peer
+ * @property {string} name
+ * @property {string} version
+ * @property {string} title
+ * @property {string} offered The revision that was asked for.
+ * @property {string} revision The one that was agreed on.
+ * @property {number} connection
+ * @property {string} ended Why its connection has ended.
+ *
+ * @typedef {object} Session
+ * @property {string} label
+ * @property {Peer} client
+ * @property {Peer[]} servers One after the other, where one was started again.
+ * @property {number} messages
+ * @property {number} losses
+ * @property {number} failures
+ * @property {number} since
+ * @property {Set<Message>} open Requests without an answer.
+ */
+
+import { isPlain } from "./difference.js";
+
+/** @type {Record<Side, Side>} */
+const OTHER = { client: "server", server: "client" };
+
+/** How much text of lines is kept; then the oldest go. */
+const MOST_CHARACTERS = 150_000_000;
+
+/** What the ids of requests begin with that the proxy makes up. */
+const OURS = "dragoman-";
+
+export class Conversation {
+  constructor() {
+    /** @type {Message[]} */
+    this.messages = [];
+    /** @type {Map<string, Session>} */
+    this.sessions = new Map();
+    /** @type {Map<number, string>} */
+    this.lines = new Map();
+    /** @type {Record<string, any> | null} */
+    this.status = null;
+    this.missing = 0;
+    this.forgotten = 0;
+    /** How many messages say that something went wrong, and with how many something was lost. */
+    this.failures = 0;
+    this.losses = 0;
+    this.isOver = false;
+    /** @type {Map<string, Message>} requests that a peer asked, by its connection and id */
+    this.asked = new Map();
+    /** @type {Map<string, Message>} requests that went out, by the connection and id there */
+    this.put = new Map();
+    /** @type {Message[]} what has come and not gone out */
+    this.pending = [];
+    /** @type {Map<string, Message>} calls that wait for input, by the state that comes back with it */
+    this.states = new Map();
+    this.characters = 0;
+    this.last = 0;
+  }
+
+  /**
+   * Take one line in.
+   * @param {string} text
+   * @param {number} [number] Its own, where the line does not say it.
+   */
+  add(text, number) {
+    /** @type {any} */
+    let line;
+    try {
+      line = JSON.parse(text);
+    } catch {
+      return;
+    }
+    if (line === null || typeof line !== "object") return;
+    const n = typeof line.n === "number" ? line.n : (number ?? this.last + 1);
+    this.last = n;
+    this.lines.set(n, text);
+    this.characters += text.length;
+    if (line.frame !== undefined && !isPlain(line.frame)) line.frame = {};
+    this.#take(line, n, text.length);
+    while (this.characters > MOST_CHARACTERS && this.messages.length > 1) this.#forget();
+  }
+
+  /**
+   * Give a line again.
+   * @param {number} n
+   * @returns {any}
+   */
+  line(n) {
+    const text = this.lines.get(n);
+    return text === undefined ? null : JSON.parse(text);
+  }
+
+  /**
+   * Whether the frames of a message hold a text.
+   * @param {Message} message @param {RegExp} text
+   */
+  says(message, text) {
+    for (const n of [message.received, message.translated || message.sent]) {
+      const line = this.lines.get(n);
+      if (line !== undefined && text.test(line)) return true;
+    }
+    return false;
+  }
+
+  /** @param {any} line @param {number} n @param {number} size */
+  #take(line, n, size) {
+    const { direction, side } = line;
+    if (side !== "client" && side !== "server") {
+      if (direction === "dropped") this.#note(line, n, `${line.lines} lines are missing here`);
+    } else if (direction === "translated") this.#translated(line, n);
+    else if (line.malformed !== undefined) this.#malformed(line, n, size);
+    else if (typeof line.reason === "string" || line.frame === undefined) this.#event(line, n);
+    else if (direction === "received" || direction === "given up" || direction === "session lost") {
+      this.#received(line, n, size);
+    } else if (direction === "sent") this.#sent(line, n, size);
+    else this.#event(line, n);
+  }
+
+  /** @param {any} line @param {number} n @param {number} size */
+  #received(line, n, size) {
+    const frame = line.frame;
+    const message = this.#make(line, n, size);
+    message.received = n;
+    message.receivedAt = message.time;
+    message.fromConnection = line.connection;
+    message.fromRevision = line.revision ?? "";
+    if (message.kind === "result" || message.kind === "error") {
+      this.#answers(message, this.put.get(keyOf(line.connection, frame.id)));
+      this.put.delete(keyOf(line.connection, frame.id));
+    } else if (message.kind === "request") {
+      this.asked.set(keyOf(line.connection, frame.id), message);
+      this.#session(message).open.add(message);
+      this.#nest(message, line);
+      this.#resume(message, frame);
+    } else if (message.from === "server") this.#nest(message, line);
+    this.#learn(message, frame, line);
+    this.pending.push(message);
+    if (this.pending.length > 500) this.pending.shift();
+  }
+
+  /** @param {any} line @param {number} n @param {number} size */
+  #sent(line, n, size) {
+    const frame = line.frame;
+    const kind = kindOf(frame);
+    const from = OTHER[/** @type {Side} */ (line.side)];
+    const answers = kind === "result" || kind === "error";
+    const request = answers ? this.asked.get(keyOf(line.connection, frame.id)) : undefined;
+    const isMadeUp = typeof frame.id === "string" && frame.id.startsWith(OURS);
+    let found = answers
+      ? request && this.#take_pending((one) => one.kind === kind && one.request !== null && isOf(one.request, request))
+      : isMadeUp
+        ? undefined
+        : this.#take_pending(
+            (one) => one.from === from && one.kind === kind && one.method === frame.method,
+            line.session ?? "",
+          );
+    if (!found) {
+      found = this.#make({ ...line, side: from }, n, size);
+      found.isOurs = true;
+      found.sentAt = found.time;
+      if (request) this.#answers(found, request);
+      else if (isMadeUp && kind === "request") found.isMadeUp = true;
+      else if (kind === "request") this.#session(found).open.add(found);
+      this.#learn(found, frame, line);
+    }
+    found.sent = n;
+    found.sentAt = timeOf(line);
+    found.toConnection = line.connection;
+    found.toRevision = line.revision ?? "";
+    if (kind === "request") this.put.set(keyOf(line.connection, frame.id), found);
+    if (request && typeof frame.result?.requestState === "string") this.states.set(frame.result.requestState, request);
+    if (request) {
+      if (found.request !== null && found.request !== request) {
+        found.request = request;
+        request.answer = found;
+      }
+      this.asked.delete(keyOf(line.connection, frame.id));
+      this.#session(request).open.delete(request);
+    }
+  }
+
+  /** @param {any} line @param {number} n */
+  #translated(line, n) {
+    const before = line.before ?? {};
+    const kind = kindOf(before);
+    const found = this.pending.findLast(
+      (one) =>
+        one.from === line.side && one.kind === kind && one.translated === 0 && (one.method === line.method || one.method === ""),
+    );
+    const message = found ?? this.#make({ ...line, frame: before }, n, 0);
+    message.translated = n;
+    message.isChanged = true;
+    message.losses = Array.isArray(line.losses) ? line.losses : [];
+    message.isRefused = line.refused !== undefined;
+    message.fromRevision ||= line.revision;
+    message.toRevision ||= line.to;
+    if (message.method === "") message.method = line.method ?? "";
+    if (message.isRefused) {
+      this.#failed(message);
+      message.words ||= String(line.refused?.message ?? "");
+    }
+    if (message.losses.some((loss) => !loss.cosmetic)) {
+      this.#session(message).losses += 1;
+      this.losses += 1;
+    }
+  }
+
+  /** @param {any} line @param {number} n @param {number} size */
+  #malformed(line, n, size) {
+    const message = this.#make({ ...line, frame: {} }, n, size);
+    message.kind = "malformed";
+    message.method = "not a frame";
+    message.words = String(line.malformed);
+    this.#failed(message);
+    message.isOurs = line.direction === "sent";
+    if (message.isOurs) message.sent = n;
+    else message.received = n;
+  }
+
+  /** @param {any} line @param {number} n */
+  #event(line, n) {
+    if (line.direction === "closed") return;
+    this.#note(line, n, typeof line.reason === "string" ? line.reason : "");
+    const session = this.sessions.get(line.session ?? "");
+    if (session === undefined) return;
+    const peers = line.side === "client" ? [session.client] : session.servers;
+    for (const peer of peers) if (peer.connection === line.connection) peer.ended = String(line.reason ?? line.direction);
+  }
+
+  /** @param {any} line @param {number} n @param {string} words */
+  #note(line, n, words) {
+    const message = this.#make({ side: "server", ...line, frame: {} }, n, 0);
+    message.kind = "event";
+    message.method = `${line.side ?? "trace"} ${line.direction}`;
+    message.words = words;
+    message.received = n;
+    if (["broken", "session lost", "dropped"].includes(line.direction)) this.#failed(message);
+  }
+
+  /**
+   * @param {any} line @param {number} n @param {number} size
+   * @returns {Message}
+   */
+  #make(line, n, size) {
+    const frame = line.frame ?? {};
+    const kind = kindOf(frame);
+    const time = timeOf(line);
+    /** @type {Message} */
+    const message = {
+      number: (this.messages.at(-1)?.number ?? 0) + 1,
+      kind,
+      from: line.side,
+      isOurs: false,
+      isMadeUp: false,
+      time,
+      session: line.session ?? "",
+      method: typeof frame.method === "string" ? frame.method : "",
+      name: nameOf(frame),
+      id: frame.id === undefined ? "" : JSON.stringify(frame.id),
+      received: 0,
+      translated: 0,
+      sent: 0,
+      receivedAt: 0,
+      sentAt: 0,
+      fromConnection: 0,
+      toConnection: 0,
+      fromRevision: "",
+      toRevision: "",
+      losses: [],
+      isRefused: false,
+      isChanged: false,
+      isFailure: false,
+      words: wordsOf(frame),
+      bytes: typeof line.large === "number" ? line.large : size,
+      request: null,
+      answer: null,
+      call: null,
+      depth: 0,
+    };
+    this.messages.push(message);
+    const session = this.#session(message);
+    session.messages += 1;
+    if (kind === "error" || frame.result?.isError === true) this.#failed(message);
+    return message;
+  }
+
+  /** @param {Message} message */
+  #failed(message) {
+    if (message.isFailure) return;
+    message.isFailure = true;
+    this.failures += 1;
+    this.#session(message).failures += 1;
+  }
+
+  /** @param {Message} message @param {Message | undefined} request */
+  #answers(message, request) {
+    if (request === undefined) return;
+    message.request = request;
+    message.method = request.method;
+    message.name = request.name;
+    message.depth = request.depth;
+    message.call = request.call;
+    if (request.answer === null || !message.isOurs) request.answer = message;
+    if (request.isOurs) this.#session(request).open.delete(request);
+    // That a server does not know what only we ask is no failure of anybody's.
+    if (request.isMadeUp && message.isFailure) {
+      message.isFailure = false;
+      this.failures -= 1;
+      this.#session(message).failures -= 1;
+    }
+  }
+
+  /**
+   * Find the call that a request goes on with, once its client has the answers to what was asked in it.
+   * @param {Message} message @param {any} frame
+   */
+  #resume(message, frame) {
+    const call = this.states.get(frame.params?.requestState);
+    if (call !== undefined) {
+      this.states.delete(frame.params.requestState);
+      message.call = call;
+      message.depth = call.depth + 1;
+    }
+  }
+
+  /**
+   * Find the call in which something is asked: the one that its stream names, else the only one that is open.
+   * @param {Message} message @param {any} line
+   */
+  #nest(message, line) {
+    if (message.from !== "server") return;
+    let call = line.stream === undefined ? undefined : this.put.get(keyOf(line.connection, line.stream));
+    if (call === undefined) {
+      const open = [...this.#session(message).open].filter((one) => one.from === "client" && one !== message);
+      if (open.length === 1) call = open[0];
+    }
+    if (call !== undefined) {
+      message.call = call;
+      message.depth = call.depth + 1;
+    }
+  }
+
+  /** @param {(one: Message) => boolean} wanted @param {string} [session] */
+  #take_pending(wanted, session) {
+    let index = session === undefined ? -1 : this.pending.findIndex((one) => one.session === session && wanted(one));
+    if (index < 0) index = this.pending.findIndex(wanted);
+    return index < 0 ? undefined : this.pending.splice(index, 1)[0];
+  }
+
+  /** @param {Message} message @returns {Session} */
+  #session(message) {
+    let session = this.sessions.get(message.session);
+    if (session === undefined) {
+      session = {
+        label: message.session,
+        client: noPeer(),
+        servers: [],
+        messages: 0,
+        losses: 0,
+        failures: 0,
+        since: message.time,
+        open: new Set(),
+      };
+      this.sessions.set(message.session, session);
+    }
+    return session;
+  }
+
+  /**
+   * Note what a frame says of who speaks: the opening of a session, or the members of `_meta` where there is none.
+   * @param {Message} message @param {any} frame @param {any} line
+   */
+  #learn(message, frame, line) {
+    const session = this.#session(message);
+    const meta = frame.params?._meta ?? frame.result?._meta ?? {};
+    if (message.from === "client" && !message.isOurs) {
+      const about = frame.method === "initialize" ? frame.params?.clientInfo : meta["io.modelcontextprotocol/clientInfo"];
+      if (about) describe(session.client, about);
+      const offered =
+        frame.method === "initialize" ? frame.params?.protocolVersion : meta["io.modelcontextprotocol/protocolVersion"];
+      if (typeof offered === "string") session.client.offered = offered;
+      session.client.connection = line.connection;
+      session.client.revision = line.revision || session.client.revision || (frame.method === "initialize" ? "" : offered ?? "");
+    } else if (message.from === "server" && !message.isOurs) {
+      let server = session.servers.find((one) => one.connection === line.connection);
+      if (server === undefined) {
+        server = { ...noPeer(), connection: line.connection };
+        session.servers.push(server);
+      }
+      const about = frame.result?.serverInfo ?? meta["io.modelcontextprotocol/serverInfo"];
+      if (about) describe(server, about);
+      if (typeof frame.result?.protocolVersion === "string") server.revision = frame.result.protocolVersion;
+      else if (Array.isArray(frame.result?.supportedVersions)) server.revision ||= frame.result.supportedVersions.at(-1);
+      server.revision = line.revision || server.revision;
+    }
+    if (line.direction === "sent" && line.side === "client" && typeof frame.result?.protocolVersion === "string") {
+      session.client.revision = frame.result.protocolVersion;
+    }
+  }
+
+  #forget() {
+    const gone = this.messages.splice(0, Math.ceil(this.messages.length / 20));
+    for (const message of gone) {
+      if (message.isFailure) this.failures -= 1;
+      if (message.losses.some((loss) => !loss.cosmetic)) this.losses -= 1;
+      for (const n of [message.received, message.translated, message.sent]) {
+        this.characters -= this.lines.get(n)?.length ?? 0;
+        this.lines.delete(n);
+      }
+      if (message.request) message.request.answer = null;
+    }
+    this.forgotten += gone.length;
+  }
+}
+
+/**
+ * Say what became of a message.
+ * @param {Message} message
+ * @param {boolean} isOver Whether nothing more comes.
+ * @returns {Mark}
+ */
+export function markOf(message, isOver = false) {
+  if (message.kind === "event") return "event";
+  if (message.isRefused) return "refused";
+  if (message.losses.some((loss) => !loss.cosmetic)) return "lost";
+  if (message.isOurs) return "emulated";
+  if (message.sent === 0 && message.kind !== "malformed") {
+    if (message.kind === "request" && message.answer === null && !isOver) return "under way";
+    return "kept";
+  }
+  return message.isChanged ? "translated" : "unchanged";
+}
+
+/**
+ * Say how long the server took for a call, and how long we did; null where it is not known.
+ * @param {Message} request
+ * @returns {{server: number | null, ours: number | null}} in milliseconds
+ */
+export function timesOf(request) {
+  const answer = request.answer;
+  if (answer === null || request.sentAt === 0 || request.receivedAt === 0 || answer.receivedAt === 0) {
+    const ended = answer?.sentAt ?? 0;
+    return { server: null, ours: ended && request.receivedAt ? ended - request.receivedAt : null };
+  }
+  const there = request.sentAt - request.receivedAt;
+  const back = answer.sentAt ? answer.sentAt - answer.receivedAt : 0;
+  return { server: answer.receivedAt - request.sentAt, ours: Math.max(0, there + back) };
+}
+
+/**
+ * Whether a request is the one that another goes on with, or that one itself.
+ * @param {Message} request @param {Message} last
+ */
+function isOf(request, last) {
+  /** @type {Message | null} */
+  let one = last;
+  while (one !== null && one !== request) one = one.call;
+  return one === request;
+}
+
+/** @param {any} frame @returns {Kind} */
+function kindOf(frame) {
+  if (typeof frame?.method === "string") return frame.id === undefined ? "notification" : "request";
+  if (frame?.error !== undefined) return "error";
+  return frame?.result === undefined ? "malformed" : "result";
+}
+
+/** @param {any} frame */
+function nameOf(frame) {
+  const params = frame.params ?? {};
+  const name = params.name ?? params.uri ?? params.ref?.name ?? params.ref?.uri ?? params.taskId ?? "";
+  return typeof name === "string" ? name : "";
+}
+
+/**
+ * Say in a few words what a frame says.
+ * @param {any} frame
+ */
+function wordsOf(frame) {
+  if (frame.error !== undefined) return `${frame.error?.code}: ${frame.error?.message}`;
+  const result = frame.result;
+  if (result !== undefined && result !== null) {
+    if (result.resultType === "input_required") return `asks ${Object.keys(result.inputRequests ?? {}).length} questions`;
+    for (const list of ["tools", "prompts", "resources", "resourceTemplates", "contents", "messages", "roots"]) {
+      if (Array.isArray(result[list])) return count(result[list].length, list);
+    }
+    if (Array.isArray(result.content)) return textOf(result.content);
+    if (result.serverInfo?.name) return `${result.serverInfo.name} ${result.serverInfo.version ?? ""}`;
+    if (typeof result.action === "string") return result.action;
+    return "";
+  }
+  const params = frame.params ?? {};
+  if (params.clientInfo?.name) return `${params.clientInfo.name} ${params.clientInfo.version ?? ""}`;
+  if (typeof params.message === "string") return params.message;
+  if (params.progress !== undefined) return `${params.progress}${params.total === undefined ? "" : ` of ${params.total}`}`;
+  if (params.data !== undefined) return typeof params.data === "string" ? params.data : JSON.stringify(params.data);
+  if (params.arguments !== undefined) return JSON.stringify(params.arguments);
+  return "";
+}
+
+/** @param {any[]} content */
+function textOf(content) {
+  const first = content[0];
+  const said = typeof first?.text === "string" ? first.text : (first?.type ?? "");
+  return content.length > 1 ? `${said} (and ${content.length - 1} more)` : said;
+}
+
+/** @param {number} number @param {string} things */
+function count(number, things) {
+  return `${number} ${number === 1 ? things.replace(/s$/, "") : things}`;
+}
+
+/** @param {number} connection @param {unknown} id */
+function keyOf(connection, id) {
+  return `${connection} ${JSON.stringify(id)}`;
+}
+
+/** @param {any} line */
+function timeOf(line) {
+  const text = String(line.time ?? "");
+  const whole = Date.parse(`${text.slice(0, 19)}Z`);
+  const part = /\.(\d+)/.exec(text);
+  return (Number.isNaN(whole) ? 0 : whole) + (part ? Number(`0.${part[1]}`) * 1000 : 0);
+}
+
+/** @returns {Peer} */
+function noPeer() {
+  return { name: "", version: "", title: "", offered: "", revision: "", connection: 0, ended: "" };
+}
+
+/** @param {Peer} peer @param {any} about */
+function describe(peer, about) {
+  for (const field of /** @type {const} */ (["name", "version", "title"])) {
+    if (typeof about[field] === "string") peer[field] = about[field];
+  }
+}

@@ -1,0 +1,232 @@
+/**
+ * The sessions: who talks to whom, in which revisions and how those were agreed, what is open, and what works between
+ * the two.
+ */
+
+import { h, put, writeCount, writeDuration } from "./dom.js";
+import { readable } from "./json-view.js";
+
+/**
+ * @typedef {import("./model.js").Session} Session
+ * @typedef {import("./model.js").Peer} Peer
+ * @typedef {import("./source.js").Source} Source
+ */
+
+const SIGNS = { works: "●", emulated: "◆", lost: "▲" };
+
+export class SessionView extends HTMLElement {
+  constructor() {
+    super();
+    /** @type {Source | null} */
+    this.source = null;
+    /** @type {Set<string>} */
+    this.opened = new Set();
+    /** @type {Map<string, {said: string, card: Element | null}>} what is drawn, with what it says */
+    this.cards = new Map();
+    /** Whether somebody is about to click. */
+    this.isPressed = false;
+    this.addEventListener("pointerdown", () => {
+      this.isPressed = true;
+    });
+    addEventListener("pointerup", () => setTimeout(() => { this.isPressed = false; }));
+  }
+
+  /** Draw what has changed; what has the focus keeps it. */
+  draw() {
+    const source = this.source;
+    if (source === null || this.isPressed) return;
+    const { conversation } = source;
+    const sessions = [...conversation.sessions.values()].sort((one, other) => one.since - other.since);
+    const focused = this.#focused();
+    const cards = [
+      this.#keep("the servers", JSON.stringify(conversation.status), () => this.#servers(conversation.status)),
+      sessions.length === 0 ? h("p", { class: "nothing" }, "No session has begun yet.") : null,
+      ...sessions.map((session) => this.#keep(`session ${session.label}`, sayAll(session, conversation.isOver), () => this.#card(session, source))),
+    ].filter((card) => card !== null);
+    if (cards.length !== this.childElementCount || cards.some((card, index) => this.children[index] !== card)) {
+      put(this, ...cards);
+      if (focused !== null) this.#focus(focused);
+    }
+    const now = Date.now();
+    for (const age of this.querySelectorAll("[data-since]")) {
+      age.textContent = writeDuration(Math.max(0, now - Number(age.getAttribute("data-since"))));
+    }
+  }
+
+  /**
+   * @param {string} key @param {string} said @param {() => Element | null} make
+   * @returns {Element | null}
+   */
+  #keep(key, said, make) {
+    const kept = this.cards.get(key);
+    if (kept !== undefined && kept.said === said) return kept.card;
+    const card = make();
+    if (card !== null) card.setAttribute("data-card", key);
+    this.cards.set(key, { said, card });
+    return card;
+  }
+
+  /** @returns {{card: string, index: number} | null} which control has the focus */
+  #focused() {
+    const card = document.activeElement?.closest("[data-card]");
+    if (!card || !this.contains(card)) return null;
+    return { card: card.getAttribute("data-card") ?? "", index: [...card.querySelectorAll("button, summary")].indexOf(/** @type {Element} */ (document.activeElement)) };
+  }
+
+  /** @param {{card: string, index: number}} focused */
+  #focus({ card, index }) {
+    const found = [...this.children].find((one) => one.getAttribute("data-card") === card);
+    const control = found?.querySelectorAll("button, summary")[index];
+    if (control instanceof HTMLElement) control.focus();
+  }
+
+  /** @param {Record<string, any> | null} status */
+  #servers(status) {
+    if (!status || !Array.isArray(status.servers)) return null;
+    const problems = Object.entries(status.problems ?? {});
+    const away = Object.entries(status.turned_away ?? {});
+    if (status.servers.length === 0 && problems.length === 0 && away.length === 0) return null;
+    return h(
+      "section",
+      { class: "card servers" },
+      h("h2", {}, status.ready ? "The proxy serves" : "The proxy does not serve"),
+      status.servers.length
+        ? h(
+            "table",
+            {},
+            h("thead", {}, h("tr", {}, ...["server", "state", "revision", "clients", "restarts", "trouble"].map((name) => h("th", { scope: "col" }, name)))),
+            h(
+              "tbody",
+              {},
+              ...status.servers.map((/** @type {any} */ server) =>
+                h(
+                  "tr",
+                  {},
+                  ...[server.name || "the server", server.state, server.revision ?? "–", server.clients, server.restarts, server.trouble].map((cell) => h("td", {}, readable(String(cell)))),
+                ),
+              ),
+            ),
+          )
+        : null,
+      ...problems.map(([name, problem]) => h("p", { class: "trouble" }, h("b", {}, `${name || "the server"}: `), readable(String(problem)))),
+      ...away.map(([option, count]) => h("p", {}, `turned away by ${option}: ${count}`)),
+    );
+  }
+
+  /** @param {Session} session @param {Source} source */
+  #card(session, source) {
+    const server = session.servers.at(-1);
+    const isOver = source.conversation.isOver;
+    const open = isOver ? [] : [...session.open];
+    const trouble = server?.ended && !session.client.ended ? server.ended : "";
+    return h(
+      "article",
+      { class: "card" },
+      h(
+        "h2",
+        {},
+        session.label || "The session",
+        h("span", { class: `state ${session.client.ended ? "ended" : "open"}` }, session.client.ended ? "ended" : isOver ? "as recorded" : "open"),
+      ),
+      h(
+        "div",
+        { class: "pair" },
+        peer("client", session.client),
+        h("div", { class: "joint", "aria-hidden": "true" }, "⟷"),
+        server ? peer("server", server) : h("p", { class: "peer" }, "no server has answered yet"),
+      ),
+      session.servers.length > 1 ? h("p", {}, `The server was started ${session.servers.length} times.`) : null,
+      trouble ? h("p", { class: "trouble" }, h("b", {}, "The server is gone: "), readable(trouble)) : null,
+      session.client.ended ? h("p", { class: "ended" }, `The client's side ended: ${readable(session.client.ended)}`) : null,
+      h(
+        "p",
+        { class: "counts" },
+        h("button", { type: "button", onclick: () => this.#filter(session, "") }, writeCount(session.messages, "message")),
+        session.losses ? h("button", { type: "button", class: "lost", onclick: () => this.#filter(session, "lost:*") }, `${session.losses} with losses`) : null,
+        session.failures ? h("button", { type: "button", class: "failed", onclick: () => this.#filter(session, "is:failure") }, writeCount(session.failures, "error")) : null,
+      ),
+      open.length
+        ? h(
+            "section",
+            { class: "under-way" },
+            h("h3", {}, `Under way: ${open.length}`),
+            h(
+              "ul",
+              {},
+              ...open.slice(0, 20).map((request) =>
+                h("li", {}, h("b", {}, readable(request.method)), ` ${readable(request.name)} `, request.from === "server" ? h("span", { class: "chip" }, "question") : null, h("span", { class: "age", "data-since": request.time }, "")),
+              ),
+            ),
+          )
+        : null,
+      server ? this.#explanation(session.client.revision, server.revision, source) : null,
+    );
+  }
+
+  /** @param {Session} session @param {string} what */
+  #filter(session, what) {
+    const which = session.label ? `session:"${session.label}"` : "";
+    this.dispatchEvent(new CustomEvent("look", { detail: `${which} ${what}`.trim() }));
+  }
+
+  /** @param {string} client @param {string} server @param {Source} source */
+  #explanation(client, server, source) {
+    if (!client || !server) return null;
+    const pair = `${client}/${server}`;
+    const details = h("details", { class: "explained", open: this.opened.has(pair) });
+    details.append(h("summary", {}, `What works between ${client} and ${server}`));
+    const fill = async () => {
+      if (!(/** @type {HTMLDetailsElement} */ (details).open) || details.childElementCount > 1) return;
+      const rows = await source.explain(client, server);
+      if (details.childElementCount > 1) return;
+      details.append(
+        rows.length === 0
+          ? h("p", {}, `dragoman explain --client ${client} --server ${server}`)
+          : h(
+              "ul",
+              {},
+              ...rows.map((row) =>
+                h("li", { class: row.status }, h("span", { class: "sign", "aria-hidden": "true" }, /** @type {Record<string, string>} */ (SIGNS)[row.status] ?? "·"), h("b", {}, row.feature), h("span", { class: "unseen" }, ` ${row.status}: `), ` ${row.why}`),
+              ),
+            ),
+      );
+    };
+    details.addEventListener("toggle", () => {
+      if (/** @type {HTMLDetailsElement} */ (details).open) this.opened.add(pair);
+      else this.opened.delete(pair);
+      void fill();
+    });
+    void fill();
+    return details;
+  }
+}
+
+/**
+ * Everything that a card says.
+ * @param {Session} session @param {boolean} isOver
+ */
+function sayAll({ open, ...session }, isOver) {
+  return JSON.stringify([session, isOver, [...open].map((request) => request.number)]);
+}
+
+/** @param {string} role @param {Peer} peer */
+function peer(role, peer) {
+  const agreed =
+    peer.offered && peer.revision && peer.offered !== peer.revision
+      ? `asked for ${peer.offered}, speaks ${peer.revision}`
+      : peer.revision
+        ? `speaks ${peer.revision}`
+        : peer.offered
+          ? `asked for ${peer.offered}`
+          : "its revision is not known yet";
+  return h(
+    "div",
+    { class: `peer ${role}` },
+    h("span", { class: "role" }, role),
+    h("b", {}, readable(peer.title || peer.name || "unnamed")),
+    h("span", { class: "version" }, readable([peer.title ? peer.name : "", peer.version].filter(Boolean).join(" "))),
+    h("span", { class: "agreed" }, agreed),
+  );
+}
+
+customElements.define("session-view", SessionView);

@@ -1,0 +1,113 @@
+/**
+ * Where lines come from: a viewer that sends them as they come, or what stands in this very file.
+ */
+
+import { Conversation } from "./model.js";
+
+/**
+ * @typedef {object} About
+ * @property {string} what `proxy`, `trace` or `recorded`.
+ * @property {string} [server]
+ * @property {string} [file]
+ * @property {string[]} revisions
+ * @property {Record<string, {feature: string, status: string, why: string}[]>} [explained] By both revisions.
+ */
+
+/** Read what stands in this file; null if it is a live page. */
+export function readRecorded() {
+  const element = document.getElementById("recorded");
+  return element === null ? null : JSON.parse(element.textContent ?? "{}");
+}
+
+export class Source {
+  /**
+   * @param {Conversation} conversation
+   * @param {(what: "lines" | "status" | "state") => void} changed
+   */
+  constructor(conversation, changed) {
+    this.conversation = conversation;
+    this.changed = changed;
+    /** @type {"connecting" | "live" | "away" | "over" | "recorded"} */
+    this.state = "connecting";
+    /** @type {About} */
+    this.about = { what: "proxy", revisions: [] };
+    /** @type {any} */
+    this.recorded = readRecorded();
+    /** @type {Map<string, Promise<{feature: string, status: string, why: string}[]>>} */
+    this.explained = new Map();
+  }
+
+  async start() {
+    if (this.recorded !== null) {
+      this.about = this.recorded.about;
+      this.conversation.status = this.recorded.status ?? null;
+      for (const [index, line] of this.recorded.lines.entries()) this.conversation.add(line, index + 1);
+      this.conversation.isOver = true;
+      this.#become("recorded");
+      return;
+    }
+    const answer = await fetch("/about");
+    if (answer.ok) this.about = await answer.json();
+    this.#listen();
+  }
+
+  #listen() {
+    const events = new EventSource(`/events?from=${this.conversation.last + 1}`);
+    events.addEventListener("open", () => this.#become("live"));
+    events.addEventListener("error", () => this.#become("away"));
+    events.addEventListener("lines", (event) => {
+      for (const line of event.data.split("\n")) this.conversation.add(line);
+      this.changed("lines");
+    });
+    events.addEventListener("missing", (event) => {
+      this.conversation.missing += Number(event.data);
+    });
+    events.addEventListener("status", (event) => {
+      this.conversation.status = JSON.parse(event.data);
+      this.changed("status");
+    });
+    events.addEventListener("over", () => {
+      events.close();
+      this.conversation.isOver = true;
+      this.#become("over");
+    });
+  }
+
+  /** @param {"live" | "away" | "over" | "recorded"} state */
+  #become(state) {
+    this.state = state;
+    this.changed("state");
+  }
+
+  /**
+   * Get a line whole, where the list has a short form of it.
+   * @param {number} n
+   * @returns {Promise<any>}
+   */
+  async whole(n) {
+    const answer = await fetch(`/line/${n}`);
+    if (!answer.ok) throw new Error("this frame is not kept any more");
+    return answer.json();
+  }
+
+  /**
+   * Say what works between a client and a server of these revisions.
+   * @param {string} client @param {string} server
+   */
+  explain(client, server) {
+    const pair = `${client}/${server}`;
+    let found = this.explained.get(pair);
+    if (found === undefined) {
+      const kept = this.about.explained?.[pair];
+      found = kept ? Promise.resolve(kept) : this.recorded ? Promise.resolve([]) : this.#ask(pair);
+      this.explained.set(pair, found);
+    }
+    return found;
+  }
+
+  /** @param {string} pair */
+  async #ask(pair) {
+    const answer = await fetch(`/explain/${pair}`);
+    return answer.ok ? answer.json() : [];
+  }
+}

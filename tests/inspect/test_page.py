@@ -1,0 +1,237 @@
+"""The page beside a proxy: where it is, who gets it, and that it shows what crosses."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.proxy.conversation import request
+from tests.proxy.test_processes import Running, call, running
+from tests.support.lines import Lines
+from tests.support.ports import free_port
+from tests.support.waiting import wait_until
+
+PATIENCE_S = 60
+ADDRESS = re.compile(r"inspect at (https?)://([^:/]+|\[.*\]):(\d+)/\?key=([\w-]+)")
+
+
+class Page:
+    """A visitor of a page."""
+
+    def __init__(self, line: str) -> None:
+        found = ADDRESS.fullmatch(line.strip())
+        assert found, line
+        self.port, self.key = int(found[3]), found[4]
+        self.cookie = f"dragoman_inspect_{self.port}={self.key}"
+
+    @contextlib.contextmanager
+    def open(self, path: str, method: str = "GET", **headers: str) -> Iterator[http.client.HTTPResponse]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        try:
+            connection.request(method, path, headers={"Cookie": self.cookie} | headers)
+            with connection.getresponse() as answer:
+                yield answer
+        finally:
+            connection.close()
+
+    def get(self, path: str, method: str = "GET", **headers: str) -> tuple[int, http.client.HTTPMessage, bytes]:
+        with self.open(path, method, **headers) as answer:
+            return answer.status, answer.headers, answer.read()
+
+    def read(self, path: str) -> Any:
+        status, _, body = self.get(path)
+        assert status == 200
+        return json.loads(body)
+
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.get("/trace")[2].splitlines()]
+
+
+@pytest.fixture
+def visit() -> Iterator[tuple[Running, Page]]:
+    with running("--speak", "2025-11-25", options=("--inspect", "http://127.0.0.1:0")) as run:
+        page = Page(Lines(run.process.stderr, PATIENCE_S).read().decode())
+        run.open("2025-06-18")
+        run.say(call(1, "x"))
+        run.hear()
+        yield run, page
+
+
+Visit = tuple[Running, Page]
+
+
+def test_what_crosses_is_shown_before_and_after(visit: Visit) -> None:
+    run, page = visit
+    run.say(request(2, "tools/list"))
+    run.hear()
+    wait_until(lambda: any(line.get("method") == "tools/list" for line in page.lines()))
+    (listed,) = [line for line in page.lines() if line.get("method") == "tools/list" and line["side"] == "server"]
+    assert listed["before"]["result"]["tools"][0] != listed["after"]["result"]["tools"][0]
+    assert listed["losses"]
+
+
+def test_lines_come_as_events_and_the_end_is_told(visit: Visit) -> None:
+    run, page = visit
+    with page.open("/events?from=1") as events:
+        first = next(line for line in events if line.startswith(b"data: "))
+        assert json.loads(first.removeprefix(b"data: "))["frame"]["method"] == "initialize"
+        assert run.process.stdin is not None
+        run.process.stdin.close()
+        assert any(line == b"event: over\n" for line in events)
+    assert run.process.wait(PATIENCE_S) == 0
+
+
+def test_the_viewer_ends_with_its_proxy(visit: Visit) -> None:
+    run, page = visit
+    run.process.kill()
+
+    def is_gone() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", page.port)) != 0
+
+    wait_until(is_gone)
+
+
+def test_the_key_becomes_a_cookie_that_no_script_and_no_other_site_has(visit: Visit) -> None:
+    _, page = visit
+    status, headers, _ = page.get(f"/?key={page.key}&a=b", Cookie="")
+    assert (status, headers["location"]) == (303, "/?a=b")
+    cookie = headers["set-cookie"]
+    assert cookie.startswith(page.cookie)
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+
+
+@pytest.mark.parametrize("path", ["/", "/events", "/trace", "/line/1", "/about", "/page/main.js", "/bundle", "/?key=x"])
+def test_without_the_key_nothing_is_shown(visit: Visit, path: str) -> None:
+    _, page = visit
+    status, _, body = page.get(path, Cookie="dragoman_inspect_1=other")
+    assert status == 403
+    assert b"initialize" not in body
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 200),  # a link that somebody follows; its cookie is not sent along
+    ],
+)
+def test_another_name_and_another_page_get_nothing(visit: Visit, headers: dict[str, str], status: int) -> None:
+    assert visit[1].get("/about", **headers)[0] == status
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_nothing_can_be_changed(visit: Visit, method: str) -> None:
+    assert visit[1].get("/about", method)[0] == 405
+
+
+@pytest.mark.parametrize("path", ["/", "/page/main.js", "/nothing", "/trace"])
+def test_every_answer_has_a_policy_that_runs_nothing_of_others(visit: Visit, path: str) -> None:
+    headers = visit[1].get(path)[1]
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
+
+
+def test_a_pair_is_explained(visit: Visit) -> None:
+    rows = visit[1].read("/explain/2026-07-28/2024-11-05")
+    assert {"feature", "status", "why"} == set(rows[0])
+    assert visit[1].get("/explain/2026-07-28/2099-01-01")[0] == 404
+    assert visit[1].read("/about")["revisions"][0] == "2024-11-05"
+
+
+def test_a_secret_does_not_reach_the_page(visit: Visit) -> None:
+    run, page = visit
+    run.say(request(3, "tools/call", name="x", arguments={"password": "hunter2", "text": "Bearer abcdefgh12345678"}))
+    run.hear()
+    wait_until(lambda: b"[redacted]" in page.get("/trace")[2])
+    shown = page.get("/trace")[2]
+    assert b"hunter2" not in shown
+    assert b"abcdefgh12345678" not in shown
+
+
+def test_a_viewer_that_is_gone_ends_no_session(visit: Visit) -> None:
+    run, _ = visit
+    children = Path(f"/proc/{run.process.pid}/task/{run.process.pid}/children")
+    if not children.exists():
+        pytest.skip("needs /proc to find the viewer")
+    for child in children.read_text().split():
+        if b"dragoman.inspect" in Path(f"/proc/{child}/cmdline").read_bytes():
+            os.kill(int(child), 9)
+    for key in range(10, 20):
+        run.say(call(key, "x"))
+        assert run.hear()["id"] == key
+
+
+def test_a_trace_is_written_beside_the_page(tmp_path: Path) -> None:
+    options = ("--inspect", "http://127.0.0.1:0", "--trace", str(tmp_path / "trace"))
+    with running("--speak", "2025-11-25", options=options) as run:
+        page = Page(Lines(run.process.stderr, PATIENCE_S).read().decode())
+        run.open("2025-06-18")
+        wait_until(lambda: len(page.lines()) >= 7)
+        shown = page.lines()
+        run.end()
+    written = [json.loads(line) for line in (tmp_path / "trace").read_bytes().splitlines()]
+    for line in (*written, *shown):
+        del line["time"]
+    assert written[: len(shown)] == shown
+
+
+def test_the_page_of_a_file_shows_what_is_written_to_it_later(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    trace.write_text('{"direction":"sent","side":"client","frame":{"id":1,"password":"hunter2"}}\nnonsense\n')
+    command = [sys.executable, "-m", "dragoman", "inspect", str(trace), "--at", "http://127.0.0.1:0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        try:
+            page = Page(Lines(process.stderr, PATIENCE_S).read().decode())
+            wait_until(lambda: len(page.lines()) == 1)
+            assert page.lines()[0]["frame"] == {"id": 1, "password": "[redacted]"}
+            with trace.open("a") as file:
+                file.write('{"direction":"ended","side":"client","reason":"over"}\n')
+            wait_until(lambda: len(page.lines()) == 2)
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--open"], "--open means nothing without --inspect"),
+        (["--inspect", "http://0.0.0.0:0"], "plain text; use https:// with --tls-cert, or --inspect-anywhere"),
+        (["--inspect", "https://127.0.0.1:0"], "expected --tls-cert with https:// in --inspect"),
+        (["--inspect", "127.0.0.1:6300"], "expected http://HOST:PORT"),
+    ],
+)
+def test_options_that_make_no_sense_are_named(options: list[str], words: str) -> None:
+    command = [sys.executable, "-m", "dragoman", "proxy", *options, "--", "true"]
+    done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.decode().split())
+
+
+def test_an_address_that_is_taken_is_an_error_if_it_was_named() -> None:
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)):
+        command = [sys.executable, "-m", "dragoman", "proxy", "--inspect", f"http://127.0.0.1:{port}", "--", "true"]
+        done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1
+    assert b"cannot listen" in done.stderr
+
+
+def test_without_the_option_nothing_of_the_page_is_loaded() -> None:
+    code = "import dragoman.cli.proxy, dragoman.proxy, sys; print([m for m in sys.modules if 'dragoman.inspect' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+    assert done.stdout.strip() == "[]"
