@@ -135,9 +135,9 @@ def test_demo_that_is_interrupted_says_nothing(
     assert capsys.readouterr() == ("", "")
 
 
-async def interrupt(client: str, server: str) -> stage.Record:
+async def interrupt(client: str, server: str, watch: object) -> stage.Record:
     raise KeyboardInterrupt
 
 
-async def fail(client: str, server: str) -> stage.Record:
+async def fail(client: str, server: str, watch: object) -> stage.Record:
     return stage.Record(client, server, problem="the server exited with status 1")

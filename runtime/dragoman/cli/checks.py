@@ -43,7 +43,6 @@ def _find_nonsense(args: argparse.Namespace) -> Iterator[str]:
             yield from (f"{option.option_strings[0]} means nothing without {needed}" for option in given)
     if args.listen is not None:
         yield from _find_nonsense_of_listen(args)
-    yield from _find_nonsense_of_page(args)
     yield from _find_nonsense_of_upstream(args)
     for name, value in args.variables:
         if value is None and name not in os.environ:

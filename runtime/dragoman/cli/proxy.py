@@ -14,7 +14,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.cli.checks import check_options
+from dragoman.cli.checks import check_options, check_page
 from dragoman.cli.child import Launcher, add_child_arguments
 from dragoman.cli.ink import complain
 from dragoman.cli.inspecting import CannotShow, open_feed
@@ -91,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve one session, or all that come over HTTP, and give the exit code that says how it ended."""
     check_options(args)
+    check_page(args)
     if args.server is not None:
         from dragoman.cli.named import take_from_config
 

@@ -19,7 +19,7 @@ class NoCapture(Exception):
 
 
 @dataclass(slots=True)
-class Exchange:
+class RecordedCall:
     """A request of a client, and what came of it at a server.
 
     Attributes:
@@ -40,14 +40,14 @@ class Capture:
     Attributes:
         connection: Its number.
         revision: What was spoken on it; empty if that is not known.
-        exchanges: The client's requests, in order.
+        calls: The client's requests, in order.
         replies: What the client answered to questions, by their ids as JSON.
         notices: The client's notifications, with how many of its requests came before.
     """
 
     connection: int
     revision: str = ""
-    exchanges: list[Exchange] = field(default_factory=list)
+    calls: list[RecordedCall] = field(default_factory=list)
     replies: dict[bytes, dict[str, Any]] = field(default_factory=dict)
     notices: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
 
@@ -65,7 +65,7 @@ def read_capture(lines: Iterable[bytes], side: Side, connection: int | None = No
         NoCapture: There is no such connection, or nothing was answered on it.
     """
     found: dict[int, Capture] = {}
-    open_: dict[tuple[int, bytes], Exchange] = {}
+    open_: dict[tuple[int, bytes], RecordedCall] = {}
     for line in lines:
         said = _read(line)
         if said is None or said.get("side") != side or not isinstance(said.get("frame"), dict):
@@ -81,24 +81,26 @@ def read_capture(lines: Iterable[bytes], side: Side, connection: int | None = No
         raise NoCapture(f"there is no connection {connection} to a {side} in it; there are {sorted(found) or 'none'}")
     wanted = [found[connection]] if connection is not None else list(found.values())
     for capture in wanted:
-        if any(exchange.answer is not None for exchange in capture.exchanges):
+        if any(call.answer is not None for call in capture.calls):
             return capture
     raise NoCapture(f"nothing was asked and answered on a connection to a {side} in it")
 
 
-def _take(capture: Capture, open_: dict[tuple[int, bytes], Exchange], frame: dict[str, Any], is_clients: bool) -> None:
+def _take(
+    capture: Capture, open_: dict[tuple[int, bytes], RecordedCall], frame: dict[str, Any], is_clients: bool
+) -> None:
     """Put a frame where it belongs."""
     is_request, has_id = "method" in frame, "id" in frame
     key = capture.connection, encode(frame.get("id"))
     if is_clients and is_request and has_id:
-        open_[key] = Exchange(frame)
-        capture.exchanges.append(open_[key])
+        open_[key] = RecordedCall(frame)
+        capture.calls.append(open_[key])
     elif is_clients and is_request:
-        capture.notices.append((len(capture.exchanges), frame))
+        capture.notices.append((len(capture.calls), frame))
     elif is_clients:
         capture.replies[key[1]] = frame
     elif is_request:
-        waiting = [exchange for exchange in capture.exchanges if exchange.answer is None]
+        waiting = [call for call in capture.calls if call.answer is None]
         if waiting:
             waiting[-1].before.append(frame)
     elif key in open_:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final
 
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.exact_json import decode, encode
-from dragoman.inspect.capture import Capture, Exchange
+from dragoman.inspect.capture import Capture, RecordedCall
 
 _NAMES: Final = ("name", "uri", "taskId")
 
@@ -29,7 +29,7 @@ class MockServer:
 
     def __init__(self, capture: Capture, output: BinaryIO) -> None:
         self._output = output
-        self._exchanges = [exchange for exchange in capture.exchanges if exchange.answer is not None]
+        self._calls = [call for call in capture.calls if call.answer is not None]
         self._used: set[int] = set()
 
     def run(self, lines: Iterable[bytes]) -> None:
@@ -55,17 +55,17 @@ class MockServer:
         assert found.answer is not None
         self._say(found.answer | {"id": frame["id"]})
 
-    def _find(self, frame: dict[str, Any]) -> Exchange | None:
-        """Return the recorded exchange that fits a request best."""
-        same = [index for index, one in enumerate(self._exchanges) if one.request["method"] == frame["method"]]
-        alike = [index for index in same if _essence(self._exchanges[index].request) == _essence(frame)]
-        named = [index for index in same if _name(self._exchanges[index].request) == _name(frame)]
+    def _find(self, frame: dict[str, Any]) -> RecordedCall | None:
+        """Return the recorded call that fits a request best."""
+        same = [index for index, one in enumerate(self._calls) if one.request["method"] == frame["method"]]
+        alike = [index for index in same if _essence(self._calls[index].request) == _essence(frame)]
+        named = [index for index in same if _name(self._calls[index].request) == _name(frame)]
         fitting = alike or named or (same if frame["method"] == "initialize" else [])
         if not fitting:
             return None
         index = next((index for index in fitting if index not in self._used), fitting[-1])
         self._used.add(index)
-        return self._exchanges[index]
+        return self._calls[index]
 
     def _say(self, frame: dict[str, Any]) -> None:
         self._output.write(encode(frame) + b"\n")

@@ -14,7 +14,7 @@ from typing import Any, Final
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.exact_json import decode, encode
 from dragoman.errors import TransportClosed
-from dragoman.inspect.capture import Capture, Exchange
+from dragoman.inspect.capture import Capture, RecordedCall
 from dragoman.transports.spawn import spawn
 
 ANSWER_S: Final = 60.0
@@ -63,27 +63,27 @@ class _Conversation:
         self._questions = list(capture.replies.values())
 
     def run(self) -> Iterator[tuple[str, bool]]:
-        for number, exchange in enumerate(self._capture.exchanges):
+        for number, call in enumerate(self._capture.calls):
             for before, notice in self._capture.notices:
                 if before == number:
                     self._say(notice)
-            if exchange.answer is None:  # nobody knows what would be the same
+            if call.answer is None:  # nobody knows what would be the same
                 continue
-            self._say(exchange.request)
+            self._say(call.request)
             try:
-                answer = self._await(exchange.request["id"])
+                answer = self._await(call.request["id"])
             except TimeoutError:
-                yield f"{_title(exchange)}: no answer within {self._answer_s:g} s", True
+                yield f"{_title(call)}: no answer within {self._answer_s:g} s", True
                 continue
             except EOFError:
-                yield f"{_title(exchange)}: the server has ended", True
+                yield f"{_title(call)}: the server has ended", True
                 return
-            found = list(_differences(exchange.answer, answer))
+            found = list(_differences(call.answer, answer))
             if not found:
-                yield f"{_title(exchange)}: same", False
+                yield f"{_title(call)}: same", False
             else:
                 more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-                yield f"{_title(exchange)}: differs at {', '.join(found[:_SHOWN])}{more}", True
+                yield f"{_title(call)}: differs at {', '.join(found[:_SHOWN])}{more}", True
 
     def _say(self, frame: dict[str, Any]) -> None:
         try:
@@ -134,10 +134,10 @@ class _Conversation:
         return {"jsonrpc": "2.0", "id": question["id"], "error": error}
 
 
-def _title(exchange: Exchange) -> str:
-    params = exchange.request.get("params")
+def _title(call: RecordedCall) -> str:
+    params = call.request.get("params")
     name = next((params[key] for key in ("name", "uri") if key in params), "") if isinstance(params, dict) else ""
-    return f"{exchange.request['method']} {name}".strip()
+    return f"{call.request['method']} {name}".strip()
 
 
 def _differences(recorded: Any, given: Any, pointer: str = "") -> Iterator[str]:
