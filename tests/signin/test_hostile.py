@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, quote
 
 import pytest
 
@@ -140,6 +142,51 @@ async def test_a_token_goes_to_its_server_alone(folder: Path) -> None:
             error = (await peer.ask("tools/call"))["error"]["message"]
             assert "to another origin, which must not get our headers" in error
         assert other.seen == []
+
+
+OURS = "client:secret of ours/1"
+
+
+@pytest.mark.parametrize("where", ["error", "error_description"])
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
+def test_secrets_that_an_authorization_server_repeats_are_not_passed_on(
+    folder: Path, method: str, where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    repeated: list[str] = []
+
+    async def register(request: Request, reply: Reply) -> None:
+        said = {"client_id": "client-1", "client_secret": OURS, "token_endpoint_auth_method": method}
+        await reply.json(said, status="201 Created")
+
+    async def repeat(request: Request, reply: Reply) -> None:
+        form = dict(parse_qsl(request.body.decode()))
+        secrets = [form[name] for name in ("code", "refresh_token", "code_verifier") if name in form]
+        header = request.headers.get("authorization", "")
+        secrets += [*(secret[:12] for secret in secrets), OURS, quote(OURS, safe="")]
+        secrets += [header.removeprefix("Basic ")] if header else []
+        repeated.extend(secrets)
+        said = {"error": "invalid_grant", where: f"it is of no use: {' '.join(secrets)} <{header}>"}
+        await reply.json(said, status="400 Bad Request")
+
+    @on_loop
+    async def check() -> None:
+        async with house(folder) as home:
+            home.metadata["token_endpoint_auth_methods_supported"] = [method]
+            home.pages["/register"] = register
+            authority = home.sign_in()
+            async with home.client(authority=authority) as peer:
+                home.pages["/token"] = repeat
+                home.good.clear()
+                told = str(await peer.ask("tools/list"))
+            file = authority.path.read_text()
+        assert {"refresh-secret-1", OURS, *(["code-secret"] if where != "error" else [])} <= set(repeated)
+        assert "it is of no use" in caplog.text, "whoever runs the proxy is told"
+        shown = caplog.text + told + json.dumps(json.loads(file).get("failed"))
+        assert [one for one in repeated if one in shown] == []
+        assert "of no use" not in told or where == "error"
+
+    check()
 
 
 @on_loop

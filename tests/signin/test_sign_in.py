@@ -164,7 +164,7 @@ def test_a_client_that_is_forgotten_registers_again() -> None:
 def test_who_cannot_register_is_told_what_to_say() -> None:
     assert "--oauth-client-id" in refused(whole(**{SAID: metadata(registration_endpoint=None)}))
     web = whole(**{REGISTER: (400, {"error": "invalid_redirect_uri", "error_description": "not\nthere"})})
-    assert "not there" in refused(web)
+    assert "(invalid_redirect_uri)" in refused(web)
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ def test_a_token_of_no_use_is_refused(said: dict[str, Any]) -> None:
     assert "token of a kind that is not known" in refused(whole(**{TOKEN: token(**said)}))
 
 
-def test_an_error_is_told_in_the_words_of_the_server() -> None:
-    web = whole(**{TOKEN: (400, {"error": "invalid_grant", "error_description": "too old\x1b[31m"})})
-    assert "gives no token (invalid_grant: too old[31m)" in refused(web)
+def test_an_error_is_told_by_its_name() -> None:
+    web = whole(**{TOKEN: (400, {"error": "invalid_\x1b[31mgrant", "error_description": "too old"})})
+    assert refused(web).endswith("gives no token (invalid_[31mgrant)")
 
 
 @pytest.mark.parametrize("lasts", ["3600", 3600, 0, 3e9])
@@ -436,7 +436,7 @@ def test_an_identity_provider_vouches_for_the_user(tmp_path: Path) -> None:
     }
     assert (asked["grant_type"], asked["assertion"]) == ("urn:ietf:params:oauth:grant-type:jwt-bearer", "grant-1")
     web.pages[provider] = (400, {"error": "invalid_grant", "error_description": "not for you"})
-    assert "the identity provider gives nothing for it (invalid_grant: not for you)" in refused(web, **about)
+    assert "the identity provider gives nothing for it (invalid_grant)" in refused(web, **about)
 
 
 def test_an_assertion_may_be_what_the_server_takes(tmp_path: Path) -> None:

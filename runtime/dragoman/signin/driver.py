@@ -21,6 +21,7 @@ from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin.page import CallbackPage, ReturnPage
 from dragoman.signin.people import People
 from dragoman.signin.settings import SignInSettings, is_loopback
+from dragoman.signin.tokens import PASSING
 from dragoman.signin.wishes import Fetch, Fetched, Keep, Listen, OpenPage, Routine, ShowCode, Sleep, Wish
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.config import Kind, UpstreamConfig, describe_url, origin_of
@@ -147,13 +148,17 @@ class Driver:
                 pool = ConnectionPool(config)
                 try:
                     answer = await pool.send_once(wish.method, wish.url, wish.headers, wish.body)
-                    return Fetched(answer.status, await read_body(answer, _ANSWER_BYTES), answer.header("Location"))
+                    body, leads_to = await read_body(answer, _ANSWER_BYTES), answer.header("Location")
                 finally:
                     await pool.close()
         except TimeoutError:
             raise TransportError(describe_url(wish.url), f"it did not answer within {_ANSWER_S:g} s") from None
         except OSError as error:
             raise SignInFailed(describe_url(wish.url), f"TLS cannot be set up: {error.strerror or error}") from None
+        fetched = Fetched(answer.status, body, leads_to, wish.secrets)
+        if fetched.about and fetched.why not in PASSING:
+            logger.warning("%s: %s answers %s: %s", ours.peer, describe_url(wish.url), fetched.why, fetched.about)
+        return fetched
 
     async def _dial(self, url: str) -> socket.socket:
         """Connect, but not from a public server to a private address.

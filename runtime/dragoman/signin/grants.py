@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin.discovery import AuthorizationServer, check_endpoint, shorten
 from dragoman.signin.registration import OAuthClient, read_secret
-from dragoman.signin.tokens import CLIENT_GONE, SLOW_DOWN, GrantRefused, Tokens, get_tokens
+from dragoman.signin.tokens import CLIENT_GONE, PASSING, SLOW_DOWN, GrantRefused, Tokens, get_tokens
 from dragoman.signin.wishes import (
     Fetch,
     Fetched,
@@ -29,6 +29,7 @@ from dragoman.signin.wishes import (
     Routine,
     ShowCode,
     Sleep,
+    censored,
     post_form,
     quoted,
     seconds,
@@ -178,8 +179,10 @@ def read_code(occasion: Occasion, server: AuthorizationServer, state: str, answe
             f"the answer comes from another authorization server than {shorten(expected)}, and is not used"
         )
     if "error" in answer:
-        why = ": ".join(filter(None, (quoted(answer["error"]), quoted(answer.get("error_description")))))
-        raise GrantRefused(occasion.peer, f"the sign-in was refused ({why})", quoted(answer["error"]))
+        why = quoted(answer["error"])
+        if about := censored(answer.get("error_description"), (state,)):
+            logger.warning("%s: its authorization server refuses the sign-in: %s: %s", occasion.peer, why, about)
+        raise GrantRefused(occasion.peer, f"the sign-in was refused ({why})", why)
     if not answer.get("code"):
         raise occasion.failure("the answer of its authorization server holds no code")
     return answer["code"]
@@ -262,7 +265,7 @@ def get_by_device(
         except GrantRefused as error:
             if error.error == SLOW_DOWN:
                 interval_s += _DEVICE_INTERVAL_S
-            elif error.error != "authorization_pending":
+            elif error.error not in PASSING:
                 raise
         except SignInFailed:
             raise

@@ -29,6 +29,9 @@ CLIENT_GONE: Final = frozenset({"invalid_client", "unauthorized_client"})
 SLOW_DOWN: Final = "slow_down"
 """What is said of a request that came too soon, or at the wrong time (RFC 8628, 3.5)."""
 
+PASSING: Final = frozenset({SLOW_DOWN, "authorization_pending"})
+"""What is said while nobody has typed a code yet."""
+
 VISIBLE: Final = re.compile(r"[\x21-\x7e]{1,65536}\Z")
 _ASSERTION_S: Final = 300
 _ALGORITHMS: Final = {
@@ -109,7 +112,7 @@ def get_tokens(
     access, lasts_s = text(said.get("access_token")), seconds(said.get("expires_in"))
     kind = text(said.get("token_type")) or "bearer"
     if kind.lower() != "bearer" or not VISIBLE.match(access):
-        raise occasion.failure(f"its authorization server gives a token of a kind that is not known ({quoted(kind)})")
+        raise occasion.failure("its authorization server gives a token of a kind that is not known")
     return Tokens(
         access=access,
         refresh=text(said.get("refresh_token")) or (before.refresh if before else ""),

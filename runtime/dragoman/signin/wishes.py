@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from dragoman.errors import SignInFailed
 from dragoman.signin.settings import SignInSettings
@@ -16,6 +17,18 @@ from dragoman.signin.settings import SignInSettings
 T = TypeVar("T")
 
 _LONGEST_S: Final = 1e10
+_CENSORED: Final = "***"
+_PART: Final = 8
+"""How much of a secret counts as a part of it."""
+
+_HARMLESS: Final = frozenset(
+    {
+        *("grant_type", "client_id", "redirect_uri", "scope", "resource", "audience"),
+        *("token_type_hint", "requested_token_type", "subject_token_type", "client_assertion_type"),
+    }
+)
+"""What of our forms anybody may read."""
+
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -28,14 +41,24 @@ class Fetch:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: bytes | None = field(default=None, repr=False)
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What of it nobody else may read: all of a form that is not known to be harmless, and who we say we are."""
+        sent = [value for name, value in parse_qsl((self.body or b"").decode("latin-1")) if name not in _HARMLESS]
+        if pair := self.headers.get("Authorization", "").partition(" ")[2]:
+            secret = base64.b64decode(pair).decode("latin-1").partition(":")[2]
+            sent += [pair, unquote(secret)]
+        return tuple(sorted(filter(None, (*sent, *map(_quote, sent))), key=len, reverse=True))
+
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The answer to a request; `location` is where it leads to."""
+    """The answer to a request; `location` is where it leads to, `secrets` are those of the request."""
 
     status: int
     body: bytes = field(default=b"", repr=False)
     location: str = field(default="", repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def json(self) -> dict[str, Any]:
@@ -48,9 +71,13 @@ class Fetched:
 
     @property
     def why(self) -> str:
-        """Why it holds not what was asked for, for a person: the error as OAuth names it, or the status."""
-        error, about = quoted(self.json.get("error")), quoted(self.json.get("error_description"))
-        return ": ".join(filter(None, (error, about))) or f"status {self.status}"
+        """Why it holds not what was asked for, for anybody: the error as OAuth names it, or the status."""
+        return censored(self.json.get("error"), self.secrets) or f"status {self.status}"
+
+    @property
+    def about(self) -> str:
+        """What is said about it in words, for whoever runs the proxy; empty if nothing is."""
+        return censored(self.json.get("error_description"), self.secrets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +185,24 @@ def seconds(value: object) -> float | None:
     with contextlib.suppress(ValueError):
         return float(str(value)) if 0 <= float(str(value)) <= _LONGEST_S else None
     return None
+
+
+def censored(value: object, secrets: Sequence[str]) -> str:
+    """Return what a server says as `quoted` does, without what it repeats of secrets, whole or in part."""
+    said = text(value)
+    for secret in secrets:
+        said = said.replace(secret, _CENSORED)
+    parts = {secret[at : at + _PART] for secret in secrets for at in range(len(secret) - _PART + 1)}
+    words = (_CENSORED if _repeats(word, parts) else word for word in said.split())
+    return quoted(" ".join(words))
+
+
+def _quote(value: str) -> str:
+    return quote(value, safe="")
+
+
+def _repeats(word: str, parts: Collection[str]) -> bool:
+    return any(word[at : at + _PART] in parts for at in range(len(word) - _PART + 1))
 
 
 def quoted(value: object) -> str:
