@@ -251,12 +251,12 @@ def test_a_task_of_a_server_that_was_changed_is_the_new_ones() -> None:
         router = routing(servers)
         async with session(router) as client:
             assert "result" in await client.ask("tasks/list")
-            assert (await client.ask("tasks/get", {"taskId": "t"}))["result"]["taskId"] == "t"
+            assert (await client.ask("tasks/get", {"taskId": "a:t"}))["result"]["taskId"] == "a:t"
             router.apply(configured(servers, None, a={"args": ["other"]}))
             await until(lambda: servers["a"].opened == 2)
             await pass_time(0.3)
             await client.ask("tasks/list")
-            assert (await client.ask("tasks/get", {"taskId": "t"}))["result"]["taskId"] == "t"
+            assert (await client.ask("tasks/get", {"taskId": "a:t"}))["result"]["taskId"] == "a:t"
 
     run(main())
 

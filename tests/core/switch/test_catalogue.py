@@ -13,6 +13,7 @@ from dragoman.core.peek import read_line
 from dragoman.core.switch.catalogue.catalogue import Catalogue
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind, Names
+from tests.proxy.conversation import notification, request
 
 Body = dict[str, Any]
 NEWER = "2026-07-28"
@@ -450,7 +451,7 @@ def test_odd_requests_for_input_are_handed_on() -> None:
         stage.heard("a")
         result = {"resultType": "input_required", "inputRequests": asked, "taskId": "t"}
         stage.says("a", {"id": key, "result": result})
-        assert stage.client.pop()["result"] == result
+        assert stage.client.pop()["result"] == {**result, "taskId": "a:t"}
     key = stage.ask("tools/call", name="x")
     stage.heard("a")
     line = b'{"jsonrpc":"2.0","id":%d,"result":{"taskId":"t","x":"\xff"}}\n' % key
@@ -661,26 +662,68 @@ def test_completion_goes_to_who_has_the_prompt_or_the_template() -> None:
     assert "unknown prompt: q" in stage.client.pop()["error"]["message"]
 
 
+RELATED = "io.modelcontextprotocol/related-task"
+
+
+def about(task: str) -> dict[str, Any]:
+    return {"_meta": {RELATED: {"taskId": task}, "x/y": 1}}
+
+
 def test_tasks_go_to_who_made_them() -> None:
     stage = Stage("a", "b")
     stage.tools(a=["x"], b=[])
     key = stage.ask("tools/call", name="x", task={})
     stage.heard("a")
-    stage.says("a", {"id": key, "result": {"task": {"taskId": "t1"}}})
-    assert stage.client.pop()["result"]["task"]["taskId"] == "t1"
-    stage.ask("tasks/get", taskId="t1")
-    assert stage.heard("a")["method"] == "tasks/get"
+    stage.says("a", {"id": key, "result": {"task": {"taskId": "t1"}, **about("t1")}})
+    assert stage.client.pop()["result"] == {"task": {"taskId": "a:t1"}, **about("a:t1")}
+    key = stage.ask("tasks/get", taskId="a:t1", **about("a:t1"))
+    assert stage.heard("a")["params"] == {"taskId": "t1", **about("t1")}
+    stage.says("a", {"id": key, "result": {"taskId": "t1", "status": "working"}})
+    assert stage.client.pop()["result"] == {"taskId": "a:t1", "status": "working"}
     listed = stage.list(
-        "tasks/list", a={"tasks": [{"taskId": "t1"}]}, b={"tasks": [{"taskId": "t2"}, {"taskId": "t1"}]}
+        "tasks/list", a={"tasks": [{"taskId": "t1"}]}, b={"tasks": [{"taskId": "t1"}, {"taskId": "a:t1"}]}
     )
-    assert len(listed["result"]["tasks"]) == 3
-    stage.ask("tasks/cancel", taskId="t2")
-    assert stage.heard("b")["method"] == "tasks/cancel"
+    assert [task["taskId"] for task in listed["result"]["tasks"]] == ["a:t1", "b:t1", "b:a:t1"]
+    stage.ask("tasks/cancel", taskId="b:a:t1")
+    assert stage.heard("b")["params"]["taskId"] == "a:t1"
     stage.ask("tasks/get", taskId="t3")
     assert stage.client.pop()["error"]["code"] == -32602
     stage.members["b"].capabilities = {}
     stage.ask("tasks/get", taskId="t3")
     assert stage.heard("a")["params"]["taskId"] == "t3"
+
+
+def test_no_server_takes_over_the_tasks_of_another() -> None:
+    """It names ids that the other will give, in any result, before the other does."""
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["y"])
+    key = stage.ask("tools/call", name="y")
+    stage.heard("b")
+    stage.says("b", {"id": key, "result": {"content": [], "taskId": "t1", "task": {"taskId": "a:t1"}}})
+    told = stage.client.pop()["result"]
+    assert (told["taskId"], told["task"]) == ("b:t1", {"taskId": "b:a:t1"})
+    key = stage.ask("tools/call", name="x", task={})
+    stage.heard("a")
+    stage.says("a", {"id": key, "result": {"task": {"taskId": "t1"}}})
+    task = stage.client.pop()["result"]["task"]["taskId"]
+    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+        stage.ask(method, taskId=task)
+        assert stage.heard("a")["method"] == method
+
+
+def test_what_servers_say_of_a_task_names_it_as_the_client_knows_it() -> None:
+    stage = Stage("a", "b")
+    stage.says("b", notification("notifications/tasks/status", taskId="t", status="working"))
+    assert stage.client.pop()["params"] == {"taskId": "b:t", "status": "working"}
+    stage.says("b", notification("notifications/message", level="info", data={"taskId": "own"}, **about("t")))
+    assert stage.client.pop()["params"] == {"level": "info", "data": {"taskId": "own"}, **about("b:t")}
+    stage.says("b", request(1, "elicitation/create", message="?", **about("t")))
+    asked = stage.client.pop()
+    assert asked["params"] == {"message": "b: ?", **about("b:t")}
+    stage.reply(asked["id"], {"action": "cancel", **about("b:t")})
+    assert stage.heard("b") == {"jsonrpc": "2.0", "id": 1, "result": {"action": "cancel", **about("t")}}
+    stage.says("b", request(2, "tasks/get", taskId="of the client"))
+    assert stage.client.pop()["params"] == {"taskId": "of the client"}
 
 
 # Lists
@@ -1021,16 +1064,6 @@ def test_a_name_of_a_server_that_this_session_does_not_have_is_unknown() -> None
     stage.ask("tools/call", name="far")
     stage.answer("a", {"tools": []})
     assert stage.client.pop()["error"]["message"] == "unknown tool: far"
-
-
-def test_tasks_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.core.switch.catalogue.routes._MOST_REMEMBERED", 1)
-    stage = Stage("a", "b")
-    stage.list("tasks/list", a={"tasks": [{"taskId": "t1"}]}, b={"tasks": [{"taskId": "t2"}]})
-    stage.ask("tasks/get", taskId="t1")
-    assert "error" in stage.client.pop()
-    stage.ask("tasks/get", taskId="t2")
-    assert stage.heard("b")["params"]["taskId"] == "t2"
 
 
 def test_the_first_request_of_a_client_need_not_ask_what_there_is() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from dragoman.core.calls import TOO_MANY, cancellation
@@ -16,6 +17,7 @@ from dragoman.core.methods import ELICITATION
 from dragoman.core.peek import with_id
 from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.member import Member
+from dragoman.core.switch.catalogue.tasks import name_related, name_task, restore_related
 from dragoman.core.tally import deserves_a_line
 from dragoman.core.unchecked import find, with_meta
 
@@ -55,7 +57,7 @@ class MemberQuestions:
         body = {**decoded(frame).body, "id": _lend(member, self._last, frame.key)}
         params = body.get("params")
         if isinstance(params, dict):
-            params = name_asker(member.name, frame.method, params)
+            params = name_asker(member.name, frame.method, name_related(params, partial(name_task, member)))
             token = key_of(find(params, "_meta", "progressToken"))
             if token is not None:
                 params = with_meta(params, "progressToken", _lend(member, self._last, token))
@@ -77,6 +79,7 @@ class MemberQuestions:
             member, number, key = found
             if member.asked.get(key) == number:
                 del member.asked[key]
+                frame = restore_related(member, frame)
                 answer = frame._replace(raw=with_id(frame, key), key=key, body=None)
                 self._common.outside.tell_member(member, answer)
 

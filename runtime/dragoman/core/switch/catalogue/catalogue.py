@@ -33,6 +33,7 @@ from dragoman.core.switch.catalogue.opening import Openings
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.quick import QuickCalls
 from dragoman.core.switch.catalogue.routes import Routes
+from dragoman.core.switch.catalogue.tasks import show_notice
 from dragoman.core.switch.catalogue.uris import may_name_pages
 from dragoman.core.unchecked import find_object
 
@@ -73,7 +74,7 @@ class Catalogue:
         self.common = common = Common(outside, names, members, identity, mark)
         self.asking = MemberQuestions(common, most_questions)
         self.changes = Changes(common)
-        self.lists = Lists(common, self.tell_changed, lambda *of: self.routes.note_tasks(*of), page_size)
+        self.lists = Lists(common, self.tell_changed, page_size)
         self.openings = Openings(common, self.lists.give_up, self.joined)
         self.routes = Routes(common, self.lists)
         self.listens: MemberStreams | None = None
@@ -231,6 +232,7 @@ class Catalogue:
         return frame if calls is None else frame._replace(source=(member.name, *calls))
 
     def _take_notice(self, member: Member, frame: Frame) -> None:
+        frame = show_notice(member, frame)
         if frame.stream is not None and member.owed.get(frame.stream) is not None and self.listens is not None:
             self.listens.hear(member, frame)
         elif self.listens is not None and frame.stream is None and self.listens.hear(member, frame):

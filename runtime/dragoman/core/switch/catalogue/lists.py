@@ -29,6 +29,7 @@ from dragoman.core.switch.catalogue.gathering import Gathering
 from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import NameKind
 from dragoman.core.switch.catalogue.pages import LISTS, ListKind, Page, Piece, keep, read_page, write_slice
+from dragoman.core.switch.catalogue.tasks import name_task
 
 logger = logging.getLogger("dragoman.router")
 
@@ -45,7 +46,6 @@ _GRACE_S: Final = 0.25
 _CURSOR: Final = re.compile(r"dragoman:([a-z/]+):([0-9]{1,18}):([0-9]{1,18})")
 """A place in a merged list: which list, the number under which it is kept, and how many entries come before."""
 
-NoteTasks = Callable[[Member, Iterable[str]], None]
 
 Reading = Generator[dict[str, Any], Frame, list[Page]]
 """Yields the params of requests for pages, takes the answers, and returns all pages; or a ValueError says why not."""
@@ -82,16 +82,12 @@ class Lists:
     Args:
         common: What all parts know.
         tell_changed: Tells the client with this notification that a list has changed.
-        note_tasks: Told whose the tasks are that a list names.
         page_size: How many entries a page has.
     """
 
-    def __init__(
-        self, common: Common, tell_changed: Callable[[str], None], note_tasks: NoteTasks, page_size: int
-    ) -> None:
+    def __init__(self, common: Common, tell_changed: Callable[[str], None], page_size: int) -> None:
         self._common = common
         self._tell_changed = tell_changed
-        self._note_tasks = note_tasks
         self._page_size = page_size
         self._under_way: dict[tuple[Member, str], MemberListing] = {}
         self._snapshots: dict[int, _Snapshot] = {}
@@ -284,8 +280,6 @@ class Lists:
         names = [name for page in pages for name in page.names]
         if kind.names is not None:
             self._common.names.learn(member.name, kind.names, names)
-        else:
-            self._note_tasks(member, names)
         return [entry for page in before for entry in page.entries] != [
             entry for page in pages for entry in page.entries
         ]
@@ -309,8 +303,9 @@ class Lists:
         pieces: list[Piece] = []
         for member in self._common.members.values():
             if member.name not in missing and member.state is not MemberState.FAILED:
-                shown = {} if kind.names is None else names.show(member.name, kind.names)
-                pieces += [Piece(page, shown) for page in member.listed.get(kind.method, ())]
+                for page in member.listed.get(kind.method, ()):
+                    tasks = {} if kind.names else {task: name_task(member, task) for task in page.names}
+                    pieces.append(Piece(page, names.show(member.name, kind.names) if kind.names else tasks))
         if kind.names is not None:
             names.tell(kind.names)
             if kind.names.is_uri and any(piece.shown for piece in pieces):

@@ -6,7 +6,7 @@ Lives here: finding the owner, and writing the name that it uses. Must not: hold
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -21,6 +21,7 @@ from dragoman.core.switch.catalogue.member import Member, MemberState
 from dragoman.core.switch.catalogue.names import LONGEST_NAME, NameKind, NameOwner
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.search import Search
+from dragoman.core.switch.catalogue.tasks import name_in, name_related, name_task, read_task
 from dragoman.core.switch.catalogue.uris import may_name_pages, show_uris
 from dragoman.core.unchecked import find
 
@@ -65,7 +66,6 @@ class Routes:
     def __init__(self, common: Common, lists: Lists) -> None:
         self._common = common
         self._lists = lists
-        self._tasks: dict[str, Member] = {}
         self._found: dict[str, Member] = {}
         self._watched: dict[NameOwner, str] = {}
         self._sought: dict[bytes, Search | Frame] = {}  # whose owner is sought, and the search for it at each server
@@ -79,9 +79,8 @@ class Routes:
 
     def forget(self, member: Member) -> None:
         """Record that a server is not there any more, nor is what it had."""
-        for table in (self._tasks, self._found):
-            for name in [name for name, owner in table.items() if owner is member]:
-                del table[name]
+        for name in [name for name, owner in self._found.items() if owner is member]:
+            del self._found[name]
         for owner in [owner for owner in self._watched if owner.server == member.name]:
             del self._watched[owner]
 
@@ -199,31 +198,15 @@ class Routes:
     # Tasks
 
     def _take_task(self, frame: Frame, params: dict[str, Any], task: str) -> None:
-        member = self._tasks.get(task)
-        if member is None:
-            able = [one for one in self._common.members.values() if not one.lacks("tasks")]
-            member = able[0] if len(able) == 1 else None
-        if member is None:
+        """Hand a request to the server that the id names; one that names none is of the only server with tasks."""
+        able = [one for one in self._common.members.values() if not one.lacks("tasks")]
+        found = read_task(self._common.members.values(), task) or ((able[0], task) if len(able) == 1 else None)
+        if found is None:
             self._refuse(frame, INVALID_PARAMS, "this task is not known here")
-        else:
-            self._common.forward(member, frame)
-
-    def note_task(self, member: Member, result: Mapping[str, Any]) -> None:
-        """Record whose task a result names."""
-        task = result.get("task")
-        named = task.get("taskId") if isinstance(task, dict) else result.get("taskId")
-        if isinstance(named, str):
-            self.note_tasks(member, (named,))
-
-    def note_tasks(self, member: Member, ids: Iterable[str]) -> None:
-        """Record whose tasks these are: the first who names one has it."""
-        for task in ids:
-            if self._tasks.get(task, member) is not member:
-                logger.warning(
-                    "%s and %s have a task of one id; it stays the first one's", self._tasks[task].name, member.name
-                )
-            else:
-                self._remember(self._tasks, task, member, len(task))
+            return
+        member, own = found
+        said = name_related({**params, "taskId": own}, lambda named: named.removeprefix(f"{member.name}:"))
+        self._common.forward(member, rewrite(frame, {**frame.body, "params": said}))
 
     def _remember(self, table: dict[K, V], name: K, value: V, size: int) -> None:
         if size <= LONGEST_NAME:
@@ -246,8 +229,7 @@ class Routes:
         result = body["result"]
         if not isinstance(result, dict):
             return frame
-        self.note_task(member, result)
-        told = name_askers(member.name, result)
+        told = name_askers(member.name, name_in(result, partial(name_task, member)))
         if has_uris:
             told = show_uris(told, partial(self.show_uri, member))
         return frame if told is result else rewrite(frame, {**body, "result": told})
