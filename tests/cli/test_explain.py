@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.cli.explain import TRANSPORTS, add_arguments, run
 from dragoman.options import SCOPES
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 
 def run_with(*argv: str) -> int:
@@ -67,3 +68,21 @@ def test_scopes_are_those_of_the_proxy(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit):
         run_with(*pair, "request")
     assert "'request'" in capsys.readouterr().err
+
+
+def test_without_a_pair_there_is_a_table_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_with() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Clients over stdio, servers over stdio: how many features works/emulated/lost."
+    assert lines[2].split() == ["client", *REVISIONS]
+    assert [line.split()[0] for line in lines[3:8]] == [*REVISIONS]
+    assert all(len(line) <= 80 for line in lines)
+    assert run_with("--client", "2025-06-18", "--server", "2025-11-25") == 0
+    works, emulated, lost = (one.split()[1] for one in capsys.readouterr().out.splitlines()[-1].split(", "))
+    assert lines[5].split()[4] == f"{works}/{emulated}/{lost}"
+
+
+def test_a_table_has_the_pairs_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_with("--server", "2025-11-25", "--client-transport", "sse", "--json") == 0
+    pairs = [(one["client"], one["server"]) for one in json.loads(capsys.readouterr().out)]
+    assert pairs == [(client, "2025-11-25") for client in HANDSHAKE_REVISIONS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from tests.cli.test_screen import at_terminal
 
 ADDER = str(Path(__file__).parent / "adder.py")
 LONGEST_S = 60
+OPTION = re.compile(r"^ +(?:-h, )?(--[a-z-]+)", re.MULTILINE)
 RESOURCE = '"http://127.0.0.1/.well-known/oauth-protected-resource"'
 CHALLENGE = {"WWW-Authenticate": f'Bearer error="invalid_token", resource_metadata={RESOURCE}'}
 ANSWERS: dict[str, tuple[int, str, str, dict[str, str]]] = {
@@ -102,6 +104,14 @@ def test_help_is_that_of_the_command() -> None:
     assert run("help").stdout == run("--help").stdout != ""
 
 
+@pytest.mark.parametrize("command", ["proxy", "list", "call", "read", "prompt", "check"])
+def test_help_is_what_most_people_need_and_there_is_all_of_it(command: str) -> None:
+    usual, everything = (set(OPTION.findall(run(command, option).stdout)) for option in ("--help", "--help-all"))
+    assert {"--url", "--config", "--header", "--env", "--help-all"} <= usual < everything
+    assert len(usual) <= 20
+    assert {"--connect-timeout", "--inherit-env", "--oauth-client-id"} <= everything - usual
+
+
 def test_one_of_a_kind_is_the_kind() -> None:
     done = run("list", "tool", "--json", "--", sys.executable, ADDER)
     assert json.loads(done.stdout).keys() == {"server", "revision", "tools"}, done.stderr
@@ -166,3 +176,10 @@ def test_the_progress_of_a_call_is_one_line_that_goes() -> None:
     seen = at_terminal(["call", "add", "a=1", "b=2", "--", sys.executable, ADDER])
     assert "\r\x1b[K1 of 2  half of it\r\x1b[K" in seen
     assert seen.endswith("['a', 'b']\n")
+
+
+def test_a_report_of_a_check_fits_the_terminal_and_says_what_is_asked() -> None:
+    seen = at_terminal(["check", "--revision", "2025-06-18", "--", sys.executable, ADDER])
+    lines = [part for line in seen.split("\n") for part in line.split("\r\x1b[K")]
+    assert [line for line in lines if len(line) > 80 and "https://" not in line] == []
+    assert any(line.startswith("2025-06-18: ") for line in lines[:20])

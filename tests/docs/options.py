@@ -14,7 +14,7 @@ HEAD = """\
 
 <!-- Written by `python -m tests.docs.options` from `dragoman.options`: do not edit. -->
 
-Every option of `dragoman proxy`, as `dragoman proxy --help` lists them, and the page that says more about it. Those
+Every option of `dragoman proxy`, as `dragoman proxy --help-all` lists them, and the page that says more about it. Those
 that have a key in a [configuration file](configuration.md#our-own-keys) are listed there, too; those of the other
 commands are on the page of [the command line](cli.md).
 """

@@ -23,10 +23,11 @@ from dragoman.cli.values import name_type, read_value, signature, types_of
 from dragoman.values import matching
 
 if TYPE_CHECKING:
+    from dragoman.cli.parsing import CommandParser
     from dragoman.client.client import Client
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Describe the command line of `call`."""
     parser.add_argument("tool", metavar="TOOL", help="its name, as `dragoman list tools` shows it")
     parser.add_argument(

@@ -14,6 +14,7 @@ import dragoman_spec
 from dragoman.cli.child import Launcher
 from dragoman.cli.ink import REVISIONS, Style, complain, write_painted
 from dragoman.cli.options import add_seconds, revision, seconds
+from dragoman.cli.screen import columns, fit
 from dragoman.cli.session import (
     EXIT_GONE,
     EXIT_TIMEOUT,
@@ -28,6 +29,7 @@ from dragoman.errors import TransportError
 if TYPE_CHECKING:
     from dragoman.check.findings import CheckReport
     from dragoman.check.rules import Wires
+    from dragoman.cli.parsing import CommandParser
 
 EXIT_BROKEN: Final = 1
 
@@ -40,7 +42,7 @@ _MARKS: Final = {
 """The server breaks a rule."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Describe the command line of `check`."""
     add_server_arguments(parser, "")
     parser.add_argument(
@@ -137,6 +139,12 @@ def _transport_of(args: argparse.Namespace) -> Wires:
     return "http" if args.url.lower().startswith("http") else "any"
 
 
+def _fit(line: str) -> str:
+    """Break a line where a terminal ends, with what goes on a bit further in; addresses stay whole."""
+    words = line.lstrip()
+    return fit(line, len(line) - len(words) + 2, columns()) if " " in words else line
+
+
 def _tell(report: CheckReport, args: argparse.Namespace) -> int:
     from dragoman.check.report import is_bad, write_json, write_junit, write_text
     from dragoman.cli.screen import print_json
@@ -150,7 +158,7 @@ def _tell(report: CheckReport, args: argparse.Namespace) -> int:
     if args.json:
         print_json(write_json(report))
     else:
-        write_painted(write_text(report), _MARKS)
+        write_painted("\n".join(map(_fit, write_text(report).split("\n"))), _MARKS)
     if report.outcome in ("silent", "untried"):
         return EXIT_TIMEOUT
     if report.outcome == "gone":

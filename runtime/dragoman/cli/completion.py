@@ -7,15 +7,29 @@ not: know a command.
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import dragoman_spec
+from dragoman.config.clients import CLIENTS, find_client, find_file
 
-_FILES: Final = frozenset({"FILE", "DIR", "PATH"})
+_FILES: Final = frozenset({"FILE", "DIR", "PATH", "CLIENT"})
+
+_SERVERS: Final = frozenset({("server", "NAME"), ("servers", "SERVER"), ("words", "NAME")})
+_KNOWN: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("client", "CLIENT"): tuple(client.name for client in CLIENTS),
+    ("no_rules", "NAME"): tuple(dragoman_spec.DEFAULT_RULES),
+    ("more_rules", "NAME"): tuple(name for name in dragoman_spec.RULES if name not in dragoman_spec.DEFAULT_RULES),
+}
+"""The words for options and arguments, by what argparse and people call them, that their parsers do not list."""
+
+_PLAIN: Final = re.compile(r"[\w.@/+-]+")
+"""Names that are words in each shell: bash runs what stands in backquotes in a list of words."""
 
 HOW: Final = """how to use it:
   bash   add to ~/.bashrc: eval "$(dragoman completion bash)"
@@ -32,6 +46,8 @@ class Choice(NamedTuple):
         takes_value: Whether a word follows.
         values: The words that may; empty where any may.
         is_file: Whether that is the name of a file.
+        is_server: Whether that is the name of a server in the files of clients.
+        may_repeat: Whether more may follow, where it stands without an option.
     """
 
     names: tuple[str, ...]
@@ -39,19 +55,46 @@ class Choice(NamedTuple):
     takes_value: bool
     values: tuple[str, ...]
     is_file: bool
+    is_server: bool
+    may_repeat: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `completion`."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = HOW
-    parser.add_argument("shell", choices=tuple(SHELLS), help="for which shell")
+    parser.add_argument(
+        "shell", choices=(*SHELLS, "servers"), help="for which shell; or `servers`, which lists names for such a script"
+    )
+    parser.add_argument(
+        "where",
+        nargs="?",
+        metavar="FILE",
+        help="of `servers`: the file, or the client, in which they are (default: any)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the script."""
+    """Write the script; or the names of servers, as far as no shell would take them for something else."""
+    if args.shell == "servers":
+        sys.stdout.write("".join(f"{name}\n" for name in _list_servers(args.where or "") if _PLAIN.fullmatch(name)))
+        return 0
     sys.stdout.write("".join(f"{line}\n" for line in SHELLS[args.shell](read_commands())))
     return 0
+
+
+def _list_servers(where: str) -> Iterable[str]:
+    from dragoman.cli.named import servers_of_clients
+    from dragoman.config import ConfigError, read_config
+
+    if not where:
+        return dict.fromkeys(server.name for _, _, server in servers_of_clients())
+    client = find_client(where)
+    try:
+        configuration = read_config(find_file(client, os.environ) if client else where)
+    except ConfigError:
+        return ()
+    return [server.name for server in configuration.servers]
 
 
 def read_commands() -> dict[str, tuple[str, list[Choice]]]:
@@ -67,15 +110,34 @@ def read_commands() -> dict[str, tuple[str, list[Choice]]]:
 def _read(action: argparse.Action) -> Choice:
     metavar = action.metavar if isinstance(action.metavar, str) else ""
     values = tuple(map(str, action.choices or ()))
-    if not values:
+    known = action.dest, metavar.partition("|")[0]
+    if known in _KNOWN:
+        values = _KNOWN[known]
+    elif not values:
         words = metavar.split("|")
         values = (*(word for word in words if word.islower()), *(dragoman_spec.REVISIONS if "REV" in words else ()))
     about = " ".join((action.help or "").split()).partition(" (default")[0].replace("%%", "%")
     is_file = not _FILES.isdisjoint(metavar.split("|"))
-    return Choice(tuple(action.option_strings), about, action.nargs != 0, values, is_file)
+    return Choice(
+        tuple(action.option_strings),
+        about,
+        action.nargs != 0,
+        values,
+        is_file,
+        known in _SERVERS,
+        action.nargs == "*",
+    )
 
 
 def _bash(commands: Mapping[str, tuple[str, list[Choice]]]) -> Iterator[str]:
+    yield "_dragoman_servers() {"
+    yield "  local at where="
+    yield "  for ((at = 2; at < COMP_CWORD; at++)); do"
+    yield "    if [[ ${COMP_WORDS[at]} == --config ]]; then where=${COMP_WORDS[at+1]}; fi"
+    yield "  done"
+    yield "  if [[ ${COMP_WORDS[1]} == *wrap ]]; then ((COMP_CWORD > 2)) || return; where=${COMP_WORDS[2]}; fi"
+    yield '  dragoman completion servers ${where:+"$where"} 2>/dev/null'
+    yield "}"
     yield "_dragoman() {"
     yield "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} at"
     yield "  COMPREPLY=()"
@@ -98,14 +160,18 @@ def _bash(commands: Mapping[str, tuple[str, list[Choice]]]) -> Iterator[str]:
     yield '  case "$command" in'
     for name, (_, choices) in commands.items():
         words = " ".join(one for choice in choices for one in choice.names or choice.values)
-        files = " -f" if any(choice.is_file and not choice.names for choice in choices) else ""
-        yield f'    {name}) COMPREPLY=($(compgen -W "{words}"{files} -- "$cur")) ;;'
+        bare = [choice for choice in choices if not choice.names]
+        files = " -f" if any(choice.is_file for choice in bare) else ""
+        servers = " $(_dragoman_servers)" if any(choice.is_server for choice in bare) else ""
+        yield f'    {name}) COMPREPLY=($(compgen -W "{words}{servers}"{files} -- "$cur")) ;;'
     yield "  esac"
     yield "}"
     yield "complete -o filenames -F _dragoman dragoman"
 
 
 def _bash_values(choice: Choice) -> str:
+    if choice.is_server:
+        return 'COMPREPLY=($(compgen -W "$(_dragoman_servers)" -- "$cur"))'
     if choice.values:
         return f'COMPREPLY=($(compgen -W "{" ".join(choice.values)}" -- "$cur"))'
     return 'COMPREPLY=($(compgen -f -- "$cur"))' if choice.is_file else ":"
@@ -113,6 +179,11 @@ def _bash_values(choice: Choice) -> str:
 
 def _zsh(commands: Mapping[str, tuple[str, list[Choice]]]) -> Iterator[str]:
     yield "#compdef dragoman"
+    yield "_dragoman_servers() {"
+    yield "  local at=${words[(i)--config]} where="
+    yield "  if ((at < CURRENT)); then where=$words[at+1]; elif [[ $words[1] == *wrap ]]; then where=$words[2]; fi"
+    yield '  compadd -- "$@" ${(f)"$(dragoman completion servers ${where:+$where} 2>/dev/null)"}'
+    yield "}"
     yield "_dragoman() {"
     yield "  local -a commands=("
     yield from (f"    {shlex.quote(f'{name}:{about}')}" for name, (about, _) in commands.items())
@@ -127,7 +198,7 @@ def _zsh(commands: Mapping[str, tuple[str, list[Choice]]]) -> Iterator[str]:
     for name, (_, choices) in commands.items():
         yield f"    {name}) _arguments -S \\"
         for choice in choices:
-            for one in choice.names or ("*",):
+            for one in choice.names or ("*" if choice.may_repeat else "",):
                 yield f"      {shlex.quote(_zsh_argument(one, choice))} \\"
         yield "      ;;"
     yield "  esac"
@@ -137,9 +208,13 @@ def _zsh(commands: Mapping[str, tuple[str, list[Choice]]]) -> Iterator[str]:
 
 def _zsh_argument(name: str, choice: Choice) -> str:
     about = choice.about.replace("\\", "").replace("[", "(").replace("]", ")").replace(":", "\\:")
-    values = f"({' '.join(choice.values)})" if choice.values else "_files" if choice.is_file else " "
+    words = " ".join(choice.values)
+    values = f"({words})" if words else "_files" if choice.is_file else " "
+    if words and choice.is_file:
+        values = f" _alternative 'words:word:{values}' 'files:file:_files'"
+    values = f" _dragoman_servers {words}".rstrip() if choice.is_server else values
     if not choice.names:
-        return f"*:{about[:60]}:{values}"
+        return f"{name}:{about[:60]}:{values}"
     return f"*{name}[{about}]" + (f":value:{values}" if choice.takes_value else "")
 
 
@@ -148,14 +223,22 @@ def _fish(commands: Mapping[str, tuple[str, list[Choice]]]) -> Iterator[str]:
     yield "  set -l words (commandline -opc)"
     yield "  test (count $words) -gt 1; and test $words[2] = $argv[1]; and not contains -- -- $words"
     yield "end"
+    yield "function __dragoman_servers"
+    yield "  set -l words (commandline -opc)"
+    yield "  set -l where"
+    yield "  if set -l at (contains -i -- --config $words); set where $words[(math $at + 1)]"
+    yield "  else if string match -q '*wrap' -- $words[2]; set where $words[3]; end"
+    yield "  dragoman completion servers $where 2>/dev/null"
+    yield "end"
     yield "complete -c dragoman -f"
     for name, (about, choices) in commands.items():
         yield f"complete -c dragoman -n __fish_use_subcommand -a {name} -d {_fish_quoted(about)}"
         for choice in choices:
             where = f"complete -c dragoman -n '__dragoman_in {name}'"
             flags = " ".join(f"-l {one[2:]}" if one.startswith("--") else f"-s {one[1:]}" for one in choice.names)
-            takes = " -r" if choice.names and choice.takes_value else ""
-            values = f" -a {_fish_quoted(' '.join(choice.values))}" if choice.values else ""
+            takes = (" -r" if choice.is_file else " -x") if choice.names and choice.takes_value else ""
+            words = " ".join([*choice.values, *(["(__dragoman_servers)"] if choice.is_server else [])])
+            values = f" -a {_fish_quoted(words)}" if words else ""
             files = " -F" if choice.is_file else ""
             if flags or values or files:
                 yield f"{where} {flags}{takes}{values}{files} -d {_fish_quoted(choice.about)}"

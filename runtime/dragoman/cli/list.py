@@ -15,6 +15,7 @@ from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.errors import CapabilityNotSupported, McpError
 
 if TYPE_CHECKING:
+    from dragoman.cli.parsing import CommandParser
     from dragoman.client.client import Client
 
 KINDS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
@@ -30,7 +31,7 @@ _MARKS: Final = {**REVISIONS, rf"^(?:{'|'.join(KINDS)}):": Style.HEADING}
 NAMED_BY: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Describe the command line of `list`."""
     parser.add_argument(
         "words",

@@ -23,7 +23,7 @@ def find_in_clients(args: argparse.Namespace) -> None:
 
     Two files that say something else of it are an error, and so is none.
     """
-    found = list(_servers_of_clients())
+    found = list(servers_of_clients())
     having = [(client, path, server) for client, path, server in found if server.name == args.server]
     if not having:
         names = dict.fromkeys(server.name for _, _, server in found)
@@ -38,7 +38,7 @@ def find_in_clients(args: argparse.Namespace) -> None:
     args.config = str(path)
 
 
-def _servers_of_clients() -> Iterator[tuple[KnownClient, Path, ServerConfig]]:
+def servers_of_clients() -> Iterator[tuple[KnownClient, Path, ServerConfig]]:
     """Return the servers in the files of the user's clients that can be read."""
     for client in CLIENTS:
         path = find_file(client, os.environ)

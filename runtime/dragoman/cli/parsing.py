@@ -21,6 +21,19 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 
+class _HelpAll(argparse.Action):
+    """What `--help-all` does."""
+
+    def __init__(self, **about: Any) -> None:
+        super().__init__(**about, nargs=0, default=argparse.SUPPRESS)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print the whole help, and end."""
+        assert isinstance(parser, CommandParser)
+        parser._print_message(parser.format_help(shows_all=True), sys.stdout)
+        parser.exit()
+
+
 class CommandParser(argparse.ArgumentParser):
     """A parser that takes no option by half its name: `--list` is not `--listen`, and may come to mean something else.
 
@@ -31,6 +44,24 @@ class CommandParser(argparse.ArgumentParser):
     def __init__(self, **about: Any) -> None:
         super().__init__(allow_abbrev=False, **about)
         self._words: list[str] = []
+        self._rarely: list[argparse.Action] = []
+
+    def hide(self, rarely: Iterable[argparse.Action]) -> None:
+        """Leave options that few people need out of `--help`, and add `--help-all`, which shows them, too."""
+        self._rarely = list(rarely)
+        self.add_argument("--help-all", dest="help", action=_HelpAll, help="show all options and exit")
+
+    def format_help(self, *, shows_all: bool = False) -> str:
+        """Return the help; without what few people need, unless it is to be there."""
+        hidden = {} if shows_all else {action: action.help for action in self._rarely}
+        for action in hidden:
+            action.help = argparse.SUPPRESS
+        try:
+            text = super().format_help()
+        finally:
+            for action, said in hidden.items():
+                action.help = said
+        return f"{text}\n{len(hidden)} more options: --help-all\n" if hidden else text
 
     def error(self, message: str) -> NoReturn:
         """End with a usage error, which says what to write where a server's command stands without its `--`."""

@@ -13,10 +13,11 @@ from dragoman.cli.screen import print_json
 from dragoman.cli.session import OwnerOf, WrongArgument, add_session_arguments, find_listed, run_session, with_progress
 
 if TYPE_CHECKING:
+    from dragoman.cli.parsing import CommandParser
     from dragoman.client.client import Client
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Describe the command line of `prompt`."""
     parser.add_argument("prompt", metavar="PROMPT", help="its name, as `dragoman list prompts` shows it")
     parser.add_argument("pairs", nargs="*", default=[], type=pair, metavar="KEY=VALUE", help="an argument, as text")

@@ -42,6 +42,7 @@ from dragoman.options import (
 )
 
 if TYPE_CHECKING:
+    from dragoman.cli.parsing import CommandParser
     from dragoman.core.commands import Finish
     from dragoman.proxy import Proxy, ProxyConfig
     from dragoman.router.router import Router
@@ -69,7 +70,16 @@ _WAITING: Final = (
 """What a person is told who starts it at a terminal, where it would seem to hang."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+_USUAL: Final = frozenset(
+    {
+        *("help", "command", "url", "headers", "config", "server", "variables", "listen", "scope", "auth_token_file"),
+        *("client_revision", "server_revision", "on_loss", "restarts", "log_level", "trace"),
+    }
+)
+"""What most people need, and find in the help."""
+
+
+def add_arguments(parser: CommandParser) -> None:
     """Describe the command line of `proxy`."""
     parser.usage = "%(prog)s [OPTION ...] (-- COMMAND [ARG ...] | --url URL | --config FILE [--server NAME])"
     parser.epilog = "stdout carries the protocol only; the log and the server's own stderr go to stderr."
@@ -85,6 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_group(parser, "clients without a handshake, with servers that have one", ERAS)
     add_options(parser, FILE)
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
+    parser.hide(action for action in parser._actions if action.dest not in _USUAL)
     parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None, feed=None)
 
 

@@ -12,10 +12,11 @@ from dragoman.cli.screen import print_json
 from dragoman.cli.session import EXIT_UNFIT, OwnerOf, add_session_arguments, run_session, with_progress
 
 if TYPE_CHECKING:
+    from dragoman.cli.parsing import CommandParser
     from dragoman.client.client import Client
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Describe the command line of `read`."""
     parser.add_argument("uri", metavar="URI", help="the resource")
     add_session_arguments(parser, "URI")

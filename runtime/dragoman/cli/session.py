@@ -21,7 +21,7 @@ from dragoman.cli.child import Launcher, add_child_arguments
 from dragoman.cli.ink import complain
 from dragoman.cli.known import know_server
 from dragoman.cli.options import add_options, add_seconds, explaining
-from dragoman.cli.parsing import suggest
+from dragoman.cli.parsing import CommandParser, suggest
 from dragoman.cli.progress import ProgressLine, is_watched
 from dragoman.cli.signals import raise_on_interrupt
 from dragoman.cli.stderr import ServerWords
@@ -66,7 +66,7 @@ _SHARE: Final = 0.9
 """How much of the time that a command may wait is for servers: then it is told of those that have answered."""
 
 
-def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
+def add_session_arguments(parser: CommandParser, asked: str) -> None:
     """Describe the options.
 
     Args:
@@ -87,7 +87,7 @@ def add_session_arguments(parser: argparse.ArgumentParser, asked: str) -> None:
     add_server_arguments(parser, asked, "all of them, as one")
 
 
-def add_server_arguments(parser: argparse.ArgumentParser, asked: str, otherwise: str = "the only one") -> None:
+def add_server_arguments(parser: CommandParser, asked: str, otherwise: str = "the only one") -> None:
     """Describe the options that name a server.
 
     Args:
@@ -107,6 +107,7 @@ def add_server_arguments(parser: argparse.ArgumentParser, asked: str, otherwise:
         help="show what the server writes on its stderr as it comes, not only the end of it where something fails",
     )
     company = {"--url": add_upstream_arguments(parser), "COMMAND": add_child_arguments(parser)}
+    parser.hide(one for options in company.values() for one in options if one.dest not in ("headers", "variables"))
     defaults: dict[str, Any] = {"listen": None, "scope": "client", "max_parked": 256, "stderr": None}
     defaults |= {"no_rules": [], "more_rules": [], "configuration": None}
     parser.set_defaults(
