@@ -9,6 +9,7 @@ from bench.conversions import measure_conversions
 from bench.eras import measure_eras
 from bench.imports import measure_imports
 from bench.models import measure_models
+from bench.page import measure_page
 from bench.proxy import measure_proxy
 from bench.router import measure_router
 from bench.sharing import measure_sharing
@@ -22,6 +23,7 @@ PARTS = {
     "eras": measure_eras,
     "sharing": measure_sharing,
     "client": measure_client,
+    "page": measure_page,
 }
 
 

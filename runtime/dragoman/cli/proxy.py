@@ -144,7 +144,9 @@ def _describe(args: argparse.Namespace) -> dict[str, Any]:
     from dragoman.trace.redact import redact_text
 
     server = args.url or args.config or " ".join(args.command)
-    return {"what": "proxy", "server": redact_text(server), "listens": args.listen is not None}
+    upstream = "several" if args.config else "stdio" if args.command else args.url.partition(":")[0].lower()
+    transports = {"client": "http" if args.listen is not None else "stdio", "server": upstream}
+    return {"what": "proxy", "server": redact_text(server), "transports": transports}
 
 
 def _join(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None) -> int:

@@ -1,6 +1,6 @@
 """What a proxy tells its viewer: each frame that comes or goes, each translation, and now and then how its servers are.
 
-Lives here: a watcher that writes records to a socket, once a turn of the event loop. Must not: decode anything, wait
+Lives here: a watcher that writes to a socket what has crossed, a batch at a time. Must not: decode anything, wait
 for the viewer, or end a session because the viewer is gone. Made by `dragoman.cli.inspecting`.
 """
 
@@ -12,16 +12,14 @@ import logging
 import os
 import socket
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.commands import Side
 from dragoman.core.label import LABEL
 from dragoman.core.translate import Crossing
-from dragoman.inspect.records import pack, pack_fact
-from dragoman.trace.lines import Entry, Translated
+from dragoman.inspect.records import Fact, pack
+from dragoman.trace.lines import Entry, Translated, size_of
 from dragoman.trace.trace import Watched, Watcher
-from dragoman.transports.countdown import Countdown
 
 if TYPE_CHECKING:
     from dragoman.status import StatusBoard
@@ -32,10 +30,12 @@ logger = logging.getLogger("dragoman.inspect")
 QUEUE_BYTES: Final = 16 * 1024 * 1024
 """How much may wait for a viewer that does not keep up."""
 
-STATUS_S: Final = 1.0
-"""How soon after something has crossed it is told how the servers are."""
+SOON_S: Final = 0.02
+"""How long what crosses may wait to be told together with what comes next."""
 
-_PIECE_BYTES: Final = 1024 * 1024
+STATUS_S: Final = 1.0
+"""How often it is told, with what crosses, how the servers are."""
+
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -57,11 +57,12 @@ class Feed:
         self._outlet: socket.socket | None = outlet
         self._beside = beside
         self._numbers = itertools.count(1)
-        self._queue: deque[bytes] = deque()
+        self._entries: list[Entry | Fact] = []
         self._bytes = self._dropped = 0
+        self._unsent = b""
         self._is_due = False
         self._told: object = None
-        self._status = Countdown()
+        self._told_at = 0.0
 
     def watch(self, transport: Transport, side: Side) -> Transport:
         """Return a transport that does what this one does, each frame of which is told.
@@ -86,63 +87,46 @@ class Feed:
         if self._bytes > QUEUE_BYTES:
             self._dropped += 1
             return
-        if self._dropped:
-            self._add(pack_fact("dropped", time.time(), self._dropped))
-            self._dropped = 0
-        self._add(pack(entry))
-        if self.board is not None and not self._status.is_set:
-            self._status.set(STATUS_S, self._tell_status)
+        self._entries.append(entry)
+        self._bytes += size_of(entry)
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_later(SOON_S, self._write)
+
+    def reopen(self) -> None:
+        """Nothing to do: a viewer has no name that a file could lose."""
 
     def close(self) -> None:
         """Tell what waits, if it is taken at once, and stop."""
-        self._status.stop()
-        if self._outlet is not None:
-            self._write()
+        self._write(is_last=True)
         self._end()
 
-    def _add(self, record: bytes) -> None:
-        self._queue.append(record)
-        self._bytes += len(record)
-        if not self._is_due:
-            self._is_due = True
-            asyncio.get_running_loop().call_soon(self._write)
-
-    def _write(self) -> None:
+    def _write(self, is_last: bool = False) -> None:
         """Write what waits; what is not taken waits until the viewer reads."""
         self._is_due = False
-        while self._queue and self._outlet is not None:
-            piece = self._take()
-            try:
-                sent = self._outlet.send(piece)
-            except (BlockingIOError, InterruptedError):
-                sent = 0
-            except OSError as error:
-                logger.warning("the page of --inspect is gone; the proxy goes on without it: %s", error.strerror)
-                self._end()
-                return
-            self._bytes -= sent
-            if sent < len(piece):
-                self._queue.appendleft(piece[sent:])
-                self._is_due = True
-                self._await_room(self._outlet)
-                return
-
-    def _take(self) -> bytes:
-        """Take records from the queue, as many as go in one write."""
-        if len(self._queue) == 1:
-            return self._queue.popleft()
-        taken, size = [], 0
-        while self._queue and size < _PIECE_BYTES:
-            taken.append(self._queue.popleft())
-            size += len(taken[-1])
-        return b"".join(taken)
+        if self._outlet is None:
+            return
+        if self._entries and not self._unsent:
+            self._unsent = pack(self._facts() + self._entries)
+            self._entries, self._bytes = [], len(self._unsent)
+        try:
+            sent = self._outlet.send(self._unsent) if self._unsent else 0
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError as error:
+            logger.warning("the page of --inspect is gone; the proxy goes on without it: %s", error.strerror)
+            self._end()
+            return
+        self._bytes -= sent
+        self._unsent = self._unsent[sent:]
+        if self._unsent and not is_last:
+            self._is_due = True
+            self._await_room(self._outlet)
+        elif self._entries:
+            self._write(is_last)
 
     def _await_room(self, outlet: socket.socket) -> None:
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # at the end, when nobody waits any more
-            return
-        fd = outlet.fileno()
+        loop, fd = asyncio.get_running_loop(), outlet.fileno()
 
         def go_on() -> None:
             loop.remove_writer(fd)
@@ -150,17 +134,23 @@ class Feed:
 
         loop.add_writer(fd, go_on)
 
-    def _tell_status(self) -> None:
-        assert self.board is not None
-        said = self.board.read().to_json() | {"memory": _measure_memory()}
-        if said != self._told and self._outlet is not None:
-            self._told = said
-            self._add(pack_fact("status", time.time(), said))
+    def _facts(self) -> list[Entry | Fact]:
+        """Say what else is to be told: what is missing, and how the servers are."""
+        now, facts = time.time(), list[Entry | Fact]()
+        if self._dropped:
+            facts.append(("dropped", now, self._dropped))
+            self._dropped = 0
+        if self.board is not None and now - self._told_at >= STATUS_S:
+            self._told_at = now
+            said = self.board.read().to_json() | {"memory": _measure_memory()}
+            if said != self._told:
+                self._told = said
+                facts.append(("status", now, said))
+        return facts
 
     def _end(self) -> None:
         outlet, self._outlet = self._outlet, None
-        self._queue.clear()
-        self._bytes = 0
+        self._entries, self._unsent, self._bytes = [], b"", 0
         if outlet is not None:
             outlet.close()
 

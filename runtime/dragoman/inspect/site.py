@@ -85,6 +85,10 @@ class InspectSite:
         self._gate = Doorkeeper(config.admission)
         self._budget = Budget(config.limits.memory_bytes, config.limits.body_bytes)
         self._about = {"revisions": REVISIONS, **(about or {})}
+        over = self._about.get("transports", {})
+        self._transports: dict[str, Any] = {
+            f"{side}_transport": "http" for side in ("client", "server") if str(over.get(side)).startswith("http")
+        }
         page = files("dragoman.inspect") / "page"
         self._files = {name: (page / name).read_bytes() for name in PAGE_FILES}
         self._served: Mapping[str, Callable[[HttpRequest, str], tuple[int, Headers, bytes]]] = {
@@ -205,7 +209,8 @@ class InspectSite:
         if client not in REVISIONS or server not in REVISIONS:
             raise RequestRefused(404, "expected /explain/REVISION/REVISION, of the client and of the server")
         rows = [
-            {"feature": row.feature, "status": row.status.value, "why": row.why} for row in _explain(client, server)
+            {"feature": row.feature, "status": row.status.value, "why": row.why}
+            for row in explain(client, server, **self._transports).rows
         ]
         return 200, (JSON,), json.dumps(rows).encode()
 
@@ -268,10 +273,6 @@ class LineSource:
 
 
 _LOCKED: Final = "open the address that the proxy printed, with the key in it: other visitors are shown nothing"
-
-
-def _explain(client: str, server: str) -> Any:
-    return explain(client, server).rows
 
 
 def _event(name: bytes, data: bytes, number: int | None = None) -> bytes:

@@ -121,9 +121,9 @@ async def _take_records(data: bytearray, recording: Recording, scribe: Scribe) -
         match said:
             case Noted() | Translated():
                 recording.add(scribe.write(said))
-            case ["status", _, status]:
+            case ("status", _, status):
                 recording.tell_status(redact(status))
-            case ["dropped", time_s, count]:
+            case ("dropped", time_s, count):
                 recording.add(scribe.write_dropped(time_s, count))
         if number % _AT_ONCE == 0:
             await asyncio.sleep(0)

@@ -62,6 +62,7 @@
  * @property {number} failures
  * @property {number} since
  * @property {Set<Message>} open Requests without an answer.
+ * @property {Map<string, string>} tasks Their states, by their ids.
  */
 
 import { isPlain } from "./difference.js";
@@ -208,7 +209,7 @@ export class Conversation {
       else if (isMadeUp && kind === "request") found.isMadeUp = true;
       else if (kind === "request") this.#session(found).open.add(found);
       this.#learn(found, frame, line);
-    }
+    } else if (frame.method === "initialize" || frame.result?.protocolVersion) this.#learn(found, frame, line);
     found.sent = n;
     found.sentAt = timeOf(line);
     found.toConnection = line.connection;
@@ -406,6 +407,7 @@ export class Conversation {
         failures: 0,
         since: message.time,
         open: new Set(),
+        tasks: new Map(),
       };
       this.sessions.set(message.session, session);
     }
@@ -419,7 +421,8 @@ export class Conversation {
   #learn(message, frame, line) {
     const session = this.#session(message);
     const meta = frame.params?._meta ?? frame.result?._meta ?? {};
-    if (message.from === "client" && !message.isOurs) {
+    const isHeard = line.direction === "received";
+    if (message.from === "client" && isHeard) {
       const about = frame.method === "initialize" ? frame.params?.clientInfo : meta["io.modelcontextprotocol/clientInfo"];
       if (about) describe(session.client, about);
       const offered =
@@ -427,7 +430,7 @@ export class Conversation {
       if (typeof offered === "string") session.client.offered = offered;
       session.client.connection = line.connection;
       session.client.revision = line.revision || session.client.revision || (frame.method === "initialize" ? "" : offered ?? "");
-    } else if (message.from === "server" && !message.isOurs) {
+    } else if (message.from === "server" && isHeard) {
       let server = session.servers.find((one) => one.connection === line.connection);
       if (server === undefined) {
         server = { ...noPeer(), connection: line.connection };
@@ -438,6 +441,18 @@ export class Conversation {
       if (typeof frame.result?.protocolVersion === "string") server.revision = frame.result.protocolVersion;
       else if (Array.isArray(frame.result?.supportedVersions)) server.revision ||= frame.result.supportedVersions.at(-1);
       server.revision = line.revision || server.revision;
+    }
+    const task = frame.result?.task ?? (typeof frame.result?.taskId === "string" ? frame.result : frame.params?.taskId ? frame.params : null);
+    if (message.from === "server" && typeof task?.taskId === "string" && typeof task.status === "string") {
+      session.tasks.set(task.taskId, task.status);
+    }
+    if (line.direction === "sent" && line.side === "server" && typeof frame.params?.protocolVersion === "string") {
+      let server = session.servers.find((one) => one.connection === line.connection);
+      if (server === undefined) {
+        server = { ...noPeer(), connection: line.connection };
+        session.servers.push(server);
+      }
+      server.offered = frame.params.protocolVersion;
     }
     if (line.direction === "sent" && line.side === "client" && typeof frame.result?.protocolVersion === "string") {
       session.client.revision = frame.result.protocolVersion;

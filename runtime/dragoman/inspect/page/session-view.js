@@ -131,9 +131,9 @@ export class SessionView extends HTMLElement {
       h(
         "div",
         { class: "pair" },
-        peer("client", session.client),
+        peer("client", session.client, source.about.transports?.client ?? ""),
         h("div", { class: "joint", "aria-hidden": "true" }, "⟷"),
-        server ? peer("server", server) : h("p", { class: "peer" }, "no server has answered yet"),
+        server ? peer("server", server, source.about.transports?.server ?? "") : h("p", { class: "peer" }, "no server has answered yet"),
       ),
       session.servers.length > 1 ? h("p", {}, `The server was started ${session.servers.length} times.`) : null,
       trouble ? h("p", { class: "trouble" }, h("b", {}, "The server is gone: "), readable(trouble)) : null,
@@ -145,6 +145,9 @@ export class SessionView extends HTMLElement {
         session.losses ? h("button", { type: "button", class: "lost", onclick: () => this.#filter(session, "lost:*") }, `${session.losses} with losses`) : null,
         session.failures ? h("button", { type: "button", class: "failed", onclick: () => this.#filter(session, "is:failure") }, writeCount(session.failures, "error")) : null,
       ),
+      session.tasks.size
+        ? h("p", {}, `Tasks: ${[...session.tasks].map(([id, state]) => `${readable(id).slice(0, 40)} ${state}`).slice(-10).join(", ")}`)
+        : null,
       open.length
         ? h(
             "section",
@@ -154,7 +157,7 @@ export class SessionView extends HTMLElement {
               "ul",
               {},
               ...open.slice(0, 20).map((request) =>
-                h("li", {}, h("b", {}, readable(request.method)), ` ${readable(request.name)} `, request.from === "server" ? h("span", { class: "chip" }, "question") : null, h("span", { class: "age", "data-since": request.time }, "")),
+                h("li", {}, h("b", {}, readable(request.method)), ` ${readable(request.name)} `, kindOf(request), h("span", { class: "age", "data-since": request.time }, "")),
               ),
             ),
           )
@@ -201,28 +204,35 @@ export class SessionView extends HTMLElement {
   }
 }
 
+/** @param {import("./model.js").Message} request */
+function kindOf(request) {
+  const kind = request.from === "server" ? "question" : request.method === "subscriptions/listen" ? "listener" : "";
+  return kind ? h("span", { class: "chip" }, kind) : null;
+}
+
 /**
  * Everything that a card says.
  * @param {Session} session @param {boolean} isOver
  */
-function sayAll({ open, ...session }, isOver) {
-  return JSON.stringify([session, isOver, [...open].map((request) => request.number)]);
+function sayAll({ open, tasks, ...session }, isOver) {
+  return JSON.stringify([session, isOver, [...open].map((request) => request.number), [...tasks]]);
 }
 
-/** @param {string} role @param {Peer} peer */
-function peer(role, peer) {
+/** @param {string} role @param {Peer} peer @param {string} transport */
+function peer(role, peer, transport) {
+  const offered = role === "client" ? `asked for ${peer.offered}` : `was offered ${peer.offered}`;
   const agreed =
     peer.offered && peer.revision && peer.offered !== peer.revision
-      ? `asked for ${peer.offered}, speaks ${peer.revision}`
+      ? `${offered}, speaks ${peer.revision}`
       : peer.revision
         ? `speaks ${peer.revision}`
         : peer.offered
-          ? `asked for ${peer.offered}`
+          ? offered
           : "its revision is not known yet";
   return h(
     "div",
     { class: `peer ${role}` },
-    h("span", { class: "role" }, role),
+    h("span", { class: "role" }, transport ? `${role}, over ${transport}` : role),
     h("b", {}, readable(peer.title || peer.name || "unnamed")),
     h("span", { class: "version" }, readable([peer.title ? peer.name : "", peer.version].filter(Boolean).join(" "))),
     h("span", { class: "agreed" }, agreed),

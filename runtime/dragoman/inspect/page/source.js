@@ -10,6 +10,7 @@ import { Conversation } from "./model.js";
  * @property {string} [server]
  * @property {string} [file]
  * @property {string[]} revisions
+ * @property {{client: string, server: string}} [transports]
  * @property {Record<string, {feature: string, status: string, why: string}[]>} [explained] By both revisions.
  */
 
