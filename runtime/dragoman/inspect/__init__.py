@@ -11,8 +11,8 @@
     play.py       a client that says what the recorded one said
     page/         the page itself: plain ES modules and a style sheet
 
-Theory of operation. The viewer is a process of its own. The proxy writes to it what crosses, undecoded and many frames
-at a time; the viewer makes lines of it, takes secrets out, keeps the last of them and serves them. So a large frame or a
-slow browser takes time from the viewer, never from a call. Without `--inspect` nothing of this is imported,
-and nothing is collected.
+Theory of operation. The viewer is a process of its own. The proxy writes to it what crosses, undecoded and many
+frames at a time; the viewer makes lines of it, takes secrets out, keeps the last of them and serves them. So a large
+frame or a slow browser takes time from the viewer, never from a call. Without `--inspect` nothing of this is
+imported, and nothing is collected.
 """
