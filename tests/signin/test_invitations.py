@@ -91,6 +91,39 @@ async def test_each_principal_has_a_link_of_its_own_and_one_sign_in_is_for_all(f
         assert (await Browser().go(links[0])).status == 404
 
 
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("scope", [Scope.SHARED, Scope.CLIENT])
+@on_loop
+async def test_each_principal_has_a_link_of_its_own_where_the_first_request_wants_one(
+    folder: Path, scope: Scope, together: bool
+) -> None:
+    async with far(folder, TWO, scope) as place:
+        place.home.wants = lambda request: ""
+        clients = [Client(place.port, secret) for secret in TWO.values()]
+        if together:
+            said = await asyncio.gather(*(client.open(ABLE) for client in clients))
+        else:
+            said = [await client.open(ABLE) for client in clients]
+        links = [find_link(one["error"]["message"]) for one in said]
+        for link, name in zip(links, TWO, strict=True):
+            page = (await Browser().go(link)).text
+            assert f"The secret of {name}" in page
+            assert f"of {name} needs this" in page
+        assert (await Browser().sign_in(links[1], "secret-of-ann")).status == 403
+        assert "You are signed in" in (await Browser().sign_in(links[1], "secret-of-ben")).text
+
+
+@on_loop
+async def test_each_principal_without_a_session_has_a_link_of_its_own(folder: Path) -> None:
+    async with far(folder, TWO, Scope.SHARED) as place:
+        place.home.wants = lambda request: ""
+        clients = [Client(place.port, secret) for secret in TWO.values()]
+        said = await asyncio.gather(*(client.ask_alone() for client in clients))
+        links = [find_link(json.dumps(one)) for one in said]
+        for link, name in zip(links, TWO, strict=True):
+            assert f"The secret of {name}" in (await Browser().go(link)).text
+
+
 @on_loop
 async def test_a_session_is_asked_once_for_all_its_calls(folder: Path) -> None:
     async with far(folder) as place:

@@ -35,6 +35,9 @@ logger = logging.getLogger("dragoman.signin")
 _TOKEN: Final = "token"
 """What it is called in a link: by this name traces leave it out."""
 
+_MARK: Final = f"?{_TOKEN}=".encode()
+"""What is in every text with a link."""
+
 _COOKIE: Final = "dragoman-"
 _COOKIE_S: Final = 600
 _FAULTS: Final = 5
@@ -178,6 +181,23 @@ class Invitations:
             return await self._come_back(said, visit)
         invitation = self._find(said[_TOKEN])
         return _show(404, *_GONE) if invitation is None else _ask(invitation, visit)
+
+    def address(self, data: bytes, principal: str) -> bytes:
+        """Return what a client is told with links of its own, where a server that several share told the first of them.
+
+        Args:
+            data: JSON, or events with JSON.
+            principal: Who the client is; empty where nobody has a name.
+        """
+        if not self.pages or _MARK not in data:
+            return data
+        asker = LABEL.get()
+        for page in self.pages:
+            for one in [one for one in page.invitations if one.token.encode() in data]:
+                if one.owner != principal or (asker and one.asker != asker):
+                    own = page.invite(principal, asker or principal or "a client")
+                    data = data.replace(one.token.encode(), own.token.encode())
+        return data
 
     def _find(self, token: str) -> Invitation | None:
         every = (one for page in self.pages for one in page.invitations)

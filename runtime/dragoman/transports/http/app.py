@@ -23,6 +23,7 @@ from dragoman.transports.http.exchange import (
     HOLD,
     Disconnected,
     HttpRequest,
+    Message,
     Receive,
     RequestRefused,
     Routine,
@@ -192,6 +193,7 @@ class HttpFront:
             RequestRefused: It is nobody who may come in.
         """
         request.principal = self.gate.authenticate(request.headers)
+        request.address = None if self._pages is None else self._pages.address
         if request.principal:
             request.hold.belong(f"principal {request.principal}")  # no address has such a name
 
@@ -228,10 +230,23 @@ class HttpFront:
             self._identify(request)
             if find_path(scope) != self.config.paths.websocket:
                 raise RequestRefused(404, self._point_the_way(scope))
-            await self._websocket.serve(scope, receive, send, request.principal)
+            await self._websocket.serve(scope, receive, self._addressed(send, request.principal), request.principal)
         except RequestRefused as refused:
             self._note(request, refused)
             await refuse(scope, receive, send, refused)
+
+    def _addressed(self, send: Send, principal: str) -> Send:
+        """Return the same with what goes to a client over WebSocket as `HttpRequest.address` leaves it."""
+        pages = self._pages
+        if pages is None:
+            return send
+
+        async def send_own(message: Message) -> None:
+            if text := message.get("text"):
+                message = {**message, "text": pages.address(text.encode(), principal).decode()}
+            await send(message)
+
+        return send_own
 
     def _note(self, request: HttpRequest, refused: RequestRefused) -> None:
         """Log a refusal: so that it is seen, where the way that we were started may be the reason."""

@@ -224,10 +224,12 @@ class HttpRequest:
         body: The whole, if it is small and was here before the routine began.
         routine: What serves it.
         again: Serves others with the same head on the same connection, if that is known.
+        address: Makes what it is answered with the answer to this principal; None where it is that already.
     """
 
     __slots__ = (
         "_later",
+        "address",
         "again",
         "body",
         "extra",
@@ -253,13 +255,14 @@ class HttpRequest:
         self.body: bytes | None = None
         self.routine: Routine
         self.again: Callable[[HttpRequest], Routine] | None = None
+        self.address: Callable[[bytes, str], bytes] | None = None
         self._later = later
 
     def repeat(self, wire: Wire) -> HttpRequest:
         """Return another request with the same head, of which the same is known."""
         again = HttpRequest(wire, self.hold, self._later)
         again.headers, again.extra, again.again = self.headers, self.extra, self.again
-        again.principal, again.gate = self.principal, self.gate
+        again.principal, again.gate, again.address = self.principal, self.gate, self.address
         return again
 
     def begin(self, routine: Routine) -> None:
@@ -369,9 +372,13 @@ class HttpRequest:
 
     def reply(self, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> Awaitable[None] | None:
         """Answer, whole; give what is to be waited for, if that cannot be done at once."""
+        body = self._address(body)
         if self.wire.reply(status, headers + self.extra, body):
             return None
         return self._reply(status, body, headers)
+
+    def _address(self, body: bytes) -> bytes:
+        return body if self.address is None else self.address(body, self.principal)
 
     async def _reply(self, status: int, body: bytes, headers: Headers) -> None:
         length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
@@ -389,6 +396,7 @@ class HttpRequest:
             stall_s: How long it may take nothing.
             headers: Beside the length.
         """
+        body = self._address(body)
         weigh(len(body))
         try:
             await self._begin(200, *headers, (b"content-length", b"%d" % len(body)))
@@ -406,6 +414,7 @@ class HttpRequest:
         Raises:
             TimeoutError: It took longer.
         """
+        data = self._address(data)
         for start in range(0, len(data), _PIECE_BYTES):
             piece = data if len(data) <= _PIECE_BYTES else data[start : start + _PIECE_BYTES]
             async with asyncio.timeout(stall_s):

@@ -51,6 +51,9 @@ class Pages(Protocol):
     async def answer(self, visit: PageVisit) -> PageAnswer:
         """Show a page."""
 
+    def address(self, data: bytes, principal: str) -> bytes:
+        """Return what a client is told with links of its own to these pages, whoever else was told the same."""
+
 
 def serve_page(request: HttpRequest, pages: Pages, gate: Doorkeeper) -> Routine:
     """Serve a visit.
