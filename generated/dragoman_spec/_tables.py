@@ -47,6 +47,10 @@ RULES: Mapping[str, tuple[str, bool]] = MappingProxyType(
             "Offer `logging` to clients with a handshake before servers of 2026-07-28, whose SDKs log and do not declare it; the proxy's.",
             True,
         ),
+        "forgotten-session": (
+            "Open another session over HTTP where a server answers what names one with 400, 401 or -32600 and says that it does not know the session; many say so in place of 404; the proxy's.",
+            True,
+        ),
         "assume-completions": (
             "Declare `completions` for servers of 2024-11-05, which may complete arguments but have no capability to say so.",
             False,

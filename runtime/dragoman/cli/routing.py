@@ -60,6 +60,7 @@ def make_router(args: argparse.Namespace, config: ProxyConfig, warden: Warden) -
             limit_bytes=config.limit_bytes,
             parked_requests=config.most_parked,
             restore_ids=config.rules is None or "restore-id-type" in config.rules,
+            renews_sessions=config.rules is None or "forgotten-session" in config.rules,
             warden=warden,
             stderr=args.stderr,
             hides_url=args.listen is not None,

@@ -51,6 +51,7 @@ def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
         parked_requests=args.max_parked,
         end_session=not args.no_delete,
         restore_ids="restore-id-type" in chosen_rules(args),
+        renews_sessions="forgotten-session" in chosen_rules(args),
         name=None if args.listen is None else "the server",  # whose URL is no business of clients over the network
         header_middleware=() if args.injected is None else (args.injected.headers_to_server,),
         authority=sign_in_for(args.url, named, read_sign_in(args), invitations=args.invitations),

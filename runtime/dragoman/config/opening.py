@@ -28,6 +28,7 @@ def opener_of(
     limit_bytes: int = DEFAULT_LIMIT_BYTES,
     parked_requests: int = 256,
     restore_ids: bool = True,
+    renews_sessions: bool = True,
     warden: Warden | None = None,
     stderr: int | None = None,
     hides_url: bool = False,
@@ -41,6 +42,7 @@ def opener_of(
         limit_bytes: The longest frame accepted from it.
         parked_requests: How many requests over HTTP may wait for answers of clients, beside those under way.
         restore_ids: Whether an answer over HTTP counts whose id came back as another type.
+        renews_sessions: Whether a server over HTTP may say otherwise than by 404 that it has forgotten the session.
         warden: Told of each child, and ends it should we be killed.
         stderr: Where the stderr of a child goes; None for ours.
         hides_url: Whether errors call it by its name in the file, rather than by URL.
@@ -65,6 +67,7 @@ def opener_of(
         limit_bytes=limit_bytes,
         parked_requests=parked_requests,
         restore_ids=restore_ids,
+        renews_sessions=renews_sessions,
         name=server.name if hides_url else None,
         header_middleware=() if options.headers is None else (options.headers.headers_to_server,),
         authority=sign_in_for(target.url, named, options.sign_in, invitations=invitations),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.errors import TransportError
 from tests.support.waiting import linger, until
 from tests.transports.upstream.stage import (
     PATIENCE_S,
@@ -455,3 +456,162 @@ async def test_what_a_server_says_about_a_dropped_session_is_not_waited_for_long
 
     async with server(serve) as url, client(url) as peer:
         assert "result" in await peer.ask("tools/list")
+
+
+# Servers that say in another way that they do not know a session
+
+
+TOLD = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
+
+
+async def with_400(request: Request, reply: Reply) -> None:
+    await reply.json({"jsonrpc": "2.0", "error": TOLD, "id": None}, status="400 Bad Request")
+
+
+async def with_text(request: Request, reply: Reply) -> None:
+    await reply.status("400 Bad Request", body=b"Bad Request: No valid session ID provided")
+
+
+async def uninitialized(request: Request, reply: Reply) -> None:
+    error = {"code": -32000, "message": "Bad Request: Server not initialized"}
+    await reply.json({"jsonrpc": "2.0", "error": error, "id": None}, status="400 Bad Request")
+
+
+async def with_401(request: Request, reply: Reply) -> None:
+    await reply.json({"error": "Invalid session"}, status="401 Unauthorized")
+
+
+async def with_200(request: Request, reply: Reply) -> None:
+    error = {"code": -32600, "message": "Session not found"}
+    await reply.json({"jsonrpc": "2.0", "id": request.frame["id"], "error": error})
+
+
+async def on_a_stream(request: Request, reply: Reply) -> None:
+    await reply.stream()
+    await reply.event({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "Session not found"}})
+    reply.cut()
+
+
+FORGETFUL = [with_400, with_text, uninitialized, with_401, with_200, on_a_stream]
+
+
+class Restarted:
+    """A server that answers in one way each request of its first session but its first one, and knows all others."""
+
+    def __init__(self, forget: Any, always: bool = False) -> None:
+        self.forget = forget
+        self.always = always
+        self.sessions = self.calls = 0
+
+    async def serve(self, request: Request, reply: Reply) -> None:
+        session = request.headers.get("mcp-session-id")
+        if request.rpc == "initialize":
+            self.sessions += 1
+            await reply.result(request, hello(), f"Mcp-Session-Id: s{self.sessions}")
+        elif request.rpc == "tools/call":
+            self.calls += 1
+            if (session == "s1" or self.always) and self.calls > 1:
+                await self.forget(request, reply)
+            else:
+                await reply.result(request, {"session": session})
+        else:
+            await shake_hands(request, reply)
+
+
+@pytest.mark.parametrize("forget", FORGETFUL)
+@on_loop
+async def test_a_server_that_says_otherwise_that_it_forgot_the_session_gets_another_one(forget: Any) -> None:
+    restarted = Restarted(forget)
+    async with server(restarted.serve) as url, client(url) as peer:
+        for session in ("s1", "s2", "s2"):
+            assert (await peer.ask("tools/call", name="x"))["result"] == {"session": session}
+    assert restarted.sessions == 2
+
+
+@pytest.mark.parametrize("forget", FORGETFUL)
+@on_loop
+async def test_it_gets_another_one_once_for_a_request(forget: Any) -> None:
+    restarted = Restarted(forget, always=True)
+    async with server(restarted.serve) as url, client(url) as peer:
+        await peer.ask("tools/call", name="x")
+        assert "error" in await peer.ask("tools/call", name="x")
+    assert (restarted.sessions, restarted.calls) == (2, 3)
+
+
+@pytest.mark.parametrize("forget", FORGETFUL)
+@on_loop
+async def test_without_the_rule_it_gets_none(forget: Any) -> None:
+    restarted = Restarted(forget)
+    async with server(restarted.serve) as url, client(url, renews_sessions=False) as peer:
+        await peer.ask("tools/call", name="x")
+        assert "error" in await peer.ask("tools/call", name="x")
+    assert restarted.sessions == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        ("400 Bad Request", {"code": -32602, "message": "the argument is missing"}),
+        ("403 Forbidden", {"code": -32000, "message": "this session is not allowed to"}),
+        ("200 OK", {"code": -32000, "message": "no browser session is open"}),
+        ("200 OK", {"code": -32600, "message": "expected method to be a string"}),
+    ],
+)
+@on_loop
+async def test_an_answer_that_is_about_something_else_is_passed_on(status: str, error: Any) -> None:
+    async def refuse(request: Request, reply: Reply) -> None:
+        await reply.json({"jsonrpc": "2.0", "id": request.frame["id"], "error": error}, status=status)
+
+    restarted = Restarted(refuse)
+    async with server(restarted.serve) as url, client(url) as peer:
+        await peer.ask("tools/call", name="x")
+        told = (await peer.ask("tools/call", name="x"))["error"]
+    assert (told["code"], told["message"], restarted.sessions) == (error["code"], error["message"], 1)
+
+
+class Nobody:
+    """Who would ask a person to sign in."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def load(self) -> None: ...
+
+    async def leave(self) -> None: ...
+
+    def join(self) -> None: ...
+
+    def authorization(self) -> str:
+        return ""
+
+    def takes(self, challenge: Any) -> bool:
+        return True
+
+    async def renew(self, challenge: Any, config: Any) -> None:
+        self.asked += 1
+        raise TransportError("the server", "nobody signs in")
+
+
+@pytest.mark.parametrize(("header", "asked"), [((), 0), (("WWW-Authenticate: Bearer",), 1)])
+@on_loop
+async def test_nobody_has_to_sign_in_because_of_a_forgotten_session(header: tuple[str, ...], asked: int) -> None:
+    async def forget(request: Request, reply: Reply) -> None:
+        await reply.json({"error": "Invalid session"}, *header, status="401 Unauthorized")
+
+    restarted, nobody = Restarted(forget), Nobody()
+    async with server(restarted.serve) as url, client(url, authority=nobody) as peer:
+        await peer.ask("tools/call", name="x")
+        await peer.ask("tools/call", name="x")
+    assert (nobody.asked, restarted.sessions) == (asked, 2 - asked)
+
+
+@on_loop
+async def test_a_401_without_a_challenge_that_is_not_about_the_session_asks_for_a_sign_in() -> None:
+    async def refuse(request: Request, reply: Reply) -> None:
+        await reply.json({"error": "the token has expired"}, status="401 Unauthorized")
+
+    restarted, nobody = Restarted(refuse), Nobody()
+    async with server(restarted.serve) as url, client(url, authority=nobody) as peer:
+        await peer.ask("tools/call", name="x")
+        assert "nobody signs in" in (await peer.ask("tools/call", name="x"))["error"]["message"]
+    assert (nobody.asked, restarted.sessions) == (1, 1)

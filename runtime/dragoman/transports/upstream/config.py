@@ -113,6 +113,8 @@ class UpstreamConfig:
         parked_requests: How many more may wait for answers of clients.
         end_session: Whether the server is told, by DELETE, that a session is over.
         restore_ids: Whether an answer counts whose id came back as another type (rule `restore-id-type`).
+        renews_sessions: Whether a server may say in other ways than by 404 that it has forgotten the session (rule
+            `forgotten-session`).
         name: What it is called in errors, which clients read, and in the log; None for its URL.
         idle: Connections that are kept for whoever is configured alike; all that is opened with one value shares them.
         authority: Has tokens for the server; None where nobody signs in.
@@ -136,6 +138,7 @@ class UpstreamConfig:
     parked_requests: int = 256
     end_session: bool = True
     restore_ids: bool = True
+    renews_sessions: bool = True
     name: str | None = None
     dial: Callable[[], Awaitable[socket.socket]] | None = None
     header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), repr=False)

@@ -29,6 +29,7 @@ from dragoman.transports.upstream.challenge import CHALLENGES, Challenge
 from dragoman.transports.upstream.config import Authority, UpstreamConfig, describe_url, origin_of
 from dragoman.transports.upstream.connection import HttpConnection, Shelf
 from dragoman.transports.upstream.connector import Dialler, trust
+from dragoman.transports.upstream.failures import read_refusal, tells_of_session
 from dragoman.transports.upstream.heads import Heads
 from dragoman.transports.upstream.tunnel import explain_credentials, is_of_proxy
 
@@ -108,12 +109,18 @@ class ConnectionPool:
         if authority is not None:
             await authority.load()
         while True:
-            answer = await self._send_along(method, url, headers, body, on_sent, idle_s, begun, repeats)
+            answer, refusal = await self._send_along(method, url, headers, body, on_sent, idle_s, begun, repeats), None
             if authority is None or answer.status not in CHALLENGES:
                 return answer
+            if "Mcp-Session-Id" in headers and self.config.renews_sessions and not answer.header("WWW-Authenticate"):
+                refusal = await read_refusal(answer)
+                if tells_of_session(refusal.message):
+                    raise refusal
             said, sent = answer.header("WWW-Authenticate"), tuple(headers.items())
             challenge = Challenge(attempt, answer.status, said, answer.authorization, sent, asks, waits)
             if not authority.takes(challenge):
+                if refusal is not None:
+                    raise refusal
                 return answer
             await discard(answer)
             await self._renew(authority, challenge)

@@ -6,6 +6,7 @@ Lives here: reading refusals. Must not: decide what follows from one. Called by 
 from __future__ import annotations
 
 import math
+import re
 import time
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -51,6 +52,21 @@ _LATER: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAV
 
 _OFFERS_SIGN_IN: Final = "resource_metadata"
 _HOW_TO_SIGN_IN: Final = "without an Authorization header, and without --no-sign-in, you are asked to"
+
+
+FORGETTING: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.GONE})
+"""With what servers answer, beside 404, what names a session that they do not know."""
+
+_FORGOTTEN = re.compile(
+    r"(?=.*\bsession)(?=.*\b(no|not|invalid|unknown|unrecogni[sz]ed|expired|missing|terminated|closed|gone|lost|doesn't)\b)"
+    r"|\bnot initialized\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def tells_of_session(words: str) -> bool:
+    """Whether a server says with these words that it does not know a session."""
+    return _FORGOTTEN.search(words) is not None
 
 
 class StatusRefused(TransportError):

@@ -22,7 +22,7 @@ from dragoman.transports.upstream.answers import EVENT_STREAM, HttpResponse
 from dragoman.transports.upstream.bodies import read_events
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.events import EventParser, SseEvent
-from dragoman.transports.upstream.failures import read_refusal
+from dragoman.transports.upstream.failures import FORGETTING, read_refusal, tells_of_session
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
 
@@ -142,6 +142,8 @@ class StreamFollower:
                 elif answer.status == HTTPStatus.NOT_FOUND and worked:
                     answer.close()
                     return True
+                elif worked and self._config.renews_sessions and answer.status in FORGETTING:
+                    return tells_of_session((await read_refusal(answer)).message)
                 elif answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
                     answer.close()
                     _report_none(self._link.peer, answer)

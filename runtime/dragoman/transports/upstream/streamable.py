@@ -27,6 +27,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 
+from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.envelope import Frame, decoded
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import ELICITED, LISTEN, PING, REPEATABLE
@@ -37,7 +38,15 @@ from dragoman.transports.upstream.answers import EVENT_STREAM, JSON, HttpRespons
 from dragoman.transports.upstream.bodies import discard, read_message
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
-from dragoman.transports.upstream.failures import WEB_PAGE, WEB_PAGE_HINT, StatusRefused, hint_at_path, read_refusal
+from dragoman.transports.upstream.failures import (
+    FORGETTING,
+    WEB_PAGE,
+    WEB_PAGE_HINT,
+    StatusRefused,
+    hint_at_path,
+    read_refusal,
+    tells_of_session,
+)
 from dragoman.transports.upstream.following import StreamFollower
 from dragoman.transports.upstream.lanes import Delivery
 from dragoman.transports.upstream.link import Link, Watch
@@ -136,6 +145,7 @@ class Streamable:
         """Send one frame that is not `initialize`, and hand on what is answered.
 
         2025-11-25, Session Management: a 404 to a session says that it is gone, so nobody has looked at the frame.
+        Servers say so in other ways, too (rule `forgotten-session`).
 
         Raises:
             TransportError: It was not sent, or not answered.
@@ -150,12 +160,18 @@ class Streamable:
             body = {"jsonrpc": "2.0", "id": decode(job.frame.key or b"null"), "result": asked.result}
             await self._link.take(encode_line(body), job.frame.key)
             return
-        if answer.status == HTTPStatus.NOT_FOUND and in_session and not job.frame.headers:
-            told, frame = await _read_shortly(answer), None if job.cancelled else job.frame
-            self._questions.lose(epoch)
-            self._link.lose_session(frame, self._questions.epoch != epoch, told.message, told.code, told.data)
-            if job.frame.method is None:
-                self._questions.fail(job.frame.key)
+        except StatusRefused as refused:
+            if not in_session or not tells_of_session(refused.message):
+                raise
+            self._lose(job, epoch, refused)
+            return
+        told = None
+        if in_session and not job.frame.headers:
+            told = await self._read_forgetting(answer)
+        if told is not None:
+            self._lose(job, epoch, told)
+        elif in_session and job.frame.kind == "request" and self._config.renews_sessions:
+            await self._take_answer(answer, job, epoch, functools.partial(self._is_answer, job, epoch))
         elif job.frame.kind == "request":
             await self._take_answer(answer, job, epoch)
         elif HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
@@ -164,6 +180,38 @@ class Streamable:
             await discard(answer)
         else:
             raise await read_refusal(answer)
+
+    async def _read_forgetting(self, answer: HttpResponse) -> StatusRefused | None:
+        """Read how a server says that it has forgotten the session; None where it does not.
+
+        Raises:
+            StatusRefused: It says something else with such a status.
+        """
+        if answer.status == HTTPStatus.NOT_FOUND:
+            return await _read_shortly(answer)
+        if not self._config.renews_sessions or answer.status not in FORGETTING:
+            return None
+        told = await read_refusal(answer)
+        if tells_of_session(told.message):
+            return told
+        raise told
+
+    def _is_answer(self, job: Delivery, epoch: int, frame: Frame) -> bool:
+        """Whether a response is one: a request that is invalid because the session is not known was not looked at."""
+        error = find(decoded(frame).body, "error") if b"%d" % INVALID_REQUEST in frame.raw else None
+        words = find(error, "message")
+        if find(error, "code") != INVALID_REQUEST or not isinstance(words, str) or not tells_of_session(words):
+            return True
+        self._lose(job, epoch, StatusRefused(self._link.peer, words, HTTPStatus.OK, error))
+        return False
+
+    def _lose(self, job: Delivery, epoch: int, told: StatusRefused) -> None:
+        """Say that the session is gone, and this frame was not looked at."""
+        frame = None if job.cancelled else job.frame
+        self._questions.lose(epoch)
+        self._link.lose_session(frame, self._questions.epoch != epoch, told.message, told.code, told.data)
+        if job.frame.method is None:
+            self._questions.fail(job.frame.key)
 
     def drops(self, frame: Frame) -> bool:
         """Whether a response is not for the server: it answers a question of ours, or of a session that is gone."""

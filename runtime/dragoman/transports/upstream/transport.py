@@ -18,7 +18,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from dragoman.core.codes import ASKED_IN_VAIN, CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
+from dragoman.core.codes import ASKED_IN_VAIN, CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, classify, decoded
 from dragoman.core.exact_json import encode_line
 from dragoman.core.label import speak_for
@@ -171,7 +171,7 @@ class HttpTransport:
         line = None
         if is_short and answer.complete and self._link.reading.is_set():
             line = read_plain(answer.show())
-        if line is None:
+        if line is None or b"%d" % INVALID_REQUEST in line:  # which may be about the session
             self._lanes.go_on(job)
             return
         answer.close()
