@@ -12,6 +12,7 @@ import pytest
 from codegen.pins import read_pins
 from dragoman_spec.errors import UnsupportedRevision
 from dragoman_spec.revisions import HANDSHAKE_REVISIONS, LATEST, REVISIONS, era, load
+from dragoman_spec.translation import translate
 from tests.support.effort import UNIT
 
 
@@ -123,3 +124,19 @@ print(spent / min(measured() for _ in range(3)))
         return float(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
 
     assert any(try_it() < 30 for _ in range(3))
+
+
+NOBODYS = (-32001, *range(-32007, -32002))
+"""Codes that some documents of the field name, each in its own way, and no revision has."""
+
+
+def test_codes_that_no_revision_has_are_not_named() -> None:
+    assert [revision for revision in REVISIONS if load(revision).ERROR_CODES.keys() & set(NOBODYS)] == []
+
+
+@pytest.mark.parametrize("code", NOBODYS)
+def test_a_code_that_no_revision_has_passes_as_it_came(code: int) -> None:
+    frame = {"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "No.", "data": {"seconds": 1}}}
+    pairs = [(one, other) for one in REVISIONS for other in REVISIONS]
+    passed = [translate(frame, source=one, target=other, method="tools/call").frame for one, other in pairs]
+    assert passed == [frame] * len(pairs)
