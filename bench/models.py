@@ -21,13 +21,20 @@ from typing import Any
 from bench.messages import plain_tool, rich_tool
 
 REVISION = "2025-11-25"
+BLOCK = {"type": "text"}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "a call": ("CallToolRequestParams", {"name": "add", "arguments": {"a": 1, "b": 2}}),
+    "newest: a result": ("CallToolResult", {"content": [{"type": "text", "text": "3"}], "resultType": "complete"}),
+    "newest: five": (
+        "CallToolResult",
+        {"content": [BLOCK | {"text": f"line {n}"} for n in range(5)], "resultType": "complete"},
+    ),
     "five blocks": ("CallToolResult", {"content": [{"type": "text", "text": f"line {n}"} for n in range(5)]}),
     "100 plain tools": ("ListToolsResult", {"tools": [plain_tool(number) for number in range(100)]}),
     "100 rich tools": ("ListToolsResult", {"tools": [rich_tool(number) for number in range(100)]}),
 }
-OURS = f"import dragoman_spec; models = dragoman_spec.load({REVISION!r})"
+OURS = f"import dragoman_spec as s; models = s.load({REVISION!r}); newest = s.load(s.LATEST)"
+"""Models of the newest revision have members that may be absent and `null`; the others have all as they come."""
 PLAIN = "import bench.plain as models"
 DEFAULT = "import sys; sys.path.insert(0, {folder!r}); import default_models as models"
 THEIRS = {"mcp_types": "import mcp_types as models", "mcp.types": "import mcp.types as models"}
@@ -41,7 +48,8 @@ print("ready", flush=True)
 for line in sys.stdin:
     way, case, options = json.loads(line)
     name, value = cases[case]
-    call, options = getattr(models, name).model_validate, {{}} if way == "model_validate" else options
+    kind = getattr(globals().get("newest", models) if case.startswith("newest") else models, name)
+    call, options = kind.model_validate, {{}} if way == "model_validate" else options
     if way != "model_validate":
         call, value = getattr(call(value), way), None
     given = () if value is None else (value,)

@@ -38,7 +38,7 @@ SPEC_URL = "https://modelcontextprotocol.io/specification"
 FIRST_WITH_SCHEMA_PAGE = "2025-06-18"
 # What the modules of models import, by name; a definition may be called the same.
 IMPORTED = {
-    **dict.fromkeys(("Model", "NullKeepingModel", "constant", "describe"), BASE),
+    **dict.fromkeys(("Model", "constant", "describe"), BASE),
     **dict.fromkeys(("Constant", "Integer", "Number", "Opt", "OptNull", "SchemaObject"), TYPES),
     **dict.fromkeys(("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "Union"), "typing"),
     **dict.fromkeys(("ConfigDict", "Field", "StrictBool"), "pydantic"),

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_or
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, SchemaSerializer, SchemaValidator, core_schema
 
-__all__ = ["EXACT", "Constant", "Integer", "Number", "Opt", "OptNull", "SchemaObject"]
+__all__ = ["EXACT", "NULL", "Constant", "Integer", "MayBeNull", "Number", "Opt", "OptNull", "SchemaObject"]
 
 T = TypeVar("T")
 EXACT = "dragoman_exact"
@@ -99,8 +99,40 @@ _IS_ABSENT = partial(is_, None)
 Opt: TypeAlias = Annotated[T | None, _NotNull(), Field(exclude_if=_IS_ABSENT)]
 """An optional member: absent reads as `None`, and `null` is not valid on the wire."""
 
-OptNull: TypeAlias = T | None
-"""An optional member that may be `null` on the wire."""
+
+class _Null:
+    """What a model holds where the wire has `null` in a member that may also be absent.
+
+    Written, it is `null`: by its serializer, which pydantic asks wherever it does not know a value.
+    """
+
+    __pydantic_serializer__ = SchemaSerializer(
+        core_schema.any_schema(serialization=core_schema.plain_serializer_function_ser_schema(lambda value: None))
+    )
+
+    def __reduce__(self) -> str:
+        return "NULL"
+
+    def __repr__(self) -> str:
+        return "None"
+
+
+NULL = _Null()
+
+
+class MayBeNull:
+    """Keeps `null` apart from absence, so that it is written again."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(
+            lambda value: NULL if value is None else value,
+            handler(source),
+            serialization=core_schema.simple_ser_schema("any"),
+        )
+
+
+OptNull: TypeAlias = Annotated[T | None, MayBeNull(), Field(exclude_if=_IS_ABSENT)]
+"""An optional member that may be `null` on the wire: it reads as `None` then, as where it is absent."""
 
 Integer: TypeAlias = Annotated[int, _WholeNumber()]
 """A whole number of any size."""

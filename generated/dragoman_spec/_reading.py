@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 from pydantic import BaseModel
 from typing_extensions import TypeAliasType
 
-__all__ = ["SHOWN", "Metaclass", "brief", "shortcut", "shown", "spell"]
+__all__ = ["SHOWN", "Metaclass", "Nullable", "brief", "shortcut", "shown", "spell"]
 
 # What users of a model need of pydantic, and what there is to say of it here: pydantic's own words fill three screens.
 SHOWN = {
@@ -28,6 +28,23 @@ SHOWN = {
 }
 GIVES: dict[str, Any] = {"model_dump": dict[str, Any], "model_dump_json": str, "model_json_schema": dict[str, Any]}
 """What they give, for signatures: the types of their options would take four lines each."""
+
+
+class Nullable:
+    """A member of a model that reads as `None` where it holds what stands for `null`."""
+
+    def __init__(self, name: str, null: object) -> None:
+        self.name = name
+        self.null = null
+
+    def __get__(self, model: Any, kind: type) -> Any:
+        if model is None or self.name not in model.__dict__:
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {self.name!r}")
+        value = model.__dict__[self.name]
+        return None if value is self.null else value
+
+    def __set__(self, model: Any, value: Any) -> None:
+        model.__dict__[self.name] = value
 
 
 class _Spelled(str):
@@ -63,7 +80,8 @@ else:
 
         def __dir__(self) -> list[str]:
             """What users of a model need of pydantic, and what they have added themselves."""
-            own = {name for kind in self.__mro__ if isinstance(kind, Metaclass) for name in vars(kind)}
+            kinds = [vars(kind) for kind in self.__mro__ if isinstance(kind, Metaclass)]
+            own = {name for known in kinds for name, value in known.items() if not isinstance(value, Nullable)}
             return sorted(SHOWN.keys() | {name for name in own if not name.startswith("_")} - {"model_config"})
 
 

@@ -121,7 +121,7 @@ def test_definition_called_as_something_of_typing_keeps_its_name(module: ModuleT
 
 
 @pytest.mark.parametrize(
-    "name", ["Annotated", "Any", "ClassVar", "Field", "Literal", "Model", "NullKeepingModel", "Opt", "TypeAliasType"]
+    "name", ["Annotated", "Any", "ClassVar", "Field", "Literal", "Model", "Opt", "OptNull", "TypeAliasType"]
 )
 def test_definition_may_be_called_as_something_that_models_import(name: str) -> None:
     members = {"fooBar": STRING, "kind": {"const": "x", "type": "string"}, "any": {}, "yes": {"type": "boolean"}}

@@ -301,7 +301,8 @@ MUTANTS: list[Mutant] = [
     ),
     *in_support(
         "_base",
-        ("an unknown field stands for the one that its name is", "if name.__class__ is not _Unknown}", "}"),
+        ("null that is assigned is absence", "if value is None and name in self._nullable:", "if False:"),
+        ("null that is put into a copy is absence", "for name in self._nullable & update.keys() if update[name] is None}", "for name in ()}"),
         ("a set is JSON if it was taken", "if wrong is not None:\n            # Not JSON", "if False:\n            # Not JSON"),
         ("names on the wire are attributes", "_check_attribute(type(self), name)\n                super().__setattr__", "super().__setattr__"),
     ),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, StrictBool
 from typing_extensions import TypeAliasType
 
-from dragoman_spec._base import Model, NullKeepingModel, constant, describe
+from dragoman_spec._base import Model, constant, describe
 from dragoman_spec._types import Integer, Number, Opt, OptNull, SchemaObject
 from dragoman_spec._words import WORDS
 
@@ -192,7 +192,7 @@ class Implementation(Model):
         def _in_v2026_07_28(self) -> v2026_07_28.Implementation: ...
 
 
-class JSONRPCErrorObject(NullKeepingModel):
+class JSONRPCErrorObject(Model):
     """What went wrong with a request, as JSON-RPC says it.
 
     `JSONRPCErrorObject` of MCP 2025-03-26. Since 2024-11-05.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, StrictBool
 from typing_extensions import TypeAliasType
 
-from dragoman_spec._base import Model, NullKeepingModel, constant, describe
+from dragoman_spec._base import Model, constant, describe
 from dragoman_spec._types import Constant, Integer, Number, Opt, OptNull, SchemaObject
 from dragoman_spec._words import WORDS
 
@@ -321,7 +321,7 @@ class ElicitationCompleteNotificationParams(Model):
         def _in_v2025_11_25(self) -> ElicitationCompleteNotificationParams: ...
 
 
-class Error(NullKeepingModel):
+class Error(Model):
     """What went wrong with a request, as JSON-RPC says it.
 
     `Error` of MCP 2025-11-25. Since 2025-11-25.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field, StrictBool
 from typing_extensions import TypeAliasType
 
-from dragoman_spec._base import Model, NullKeepingModel, constant, describe
+from dragoman_spec._base import Model, constant, describe
 from dragoman_spec._types import Constant, Integer, Number, Opt, OptNull, SchemaObject
 from dragoman_spec._words import WORDS
 
@@ -186,7 +186,7 @@ class ElicitResult(Model):
         def _in_v2026_07_28(self) -> ElicitResult: ...
 
 
-class Error(NullKeepingModel):
+class Error(Model):
     """What went wrong with a request, as JSON-RPC says it.
 
     `Error` of MCP 2026-07-28. Since 2025-11-25.
@@ -208,7 +208,7 @@ class Error(NullKeepingModel):
         def _in_v2026_07_28(self) -> Error: ...
 
 
-class HeaderMismatchErrorObject(NullKeepingModel):
+class HeaderMismatchErrorObject(Model):
     """The error itself, inside a `HeaderMismatchError`.
 
     `HeaderMismatchErrorObject` of MCP 2026-07-28. Since 2026-07-28.
@@ -302,7 +302,7 @@ class Implementation(Model):
         def _in_v2026_07_28(self) -> Implementation: ...
 
 
-class InternalError(NullKeepingModel):
+class InternalError(Model):
     """The error for something that failed inside the side that was asked.
 
     `InternalError` of MCP 2026-07-28. Since 2026-07-28.
@@ -323,7 +323,7 @@ class InternalError(NullKeepingModel):
         def _in_v2026_07_28(self) -> InternalError: ...
 
 
-class InvalidParamsError(NullKeepingModel):
+class InvalidParamsError(Model):
     """The error for params that the method does not take: an unknown name, a missing or a wrong argument.
 
     `InvalidParamsError` of MCP 2026-07-28. Since 2026-07-28.
@@ -344,7 +344,7 @@ class InvalidParamsError(NullKeepingModel):
         def _in_v2026_07_28(self) -> InvalidParamsError: ...
 
 
-class InvalidRequestError(NullKeepingModel):
+class InvalidRequestError(Model):
     """The error for JSON that is no proper JSON-RPC request.
 
     `InvalidRequestError` of MCP 2026-07-28. Since 2026-07-28.
@@ -458,7 +458,7 @@ https://modelcontextprotocol.io/specification/2026-07-28/schema#metaobject
 """
 
 
-class MethodNotFoundError(NullKeepingModel):
+class MethodNotFoundError(Model):
     """The error for a method that the side asked does not have, or has not announced.
 
     `MethodNotFoundError` of MCP 2026-07-28. Since 2026-07-28.
@@ -586,7 +586,7 @@ class NumberSchema(Model):
         def _in_v2026_07_28(self) -> NumberSchema: ...
 
 
-class ParseError(NullKeepingModel):
+class ParseError(Model):
     """The error for something that is not JSON.
 
     `ParseError` of MCP 2026-07-28. Since 2026-07-28.
@@ -2795,7 +2795,7 @@ class TitledMultiSelectEnumSchema(Model):
         def _in_v2026_07_28(self) -> TitledMultiSelectEnumSchema: ...
 
 
-class ToolResultContent(NullKeepingModel):
+class ToolResultContent(Model):
     """What a tool answered, told to the model that asked for it.
 
     `ToolResultContent` of MCP 2026-07-28. Since 2025-11-25; changed in 2026-07-28.
@@ -2844,7 +2844,7 @@ class UnsupportedProtocolVersionError(Model):
         def _in_v2026_07_28(self) -> UnsupportedProtocolVersionError: ...
 
 
-class CallToolResult(NullKeepingModel):
+class CallToolResult(Model):
     """What a tool answered. That the tool itself failed stands in `isError`, so that a model can see it; a JSON-RPC error says that it could not be called.
 
     `CallToolResult` of MCP 2026-07-28. Since 2024-11-05; changed in 2025-06-18, 2026-07-28.
