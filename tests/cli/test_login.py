@@ -16,7 +16,7 @@ import pytest
 from dragoman.cli import main, make_parser
 from dragoman.cli.oauth import read_sign_in
 from dragoman.signin.settings import DEFAULT, OPTIONS
-from tests.signin.house import house
+from tests.signin.house import get, house
 from tests.support import waiting
 from tests.transports.upstream.stage import Reply, Request
 
@@ -147,3 +147,61 @@ def test_options_mean_nothing_without_a_url(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         main(["proxy", "--oauth-client-id", "x", "--", "true"])
     assert "--url" in capsys.readouterr().err
+
+
+async def sign_in_by_hand(environment: dict[str, str], url: str, *pasted: str) -> tuple[int | None, str, str]:
+    """Sign in without a browser, and paste one after the other; `BACK` stands for the address of the last page."""
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "dragoman", "login", "--no-browser", url),
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert child.stdin is not None
+    assert child.stderr is not None
+    told, back = "", ""
+    for line in pasted:
+        while not told.rstrip().endswith(("here:", "last page:", "in it.")):
+            told += (await child.stderr.readline()).decode()
+        if not back:
+            page = next(word for word in told.split() if word.startswith("http") and "/authorize?" in word)
+            back = (await get(page))[1]["location"]
+        told += "(pasted)\n"
+        child.stdin.write(line.replace("BACK", back).replace("CUT", back[:-40]).encode() + b"\n")
+        await child.stdin.drain()
+    out, err = await child.communicate()
+    return child.returncode, out.decode(), told + err.decode()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["nonsense"],
+        ["http://127.0.0.1:1/callback?code=x&state=another"],
+        ["http://[?code=x"],
+        ["CUT"],
+        ["?error=access_denied", "code=", "code=x&state="],
+    ],
+)
+def test_a_wrong_paste_does_not_end_a_sign_in(tmp_path: Path, wrong: list[str]) -> None:
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
+
+    async def main() -> None:
+        async with house(tmp_path) as home:
+            code, out, err = await sign_in_by_hand(environment, home.url, *wrong, "BACK")
+            assert (code, out.startswith("Signed in")) == (0, True), err
+            assert err.count("That is not it") == len(wrong)
+
+    waiting.run(main())
+
+
+def test_what_is_left_of_an_address_is_enough_if_it_has_the_code(tmp_path: Path) -> None:
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
+
+    async def main() -> None:
+        async with house(tmp_path) as home:
+            code, _, err = await sign_in_by_hand(environment, home.url, "  BACK  ")
+            assert code == 0, err
+
+    waiting.run(main())

@@ -56,7 +56,7 @@ class Person:
     async def show_code(self, peer: str, url: str, code: str) -> None:
         self.codes.append((url, code))
 
-    async def paste(self) -> str:
+    async def paste(self, fault: str = "") -> str:
         never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         return await never
 

@@ -129,10 +129,12 @@ class AtTerminal:
         """Show a code."""
         tell(f"Open {url} in a browser anywhere, and type {code}")
 
-    async def paste(self) -> str:
+    async def paste(self, fault: str = "") -> str:
         """Read the address of the last page."""
         from dragoman.cli.terminal import read_line
 
+        if fault:
+            tell(f"That is not it: {fault} Paste the address of the last page:")
         with contextlib.suppress(OSError):  # a file cannot be waited for
             while (line := await read_line()) is not None:
                 if "code=" in line or "error=" in line:

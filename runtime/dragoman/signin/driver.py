@@ -37,6 +37,9 @@ _ANSWER_S: Final = 30.0
 PERSON_S: Final = 600.0
 """How long a person may take: a page that was closed is not waited for for ever."""
 
+_BROUGHT: Final = frozenset({"code", "error"})
+_WRONG: Final = "it is not the whole address, or that of another sign-in."
+
 _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
 """Leads to the IPv4 address at its end (RFC 6052): that of a public server, too, where a network has no other way."""
 
@@ -219,10 +222,15 @@ class Driver:
         came = asyncio.ensure_future(self._page.wait(wish.state))
         pasted = asyncio.ensure_future(self._people.paste())
         shown = asyncio.ensure_future(self._show(wish))
+        now = asyncio.get_running_loop().time
+        until_s = now() + PERSON_S
         try:
-            if not await self._until_one_of(PERSON_S, came, pasted):
-                raise SignInFailed(self._config.peer, f"nobody has signed in within {PERSON_S / 60:g} minutes")
-            return came.result() if came.done() else dict(parse_qsl(urlsplit(pasted.result().strip()).query))
+            while await self._until_one_of(until_s - now(), came, pasted):
+                brought = came.result() if came.done() else _read_address(pasted.result())
+                if came.done() or (brought.get("state") == wish.state and not _BROUGHT.isdisjoint(brought)):
+                    return brought
+                pasted = asyncio.ensure_future(self._people.paste(_WRONG))
+            raise SignInFailed(self._config.peer, f"nobody has signed in within {PERSON_S / 60:g} minutes")
         finally:
             for task in (came, pasted, shown):
                 task.cancel()
@@ -248,6 +256,13 @@ class Driver:
         if self._left.is_set() and done <= {left}:
             raise NobodyWaitsError(self._config.peer, "nobody waits for the sign-in any more")
         return bool(done - {left})
+
+
+def _read_address(pasted: str) -> dict[str, str]:
+    """Read what is in the address of a last page, or in what somebody has copied of it."""
+    with contextlib.suppress(ValueError):
+        return dict(parse_qsl(urlsplit(pasted.strip()).query or pasted.strip()))
+    return {}
 
 
 def _is_public(address: Address) -> bool:

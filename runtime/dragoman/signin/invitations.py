@@ -298,7 +298,7 @@ class ByInvitation:
         """Nobody has a device code to type here."""
         raise SignInFailed(peer, "a device code needs no address to come back to")
 
-    async def paste(self) -> str:
+    async def paste(self, fault: str = "") -> str:
         """Nobody can type anything into a proxy."""
         return await asyncio.Future[str]()
 

@@ -53,8 +53,12 @@ class People(Protocol):
     async def show_code(self, peer: str, url: str, code: str) -> None:
         """Have somebody type a code on a page."""
 
-    async def paste(self) -> str:
-        """Wait for the URL that somebody came to afterwards; for ever where it cannot be typed."""
+    async def paste(self, fault: str = "") -> str:
+        """Wait for the URL that somebody came to afterwards; for ever where it cannot be typed.
+
+        Args:
+            fault: What is wrong with the one that they typed before.
+        """
 
     async def invite(self, peer: str) -> None:
         """Invite whoever calls, once there is something to come to.
@@ -100,7 +104,7 @@ class AtDesktop:
             return
         logger.warning("%s wants a sign-in: open %s in a browser anywhere, and type %s", peer, url, code)
 
-    async def paste(self) -> str:
+    async def paste(self, fault: str = "") -> str:
         """Nobody can type anything into a proxy."""
         return await asyncio.Future[str]()
 
