@@ -1,10 +1,14 @@
 """Configuration files that are broken: each error names line, column and remedy, and repeats no secret."""
 
+import contextlib
+import json
 from pathlib import Path
 
 import pytest
 
 from dragoman.config import ConfigError, parse_config, read_config
+from dragoman.core.switch.catalogue.names import Names
+from tests.support.effort import effort
 
 ENVIRONMENT = {"TOKEN": "t0p-secret"}
 
@@ -232,3 +236,37 @@ def test_a_file_that_is_not_utf8_is_said(tmp_path: Path) -> None:
 )
 def test_an_error_repeats_no_secret(entry: str) -> None:
     assert "t0p-secret" not in str(broken('{"mcpServers": {"a": ' + entry + "}}"))
+
+
+def test_keys_of_toml_nest_no_deeper_than_other_values() -> None:
+    parts = ".".join("a" * 50_000)
+    for text in (f"{parts} = 1\n", f"[{parts}]\n", "a = " + "{a=" * 150 + "1" + "}" * 150):
+        with pytest.raises(ConfigError, match="deep"):
+            parse_config(text, {}, path="/nowhere/config.toml")
+    assert effort(lambda: broken_toml(f"{parts} = 1\n")) < 20
+
+
+def broken_toml(text: str) -> None:
+    with pytest.raises(ConfigError):
+        parse_config(text, {}, path="/nowhere/config.toml")
+
+
+@pytest.mark.parametrize("form", ["${A:-", "${", "${{secrets.", "${A", "$${A:-", "${env:A:-"])
+@pytest.mark.parametrize("end", ["", "}"])
+def test_forms_that_are_not_closed_are_not_read_again_and_again(form: str, end: str) -> None:
+    text = json.dumps({"mcpServers": {"a": {"command": form * 20_000 + end}}})
+
+    def read() -> None:
+        with contextlib.suppress(ConfigError):
+            parse_config(text, {"A": "a"}, path="/nowhere/mcp.json")
+
+    assert effort(read) < 20
+
+
+def test_reading_twice_as_many_servers_is_twice_the_work() -> None:
+    def work(count: int) -> float:
+        entries = {f"s{number}": {"command": "x"} for number in range(count)}
+        text = json.dumps({"mcpServers": entries})
+        return effort(lambda: Names().set_servers({one.name: one.name for one in parse_config(text, {}).servers}))
+
+    assert work(20_000) < 5 * work(5_000)

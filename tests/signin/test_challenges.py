@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.signin.challenges import read_bearer
+from tests.support.effort import effort
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,8 @@ from dragoman.signin.challenges import read_bearer
 def test_the_parameters_of_the_challenge_for_a_bearer_token(header: str, expected: dict[str, str] | None) -> None:
     found = read_bearer(header)
     assert found == expected
+
+
+@pytest.mark.parametrize("said", [",", ", ", " ", 'a="', 'a="\\"', "a ", "a=,", '"', "Bearer ", "="])
+def test_however_long_it_is_each_character_is_read_once_or_twice(said: str) -> None:
+    assert effort(lambda: read_bearer("Bearer " + said * (60_000 // len(said)))) < 10

@@ -57,7 +57,9 @@ class Variables:
         """
         if "${" not in text:
             return text
-        return _FORM.sub(self._replace, _SECRET.sub(lambda found: f"${{env:{found[1]}}}", text))
+        end = text.rfind("}") + 1  # each form that is not closed would be read to the end
+        closed = _SECRET.sub(lambda found: f"${{env:{found[1]}}}", text[:end])
+        return _FORM.sub(self._replace, closed) + text[end:]
 
     def _replace(self, found: re.Match[str]) -> str:
         dollar, kind, name, default = found.groups()

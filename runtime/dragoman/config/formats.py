@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dragoman.config.document import DEPTH, NUMBER, WORDS, Node, NotJson, parse_document
+from dragoman.core.unchecked import is_deeper
 
 _SUFFIXES: Final = {".toml": "TOML", ".yaml": "YAML", ".yml": "YAML"}
 _FIRST_LINE = re.compile(r"\s*(?:#[^\n]*\s*)*([^\n]*)")
@@ -59,6 +60,12 @@ def notation_of(text: str, path: str) -> str:
 
 
 def _parse_toml(text: str) -> Node:
+    places: dict[tuple[str, ...], int] = {}
+    for path, offset in _toml_keys(text):  # before it is read: each part of a key is an object in another one
+        if len(path) > DEPTH:
+            raise _too_deep(offset)
+        for length in range(1, len(path) + 1):
+            places.setdefault(path[:length], offset)
     try:
         value = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
@@ -69,11 +76,13 @@ def _parse_toml(text: str) -> Node:
             starts = [0, *(end.end() for end in re.finditer("\n", text))]
             offset = starts[int(found[2]) - 1] + int(found[3]) - 1
         raise NotJson(offset, f"not TOML: {problem[:1].lower()}{problem[1:]}", "correct this line") from None
-    places: dict[tuple[str, ...], int] = {}
-    for path, offset in _toml_keys(text):
-        for length in range(1, len(path) + 1):
-            places.setdefault(path[:length], offset)
+    if is_deeper(value, DEPTH):
+        raise _too_deep(0)
     return _place(value, (), 0, places)
+
+
+def _too_deep(offset: int) -> NotJson:
+    return NotJson(offset, f"values nest more than {DEPTH} deep", "a configuration needs four levels")
 
 
 def _toml_keys(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
@@ -112,7 +121,7 @@ def _parse_yaml(text: str) -> Node:
         remedy = "indent with spaces, and put a value with special characters between quotes"
         raise NotJson(min(offset, len(text)), f"not YAML: {problem}", remedy) from None
     except RecursionError:
-        raise NotJson(0, f"values nest more than {DEPTH} deep", "a configuration needs four levels") from None
+        raise _too_deep(0) from None
     return Node({}, 0) if root is None else _Yaml().read(root, 0)
 
 

@@ -9,8 +9,8 @@ import re
 from typing import Final
 
 _PART: Final = re.compile(
-    r"""[\s,]*(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\s,"]*)))?"""
-)
+    r"""(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\s,"]*)))?"""
+)  # what stands between parts is not in it: a search for where it ends would begin anew at each comma
 
 
 def read_bearer(header: str) -> dict[str, str] | None:

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from dragoman.core.switch.catalogue.names import LONGEST, MOST_NAMES, NameKind, NameOwner, Names
+from dragoman.core.switch.catalogue.names import LONGEST, MOST_NAMES, MOST_TEMPLATES, NameKind, NameOwner, Names
+from tests.support.effort import effort
 
 TOOL, RESOURCE, TEMPLATE = NameKind.TOOL, NameKind.RESOURCE, NameKind.TEMPLATE
 
@@ -329,3 +330,16 @@ def test_a_name_that_is_too_long_is_not_remembered() -> None:
     made.learn("a", RESOURCE, ["x:" + "y" * 100_000, "x:1"])
     assert made.find(RESOURCE, "x:" + "y" * 100_000) is None
     assert made.find(RESOURCE, "x:1") == NameOwner("a", "x:1")
+
+
+def test_a_uri_is_compared_with_a_bounded_number_of_templates() -> None:
+    """One server may list any number, and each read of a URI that is on no list would be compared with all of them."""
+    made = names("a", "b")
+    for count in (MOST_TEMPLATES, 60_000):
+        made.learn("a", TEMPLATE, [f"x:{number}{{a}}" for number in range(count)])
+        made.tell(TEMPLATE)
+    made.learn("b", TEMPLATE, ["y:{a}"])
+    assert made.find(RESOURCE, "x:7seven") == NameOwner("a", "x:7seven")
+    assert made.find(RESOURCE, "y:z") == NameOwner("b", "y:z")
+    assert effort(lambda: [made.find(RESOURCE, f"z:{number}") for number in range(20)]) < 10
+    assert effort(lambda: [made.find(RESOURCE, f"x:{number}z") for number in range(20)]) < 10

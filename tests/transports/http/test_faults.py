@@ -446,3 +446,30 @@ async def test_a_message_in_an_event_cannot_forge_another() -> None:
         assert frames[0]["params"]["data"] == "a\n\ndata: b"
         assert text_of(frames[1]) == "\r\n\r\nid: 7\r\nretry: 1\r\n\r\n"
         assert call(2)["id"] == frames[1]["id"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /readyz RTSP/1.0\r\nHost: localhost",
+        b"POST /mcp RTSP/1.0\r\nHost: localhost",
+        b"SOURCE /mcp ICE/1.0\r\nHost: localhost",
+        b"GET /readyz",
+        b"GET /readyz HTTP/0.9\r\nHost: localhost",
+        b"GET /readyz HTTP/2.0\r\nHost: localhost",
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked",
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@on_loop
+async def test_what_is_not_http_1_or_has_another_coding_is_refused(head: bytes, size: int) -> None:
+    async with serving() as stage:
+        reader, writer = await connect(stage.port)
+        data = head + b"\r\n\r\n"
+        for start in range(0, len(data), size):
+            writer.write(data[start : start + size])
+            await asyncio.sleep(0)
+        said = await within(reader.read())
+        assert said.startswith(b"HTTP/1.1 400 ")
+        writer.close()

@@ -28,7 +28,7 @@ ANSWERS = {
     "a length and close": (b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", 200, b"ok", CLOSED),
     "no length": (b"HTTP/1.1 200 OK\r\n\r\nok", 200, b"ok", CLOSED),
     "no length and no body": (b"HTTP/1.1 200 OK\r\n\r\n", 200, b"", CLOSED),
-    "a coding that is not chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nok", 200, b"ok", CLOSED),
+    "a coding that changes nothing": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nok", 200, b"ok", CLOSED),
     "HTTP/1.0": (b"HTTP/1.0 200 OK\r\n\r\nok", 200, b"ok", CLOSED),
     "HTTP/1.0 with a length": (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, b"ok", CLOSED),
     "HTTP/1.0 that stays": (
@@ -72,6 +72,11 @@ FAILURES = {
     "two lengths": (OK.replace(b"OK", b"OK\r\nContent-Length: 3"), "its answer is not HTTP: Duplicate Content-Length"),
     "a length below nothing": (OK.replace(b"2\r", b"-2\r"), "its answer is not HTTP: Invalid character in Content"),
     "a length without end": (OK.replace(b"2\r", b"9" * 40 + b"\r"), "its answer is not HTTP"),
+    "a coding": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nok", "another one than chunked"),
+    "a coding in chunks": (
+        CHUNKED.replace(b": chunked", b": gzip, chunked") + b"0\r\n\r\n",
+        "another one than chunked",
+    ),
     "a header without colon": (OK.replace(b"OK", b"OK\r\nnothing"), "its answer is not HTTP"),
 }
 

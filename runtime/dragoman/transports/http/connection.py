@@ -81,6 +81,7 @@ class ServedConnection(asyncio.Protocol):
         self._spare: Turn | None = None
         self._header_bytes = self._barren_bytes = self._body_bytes = 0
         self.in_headers = self.in_body = self._handed_over = False
+        self._seen = bytearray()  # of the head that is read: the parser takes RTSP/1.0 for HTTP/1.0
         self._deadline = Countdown()
         self.idle_s = 75.0  # how long it may be open while nothing is asked of it
         self._idle = Countdown()
@@ -270,6 +271,10 @@ class ServedConnection(asyncio.Protocol):
             self._deadline.set(patience.headers_s, self._run_out)  # blank lines: it is not idle any more
 
     def _parse(self, data: bytes) -> None:
+        if self.in_headers:
+            self._seen += data
+        elif not self.in_body:
+            self._seen = bytearray(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -315,6 +320,7 @@ class ServedConnection(asyncio.Protocol):
             raise ValueError("too many requests wait for the answer to the one before")
         parser, headers = self.parser, self._headers
         method, version = parser.get_method().decode("ascii"), parser.get_http_version()
+        expects = self._check_head(version)
         upgrades = parser.should_upgrade() and self._opens_websocket(method, version)
         url = httptools.parse_url(self._url)
         self._scope: Scope = {
@@ -332,7 +338,6 @@ class ServedConnection(asyncio.Protocol):
         self.in_headers, self.in_body, self._reading = False, True, None
         if upgrades:
             return
-        expects = (b"expect", b"100-continue") in ((name, value.lower()) for name, value in self._headers)
         turn = self._reading = Turn(
             self.flow, self.end_turn, self._scope, version != "1.0" and parser.should_keep_alive(), expects
         )
@@ -341,6 +346,22 @@ class ServedConnection(asyncio.Protocol):
         else:
             self.flow.pause_reading()
             self.pipeline.append(turn)
+
+    def _check_head(self, version: str) -> bool:
+        """Check what a request is written in; whether it waits for a word before it sends its body.
+
+        Raises:
+            ValueError: It is not HTTP/1.0 or HTTP/1.1, of which the parser is not sure, or its body is compressed.
+        """
+        if version != "1.1" and (version != "1.0" or b" HTTP/1.0" not in self._seen):
+            raise ValueError("it is not HTTP/1.0 or HTTP/1.1")
+        expects = False
+        for name, value in self._headers:
+            if name == b"expect":
+                expects = value.lower() == b"100-continue"
+            elif name == b"transfer-encoding" and value.strip().lower() != b"chunked":
+                raise ValueError("its Transfer-Encoding is another one than chunked")
+        return expects
 
     def _opens_websocket(self, method: str, version: str) -> bool:
         """Check a request that wants to speak something else on this connection, from here on.

@@ -42,6 +42,7 @@ HEADERS: Final = 256
 _AT_ONCE_BYTES: Final = 256 * 1024
 _KNOWN_BYTES: Final = 64 * 1024
 SWITCHING_PROTOCOLS: Final = 101
+_CODINGS: Final = (b"chunked", b"identity")
 _WITHOUT_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 """Whatever length they name: RFC 9112, 6.3."""
 _JOINED: Final = {b"set-cookie": b"\n", b"www-authenticate": b", ", b"proxy-authenticate": b", "}
@@ -308,6 +309,8 @@ class HttpConnection(asyncio.Protocol):
                 raise Unexpected(f"its status is {status}")
             self._count(0)
             return
+        if (coding := self._headers.get(b"transfer-encoding")) is not None and coding.strip().lower() not in _CODINGS:
+            raise Unexpected("its Transfer-Encoding is another one than chunked")
         self._answer.take_head(status, self._headers)
         self._headers = {}  # trailers are nobody's
 

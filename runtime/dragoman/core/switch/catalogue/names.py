@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import sha256
+from itertools import islice
 from typing import Final, NamedTuple
 
 LONGEST: Final = 64
@@ -23,6 +24,9 @@ LONGEST: Final = 64
 
 MOST_NAMES: Final = 2_000
 """How many names of a kind are remembered of one server, beside those that it lists at present."""
+
+MOST_TEMPLATES: Final = 1_000
+"""How many templates of one server a URI is compared with that is on no list; it is asked for at each server else."""
 
 LONGEST_NAME: Final = 8_192
 """How many characters a name may have that is remembered; resources with longer URIs are asked for at each server."""
@@ -102,12 +106,18 @@ class Names:
         """
         unique: dict[str, str] = {}
         schemes: dict[str, str] = {}
+        taken: set[str] = set()
+        taken_schemes: set[str] = set()
         for server, prefix in prefixes.items():
             fitting = _NOT_FOR_MODELS.sub("_", prefix)[: LONGEST // 2] or "server"
-            taken = fitting in unique.values()
-            unique[server] = f"{fitting[: LONGEST // 2 - _HASH - 1]}_{_digest(server)}" if taken else fitting
-            scheme = _fit_scheme(unique[server])
-            schemes[server] = f"{scheme}-{_digest(server)}" if scheme in schemes.values() else scheme
+            if fitting in taken:
+                fitting = f"{fitting[: LONGEST // 2 - _HASH - 1]}_{_digest(server)}"
+            scheme = _fit_scheme(fitting)
+            if scheme in taken_schemes:
+                scheme = f"{scheme}-{_digest(server)}"
+            unique[server], schemes[server] = fitting, scheme
+            taken.add(fitting)
+            taken_schemes.add(scheme)
         by_prefix = {server: prefix + self._separator for server, prefix in unique.items()}
         by_scheme = {server: f"{scheme}+" for server, scheme in schemes.items()}
         self._starts = {kind: by_scheme if kind.is_uri else by_prefix for kind in NameKind}
@@ -124,12 +134,13 @@ class Names:
         if server not in self._prefixes:
             return
         claimed = table.claims.setdefault(server, {})
-        listed = dict.fromkeys(name for name in names if len(name) <= LONGEST_NAME)
+        most = MOST_TEMPLATES if kind is NameKind.TEMPLATE else None
+        listed = dict.fromkeys(islice((name for name in names if len(name) <= LONGEST_NAME), most))
         new = [name for name in listed if name not in claimed]
         if new:
             claimed.update(dict.fromkeys(new))
-            if len(claimed) > MOST_NAMES:
-                for name in [name for name in claimed if name not in listed][: len(claimed) - MOST_NAMES]:
+            if len(claimed) > (most or MOST_NAMES):
+                for name in [name for name in claimed if name not in listed][: len(claimed) - (most or MOST_NAMES)]:
                     del claimed[name]
                 told = table.told.items()
                 table.told = {name: owner for name, owner in told if owner.server != server or owner.name in claimed}
