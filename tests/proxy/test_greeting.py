@@ -329,6 +329,24 @@ def test_a_server_that_has_learned_a_newer_revision_is_asked_for_the_one_that_is
     )
 
 
+def test_who_is_waited_for_is_named(known: KnownServer, caplog: pytest.LogCaptureFixture) -> None:
+    learn(known, "a")
+    holds(known, *greeted("a"), OFFERED, the_clock_is_put_forward(5.1))
+    assert "the server has not answered for 5 s; still waiting" in caplog.text
+
+
+def test_a_list_that_is_too_deep_is_passed_on_and_not_kept(known: KnownServer) -> None:
+    deep: Any = []
+    for _ in range(600):
+        deep = [deep]
+    listed = result(1, {"tools": [], "_meta": {"x": deep}})
+    opened = [client(initialize(D)), OFFERED, server(initialized(D, tools={})), expect_to_client(method_free)]
+    asked = [client(LIST), expect_to_server(LIST), server(listed), expect_to_client(listed)]
+    holds(known, *opened, client(READY), expect_to_server(READY), *asked)
+    again = [client(initialize(D)), expect_to_client(method_free), client(READY), client(LIST)]
+    holds(known, *again, *arrives(), expect_to_server(LIST))
+
+
 def test_a_server_that_speaks_another_revision_ends_the_session_and_the_next_one_is_right(known: KnownServer) -> None:
     learn(known, "a")
     holds(
@@ -392,6 +410,21 @@ def test_a_client_without_a_handshake_is_answered_for_a_server_with_one(known: K
         asks_for("a"),
     )
     holds(known, client(asks(1, "tools/list")), asks_for("a"), expect_to_server(method("initialize")))
+
+
+def test_a_server_that_has_answered_something_else_is_not_answered_for(known: KnownServer) -> None:
+    learn(known, "a")
+    holds(
+        known,
+        client(asks(1, "tools/list")),
+        expect_to_server(method("server/discover")),
+        server(error("dragoman-discover-1", -32601)),
+        OFFERED,
+        server(initialized(D, "dragoman-initialize", tools={})),
+        expect_to_server(READY),
+        expect_to_server(method("tools/list")),
+    )
+    holds(known, client(asks(1, "tools/list")), expect_to_client(method_free), OFFERED)
 
 
 def learn_per_request(known: KnownServer, *names: str) -> None:
@@ -608,12 +641,22 @@ def test_what_is_not_ours_says_nothing(answers: KnownAnswers, data: bytes) -> No
 
 
 def test_an_answer_of_another_form_is_left_out(answers: KnownAnswers) -> None:
-    bad = {"initialize": {"protocolVersion": 5}, "tools/list": {"tools": ["a"]}, "server/discover": []}
-    kept = {"took_s": 2.0, "since": time.time(), "answers": {**bad, "prompts/list": {"prompts": []}, "x": {}}}
+    opened = {"protocolVersion": D, "capabilities": {}}
+    bad = {"tools/list": {"tools": ["a"]}, "server/discover": [], "prompts/get": {}}
+    kept = {"took_s": 2.0, "since": time.time(), "answers": {**bad, "initialize": opened}}
     path_of(answers).write_bytes(encode(kept))
     said = answers.recall(b"asked")
     assert said is not None
-    assert said.answers == {"prompts/list": b'{"prompts":[]}'}
+    assert said.answers == {"initialize": encode(opened)}
+
+
+def test_lists_alone_are_not_told(answers: KnownAnswers) -> None:
+    opened = {"protocolVersion": 5, "capabilities": {}}
+    kept = {"took_s": 2.0, "since": time.time(), "answers": {"initialize": opened, "tools/list": {"tools": []}}}
+    path_of(answers).write_bytes(encode(kept))
+    said = answers.recall(b"asked")
+    assert said is not None
+    assert said.answers == {}
 
 
 def test_what_is_old_says_nothing(answers: KnownAnswers) -> None:

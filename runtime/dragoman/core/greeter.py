@@ -37,7 +37,7 @@ from dragoman.core.exact_json import decode, encode
 from dragoman.core.methods import ACKNOWLEDGED, INITIALIZED, LISTEN, PING
 from dragoman.core.paging import Paging
 from dragoman.core.places import keep_latest
-from dragoman.core.unchecked import find, find_list, find_object, with_meta
+from dragoman.core.unchecked import MOST_LEVELS, find, find_list, find_object, is_deeper, with_meta
 from dragoman.core.waiting import WaitingRoom
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
 
@@ -76,14 +76,14 @@ class GreeterCarrier(Protocol):
     def tell_server(self, frame: Frame) -> None:
         """Send this to the server."""
 
-    def recall(self, asked: bytes) -> Answers:
-        """Return what is remembered for a first request; nothing where that is not to be told."""
+    def recall(self, asked: bytes) -> tuple[Answers, bool]:
+        """Return what is remembered for a first request, and whether that is to be told."""
 
     def keep(self, asked: bytes, answers: Answers) -> None:
         """Remember this for a first request, in place of what is remembered; nothing: forget it."""
 
-    def arrived(self) -> None:
-        """The server has answered for itself."""
+    def arrived(self) -> bool:
+        """Take note that the server has answered for itself; return whether it is slow, so that more is kept of it."""
 
     def end(self, reason: str) -> None:
         """Say to the edge that the server is gone."""
@@ -122,6 +122,7 @@ class Greeter:
         "_lost",
         "_outside",
         "_readings",
+        "_records",
         "_room",
         "_streams",
         "_told",
@@ -136,6 +137,7 @@ class Greeter:
         self._asked = b""
         self._answers: Answers = {}
         self._is_open = self._is_kept = False
+        self._records = True  # whether lists are read
         self._expected: dict[bytes, tuple[str, str | None, bool]] = {}  # lists by id: method, cursor, whether ours
         self._readings: dict[str, _Reading] = {}
         self._told: set[str] = set()  # the lists that were told from memory, and not compared since
@@ -147,7 +149,11 @@ class Greeter:
     @property
     def is_idle(self) -> bool:
         """Whether what the server says may pass unseen."""
-        return self._is_open and not (self.is_waiting or self._expected or self._told or self._changed)
+        return self._is_kept and not (self.is_waiting or self._expected or self._told or self._changed)
+
+    def minds(self, frame: Frame) -> bool:
+        """Whether it has to see a frame for the server."""
+        return bool(self._lost) or (self._records and frame.method in LISTED)
 
     # What the edge says
 
@@ -191,7 +197,7 @@ class Greeter:
                 said = f"the server has no {lost} any more: that it had was remembered from its last start"
                 self._outside.tell_edge(error_frame(key, METHOD_NOT_FOUND, said))
                 return
-            elif method in LISTED and self._is_alike(frame):
+            elif self._records and method in LISTED and self._is_alike(frame):
                 cursor = read_params(frame).get("cursor")
                 self._expected[key] = (method, cursor if isinstance(cursor, str) else None, False)
             elif method == LISTEN and not self.is_idle:
@@ -199,7 +205,8 @@ class Greeter:
                 keep_latest(self._streams, key, (wanted, False), _MOST_STREAMS)
         if self._is_open and not self._is_kept:  # the edge goes on, so the answer was one
             self._is_kept = True
-            self._outside.keep(self._asked, self._answers)
+            if self._records:
+                self._outside.keep(self._asked, self._answers)
         self._outside.tell_server(frame)
         if method == INITIALIZED:
             self._compare_lists()
@@ -208,8 +215,8 @@ class Greeter:
         """Take the first request; answer it, if that is known. Return what the server is asked."""
         method = frame.method or ""
         self._first, self._asked = frame, _describe(frame)
-        self._answers = self._outside.recall(self._asked)
-        if method not in self._answers:
+        self._answers, is_told = self._outside.recall(self._asked)
+        if not is_told or method not in self._answers:
             return frame
         self.is_waiting = True
         result = decode(self._answers[method])
@@ -249,8 +256,8 @@ class Greeter:
         self._is_open = True
         has = find_object(result, "capabilities")
         kept = {name: answer for name, answer in self._answers.items() if find_capability(name) in has}
-        self._answers = {**kept, self._first.method or "": encode(result)}
-        self._outside.arrived()
+        self._records = self._outside.arrived() or bool(self._told)
+        self._answers = {**kept, self._first.method or "": encode(result)} if self._records else {}
 
     def _arrive(self, result: dict[str, Any], fault: str) -> None:
         """Compare what the server says with what was said for it; then it has all that waits for it."""
@@ -365,14 +372,14 @@ def find_capability(method: str) -> str:
 
 
 def read_answers(said: Mapping[str, Any]) -> Answers:
-    """Return those of remembered results that have the form of one, as JSON."""
+    """Return those of remembered results that have the form of one, as JSON; none where no first one has."""
     opened, discovered = find_object(said, "initialize"), find_object(said, DISCOVER or "")
     kept: dict[str, Any] = {method: said[method] for method, member in LISTED.items() if _is_list(said, method, member)}
     if opened.get("protocolVersion") in HANDSHAKE_REVISIONS and isinstance(opened.get("capabilities"), dict):
         kept["initialize"] = opened
     if find_list(discovered, "supportedVersions") and isinstance(discovered.get("capabilities"), dict):
         kept[DISCOVER or ""] = discovered
-    return {method: encode(result) for method, result in kept.items()}
+    return {method: encode(result) for method, result in kept.items()} if kept.keys() - LISTED.keys() else {}
 
 
 def _is_list(said: Mapping[str, Any], method: str, member: str) -> bool:
@@ -391,7 +398,7 @@ def _describe(frame: Frame) -> bytes:
 
 
 def _read_result(frame: Frame) -> tuple[dict[str, Any], str]:
-    """Return a result, with what it has for its form alone left out; or why there is none."""
+    """Return a result that can be written again; or why there is none."""
     try:
         body = decoded(frame).body
     except ValueError as error:
@@ -399,7 +406,7 @@ def _read_result(frame: Frame) -> tuple[dict[str, Any], str]:
     result = body.get("result")
     if not isinstance(result, dict):
         return {}, str(find(body, "error", "message") or "an answer without a result")
-    return dict(result), ""
+    return ({}, f"a result of more than {MOST_LEVELS} levels") if is_deeper(result) else (dict(result), "")
 
 
 def _promise(result: dict[str, Any]) -> dict[str, Any]:

@@ -70,7 +70,8 @@ class GreetedTransport:
         self._receiver: Receiver | None = None
         self._told: list[Frame | Malformed] = []
         self._asked_s = time.monotonic()
-        self._took_s: float | None = None
+        self._took_s = 0.0
+        self._asked = b""
         self._since = time.time()
         self._patience, self._delay = Countdown(), Countdown()
         self._kept: tuple[bytes, Answers] | None = None
@@ -95,6 +96,9 @@ class GreetedTransport:
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Send frames, or answer them."""
+        if self._greeter.is_idle and not any(map(self._greeter.minds, frames)):
+            self._inner.send(frames)
+            return
         for frame in frames:
             self._greeter.take_from_edge(frame)
 
@@ -135,29 +139,36 @@ class GreetedTransport:
         """Send this to the server."""
         self._inner.send((frame,))
 
-    def recall(self, asked: bytes) -> Answers:
-        """Return what is remembered, where the server is answered for."""
-        self._asked_s = time.monotonic()
-        said = self._known.recall(asked) if self._greets else None
+    def recall(self, asked: bytes) -> tuple[Answers, bool]:
+        """Return what is remembered, and whether the server is answered for."""
+        is_first, self._asked = not self._asked, asked
+        if is_first:
+            self._asked_s = time.monotonic()
+        said = self._known.recall(asked)
         patience_s = self._settings.request_timeout_s
-        if said is None or (patience_s is not None and patience_s < 2 * said.took_s):
-            return {}
+        if said is None or not said.answers:
+            return {}, False
+        if not is_first or not self._greets or (patience_s is not None and patience_s < 2 * said.took_s):
+            return said.answers, False  # who has refused another question is there already
         logger.info("the server took %.1f s to start the last time, and is answered for until it has", said.took_s)
         self._since = said.since
         wait_s = self._settings.init_timeout_s
         self._patience.set(wait_s, lambda: self.end(f"the server has not answered within {wait_s:g} s"))
-        return said.answers
+        return said.answers, True
 
     def keep(self, asked: bytes, answers: Answers) -> None:
-        """Remember this soon, if the server is slow; else nothing."""
+        """Remember this soon, with all that follows until then."""
         self._kept = asked, answers
         if not self._delay.is_set:
             self._delay.set(_PAUSE_S, self._write)
 
-    def arrived(self) -> None:
-        """Record how long the server took, from the question on."""
+    def arrived(self) -> bool:
+        """Record how long the server took, from the question on; one that is fast is forgotten."""
         self._patience.stop()
         self._took_s = time.monotonic() - self._asked_s
+        if self._took_s <= SLOW_S:
+            self._known.keep(self._asked, None)
+        return self._took_s > SLOW_S
 
     def end(self, reason: str) -> None:
         """Say to the edge that the server is gone."""
@@ -174,6 +185,5 @@ class GreetedTransport:
     def _write(self) -> None:
         assert self._kept is not None
         asked, answers = self._kept
-        is_slow = self._took_s is not None and self._took_s > SLOW_S
-        said = Said(answers, self._took_s or 0.0, self._since) if answers and is_slow else None
-        self._known.keep(asked, said)
+        is_slow = self._took_s > SLOW_S
+        self._known.keep(asked, Said(answers, self._took_s, self._since) if answers and is_slow else None)

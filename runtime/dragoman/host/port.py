@@ -105,16 +105,18 @@ class Port:
             del self.host, self.edge, self.transport
 
     def _mention_silence(self) -> None:
-        if (
-            self._is_heard()
-            and self.edge.state is UpstreamState.OPENING
-            and not getattr(self.transport, "is_signing_in", False)
-        ):
+        if self._is_heard() and self._is_awaited() and not getattr(self.transport, "is_signing_in", False):
             waiting.warning(
                 "%s has not answered for %g s; still waiting, because it may be starting",
                 self.host.server_name or "the server",
                 PATIENCE_S,
             )
+
+    def _is_awaited(self) -> bool:
+        """Whether the server has not answered what it was asked first, though somebody may have answered for it."""
+        return isinstance(self.edge, UpstreamEdge) and (
+            self.edge.state is UpstreamState.OPENING or (self.edge.is_recalled is not None and self.edge.is_recalled())
+        )
 
     def _is_heard(self) -> bool:
         """Whether somebody is told; a server may have been opened for another session than it is for now."""
@@ -130,7 +132,7 @@ class Port:
             PRINCIPAL.set(self.principal)
         if self._is_heard():
             self.host.receive(self, frames)
-            if self._silence is not None and self.alive and self.edge.state is not UpstreamState.OPENING:
+            if self._silence is not None and self.alive and not self._is_awaited():
                 self._silence.cancel()  # while a timer runs, each turn of the event loop costs more
                 self._silence = None
 

@@ -175,6 +175,7 @@ class Router:
             drain_timeout_s=min(config.drain_timeout_s, _LONGEST_DRAIN_S),
             server_name=server.name,
             known=self._know(server),
+            greets=config.greets and not member.tries,
         )
         return Proxy(inner, link, self._open_server(server))
 
