@@ -58,7 +58,7 @@ KNOWN: Final = (
     ),
     Known(
         "no-defect",
-        r"internal error: AssertionError: ?(\"|$)",
+        r"internal error: AssertionError: ?(\"|$|;|,)",
         "a server that is opened again, and is asked for a list first, is not answered for from memory",
     ),
     Known(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import time
+
 from dragoman.host.known import SAID_S, Said
-from tests.world.system import System
 
 
 class KnownAnswers:
     """What a server said, by the question that it was opened with."""
 
-    def __init__(self, system: System) -> None:
-        self._system = system
+    def __init__(self) -> None:
         self._said: dict[bytes, Said] = {}
 
     def recall(self, asked: bytes) -> Said | None:
         said = self._said.get(asked)
-        return said if said is not None and 0 <= self._system.time() - said.since < SAID_S else None
+        return said if said is not None and 0 <= time.time() - said.since < SAID_S else None
 
     def keep(self, asked: bytes, said: Said | None) -> None:
         if said is None:
@@ -29,8 +29,8 @@ class KnownServer:
 
     is_up = False
 
-    def __init__(self, system: System) -> None:
-        self.answers = KnownAnswers(system)
+    def __init__(self) -> None:
+        self.answers = KnownAnswers()
         self._has_handshake: bool | None = None
 
     def recall(self) -> bool | None:

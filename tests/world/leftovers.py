@@ -22,20 +22,35 @@ _COMING_AND_GOING: Final = (
 """Modules whose objects are gone when the sessions are."""
 
 _BY_SESSION: Final = (
-    *("].waiting", "].cancelled", "].tokens", "oans.", "suspects._by_key", "ages._ages", "._frames"),
+    *(
+        "].waiting",
+        "].cancelled",
+        "].tokens",
+        "oans.by_key",
+        "oans.cancelled",
+        "suspects._by_key",
+        "ages._ages",
+        "._frames",
+    ),
     *("server_requests._", "_asked", "_parked", "_sleeping"),
 )
 """Parts of the places of tables that have rows only while something is under way."""
 
 
-def census() -> list[str]:
+def collect() -> None:
+    """Let everything go that nobody holds: what was waiting is only let go when it has been told."""
+    while gc.collect():
+        pass
+
+
+def census() -> Counter[str]:
     """Give how many objects of the parts that come and go with sessions there are, those that are frozen left out."""
     kinds = Counter(
         f"{type(one).__module__}.{type(one).__qualname__}"
         for one in gc.get_objects()
-        if type(one).__module__.startswith(_OURS)
+        if str(type(one).__module__).startswith(_OURS)
     )
-    return [f"{count} x {kind}" for kind, count in sorted(kinds.items()) if _comes_and_goes(kind)]
+    return Counter({kind: count for kind, count in kinds.items() if _comes_and_goes(kind)})
 
 
 def _comes_and_goes(kind: str) -> bool:

@@ -13,10 +13,15 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any, Final
 
+from tests.world.network import Address, Network, StreamTransport
+from tests.world.streams import End
 from tests.world.system import System
 
 _MOST_TURNS: Final = 300_000
 """How many turns of the loop one world may take: one that never ends is a finding, too."""
+
+_TURN_S: Final = 1e-6
+"""How long a turn of the loop takes: a clock that stands still would be asked without end whether it is time."""
 
 
 class Stuck(Exception):
@@ -34,11 +39,11 @@ class _Waiting(selectors.SelectSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         self._turns += 1
         if self._turns > _MOST_TURNS:
+            self._turns = 0  # for what follows, when everything is ended
             raise Stuck(f"{_MOST_TURNS} turns of the loop, and no end")
         if timeout is None:
             raise Stuck("nobody has anything to do, and somebody waits")
-        if timeout > 0:
-            self._system.now_s += timeout
+        self._system.now_s += max(timeout, 0) + _TURN_S
         return []
 
 
@@ -46,12 +51,15 @@ class WorldLoop(asyncio.SelectorEventLoop):
     """An event loop in a world.
 
     Attributes:
+        network: Where connections are made.
         defects: What the loop was told that nobody else has taken: exceptions of callbacks and of tasks.
     """
 
     def __init__(self, system: System) -> None:
         self._system = system
         self._timers: list[tuple[asyncio.TimerHandle, str]] = []  # of ours, and what each calls
+        self._dialled: dict[Any, tuple[tuple[End, Address], Address]] = {}
+        self.network: Network = None  # type: ignore[assignment]  # of the world, which comes next
         self.defects: list[str] = []
         super().__init__(_Waiting(system))
         self.set_exception_handler(self._note_defect)
@@ -64,13 +72,30 @@ class WorldLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.TimerHandle:
         handle = super().call_at(when, callback, *args, context=context)
         called = getattr(callback, "func", callback)
-        if called.__module__.startswith("dragoman."):
+        if (getattr(called, "__module__", None) or "").startswith("dragoman."):
             self._timers.append((handle, called.__qualname__))
         return handle
 
     def timers(self) -> list[str]:
         """Give what the timers of our code call that are still to fire."""
         return [name for handle, name in self._timers if not handle.cancelled() and handle.when() > self.time()]
+
+    async def sock_connect(self, sock: Any, address: Any) -> None:
+        """Connect to somebody in the world; the socket itself is never connected."""
+        network = self.network
+        manner = network.manner
+        if network.chance.random() < manner.late:
+            await asyncio.sleep(network.chance.uniform(0, min(manner.late_s, 1.0)))
+        self._dialled[sock] = network.dial((address[0], address[1]), "proxy"), (address[0], address[1])
+
+    async def create_connection(self, protocol_factory: Any, *args: Any, sock: Any = None, **more: Any) -> Any:
+        """Speak over a socket that was connected so."""
+        (end, here), there = self._dialled.pop(sock)
+        sock.close()
+        protocol = protocol_factory()
+        transport = StreamTransport(end, protocol, self.network, there, here)
+        transport.begin()
+        return transport, protocol
 
     def _note_defect(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")

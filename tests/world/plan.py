@@ -52,6 +52,7 @@ class ServerPlan:
         manner: `good`, `slow`, `rude` (asks for what its client cannot do), `words` (ids that are words),
             `goes-on` (does not heed cancellations).
         start_s: How long it takes to answer the first question.
+        link: How the proxy reaches it: `lines`, as over pipes, or `http`.
         has: Its capabilities, beside tools.
     """
 
@@ -59,6 +60,7 @@ class ServerPlan:
     revisions: list[str]
     manner: str = "good"
     start_s: float = 0.0
+    link: str = "lines"
     has: list[str] = field(default_factory=list)
 
     @property
@@ -79,6 +81,8 @@ class Plan:
         hops: How many proxies stand in a row.
         options: For `ProxyConfig`, as numbers and texts.
         network: How connections behave.
+        front: How clients reach the proxy: `lines`, as over pipes, or `http`.
+        front_options: For `FrontConfig`, as numbers and texts.
         faults: What goes wrong, each with `at`, `do` and `whom`.
         clients: In the order in which they come.
         servers: One, or those of the router.
@@ -91,9 +95,16 @@ class Plan:
     hops: int = 1
     options: dict[str, Any] = field(default_factory=dict)
     network: Manner = field(default_factory=Manner)
+    front: str = "lines"
+    front_options: dict[str, Any] = field(default_factory=dict)
     faults: list[Act] = field(default_factory=list)
     clients: list[ClientPlan] = field(default_factory=list)
     servers: list[ServerPlan] = field(default_factory=list)
+
+    @property
+    def uses_http(self) -> bool:
+        """Whether some of it goes over HTTP."""
+        return self.front == "http" or any(server.link == "http" for server in self.servers)
 
     @property
     def is_calm(self) -> bool:

@@ -38,11 +38,21 @@ def _row(plan: Plan, chance: random.Random) -> None:
     plan.scope = chance.choice(("client", "shared", "principal"))
 
 
+def _http(plan: Plan, chance: random.Random) -> None:
+    """Clients, servers or both speak HTTP."""
+    plan.scope = chance.choice(("client", "client", "shared", "principal"))
+    plan.front = chance.choice(("http", "http", "lines"))
+    plan.router = chance.random() < 0.15
+    if plan.front == "http":
+        plan.front_options = _make_front_options(chance)
+
+
 CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "direct": _direct,
     "shared": _shared,
     "router": _router,
     "row": _row,
+    "http": _http,
 }
 """The kinds of worlds, by name."""
 
@@ -54,7 +64,7 @@ def make_plan(cell: str, seed: int) -> Plan:
     CELLS[cell](plan, chance)
     plan.network = _make_network(chance)
     plan.options = _make_options(chance)
-    plan.servers = [_make_server(chance, n) for n in range(chance.randint(1, 3) if plan.router else 1)]
+    plan.servers = [_make_server(plan, chance, n) for n in range(chance.randint(1, 3) if plan.router else 1)]
     plan.clients = [_make_client(plan, chance, n) for n in range(chance.choice((1, 2, 2, 3, 4)))]
     if chance.random() < 0.5:
         plan.faults = [_make_fault(plan, chance) for _ in range(chance.randint(1, 3))]
@@ -124,16 +134,30 @@ def _make_options(chance: random.Random) -> dict[str, Any]:
     return options
 
 
-def _make_server(chance: random.Random, number: int) -> ServerPlan:
+def _make_front_options(chance: random.Random) -> dict[str, Any]:
+    options: dict[str, Any] = {"answers": chance.choice(("auto", "auto", "json", "sse"))}
+    if chance.random() < 0.2:
+        options["streams"] = chance.choice((2, 4))
+    if chance.random() < 0.2:
+        options["poll_s"] = 5.0
+    if chance.random() < 0.1:
+        options["sessions"] = 2
+    return options
+
+
+def _make_server(plan: Plan, chance: random.Random, number: int) -> ServerPlan:
     revisions: list[str] = [chance.choice(REVISIONS)]
     if chance.random() < 0.3:
         revisions = sorted({*revisions, *chance.sample(REVISIONS, 2)})
     manner = chance.choice(("good", "good", "good", "slow", "words", "rude", "goes-on"))
-    return ServerPlan(f"s{number}", revisions, manner, chance.choice((0.0, 0.0, 0.0, 0.5, 2.5, 6.0)))
+    server = ServerPlan(f"s{number}", revisions, manner, chance.choice((0.0, 0.0, 0.0, 0.5, 2.5, 6.0)))
+    if plan.cell == "http" and (plan.front == "lines" or chance.random() < 0.6):
+        server.link = "http"
+    return server
 
 
 def _make_client(plan: Plan, chance: random.Random, number: int) -> ClientPlan:
-    revisions = REVISIONS if plan.scope == "client" else HANDSHAKE_REVISIONS
+    revisions = REVISIONS if plan.scope == "client" or plan.front == "http" else HANDSHAKE_REVISIONS
     has = [kind for kind in _KINDS if chance.random() < 0.6]
     manner = chance.choice(("good", "good", "good", "slow", "mute", "twice", "odd"))
     principal = chance.choice(_PRINCIPALS)
@@ -207,9 +231,12 @@ def _make_fault(plan: Plan, chance: random.Random) -> Act:
         return _make_death(plan, chance)
     if kind < 0.8:
         return {"at": at_s, "do": chance.choice(("stop", "drain")), "client": chance.randrange(4)}
+    if plan.front == "http" and kind < 0.9:
+        return {"at": at_s, "do": chance.choice(("revoke", "terminate")), "principal": chance.choice(_PRINCIPALS)}
     return {"at": at_s, "do": "clock", "by_s": chance.choice((-3600, -5, 5, 86_400))}
 
 
 def _make_death(plan: Plan, chance: random.Random) -> Act:
     at_s = round(chance.choice((0.1, 1.0, 5.0, 20.0)) * chance.uniform(0.5, 2), 3)
-    return {"at": at_s, "do": "die", "whom": chance.choice(plan.servers).name}
+    whom = chance.choice(plan.servers).name
+    return {"at": at_s, "do": chance.choice(("die", "die", "forget")), "whom": whom, "for_s": chance.choice((0, 1, 10))}

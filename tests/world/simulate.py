@@ -15,6 +15,7 @@ from typing import Final
 
 from dragoman.proxy import ProxyConfig, make_bridging
 from tests.world.known import KNOWN, explain
+from tests.world.leftovers import collect
 from tests.world.plan import Plan
 from tests.world.plans import CELLS, make_plan
 from tests.world.rules import Finding
@@ -45,7 +46,7 @@ def begin() -> None:
         make_bridging(ProxyConfig()).keeper()  # this process has a name from now on, the same in every process
     for cell in CELLS:
         run_world(make_plan(cell, 0))
-    gc.collect()
+    collect()
     gc.freeze()
     gc.disable()
 
@@ -54,7 +55,11 @@ def run_seed(job: tuple[str, int]) -> Ran:
     """Run one world."""
     cell, seed = job
     began = time.process_time()
-    outcome = run_world(make_plan(cell, seed))
+    try:
+        outcome = run_world(make_plan(cell, seed))
+    except Exception as error:
+        error.add_note(f"nox -s simulate -- {cell} {seed}")
+        raise
     took_s = time.process_time() - began
     events = outcome.record.events
     lasted_s = events[-1].at_s - events[0].at_s if events else 0.0

@@ -34,6 +34,9 @@ class Manner:
     late_s: float = 0.0
 
 
+RESET: Final = "the connection was reset"
+
+
 class Reader(Protocol):
     """Who has an end of a connection; all calls come from the loop."""
 
@@ -54,6 +57,9 @@ class Pipe:
     Attributes:
         written: How many bytes went in so far.
         taken: How many came out.
+        is_ended: Whether nothing more goes in.
+        is_told: Whether the reader has heard that.
+        is_dropped: Whether what was on its way is lost.
         marks: For each write, where it ended and at which turn it was made; oldest first.
         on_taken: Told how many bytes came out, each time.
     """
@@ -66,7 +72,8 @@ class Pipe:
         self._timer: asyncio.Handle | None = None
         self._paused = self._stalled = False
         self._is_full = False
-        self._is_ended = self._is_told = False
+        self.is_ended = self.is_dropped = False
+        self.is_told = False
         self.written = self.taken = 0
         self.marks: deque[tuple[int, int]] = deque()
         self.reader: Reader | None = None
@@ -75,7 +82,7 @@ class Pipe:
 
     def write(self, data: bytes) -> None:
         """Put bytes in."""
-        if self._is_ended or not data:
+        if self.is_ended or not data:
             return
         now = asyncio.get_running_loop().time()
         self.written += len(data)
@@ -94,14 +101,14 @@ class Pipe:
 
     def end(self) -> None:
         """Say that nothing more comes."""
-        if not self._is_ended:
-            self._is_ended = True
+        if not self.is_ended:
+            self.is_ended = True
             self._watch()
 
     def drop(self) -> None:
         """Lose what is on its way."""
         self._pieces.clear()
-        self._is_ended = self._is_told = True
+        self.is_ended = self.is_dropped = self.is_told = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -145,16 +152,16 @@ class Pipe:
         if self._pieces:
             due = self._pieces[0][0]
             self._timer = loop.call_soon(self._come) if due <= loop.time() else loop.call_at(due, self._come)
-        elif self._is_ended and not self._is_told:
+        elif self.is_ended and not self.is_told:
             self._timer = loop.call_soon(self._come)
 
     def _come(self) -> None:
         self._timer = None
-        if self.reader is None or self._paused or self._stalled or self._is_told:
+        if self.reader is None or self._paused or self._stalled or self.is_told:
             return
         if not self._pieces:
-            if self._is_ended:
-                self._is_told = True
+            if self.is_ended:
+                self.is_told = True
                 self.reader.ended("it has closed its side")
             return
         _, data = self._pieces.popleft()
@@ -220,10 +227,10 @@ class End:
         """Break the connection in both directions: what is on its way is lost, and both ends find out."""
         for pipe in (self.hears, self.says):
             reader = pipe.reader
-            was_told = pipe._is_told
+            was_told = pipe.is_told
             pipe.drop()
             if reader is not None and not was_told:
-                asyncio.get_running_loop().call_soon(reader.ended, "the connection was reset")
+                asyncio.get_running_loop().call_soon(reader.ended, RESET)
 
 
 def connect(names: tuple[str, str], manner: Manner, chance: random.Random, turns: Turns) -> tuple[End, End]:

@@ -12,6 +12,7 @@ import contextlib
 import os
 import random
 import secrets
+import select
 import time
 import uuid
 from base64 import urlsafe_b64encode
@@ -20,6 +21,8 @@ from typing import Any, Final
 
 BEGINS_AT_S: Final = 1_000.0
 """What the clock shows when a world begins."""
+
+_REAL_POLL: Final[Callable[[], Any]] = select.poll
 
 _WALL_S: Final = 1_800_000_000.0
 """What is added for the time of day."""
@@ -33,12 +36,14 @@ class System:
 
     Attributes:
         now_s: What the clock shows, in seconds; the loop moves it.
+        make_poll: Makes what stands in for `select.poll`: the network of the world knows.
         wall_s: What the clock on the wall is ahead of that; a fault may change it.
     """
 
     def __init__(self, seed: str) -> None:
         self.now_s = BEGINS_AT_S
         self.wall_s = _WALL_S
+        self.make_poll: Callable[[], Any] = _REAL_POLL
         self._random = random.Random(f"system of {seed}")
 
     def monotonic(self) -> float:
@@ -55,6 +60,13 @@ class System:
 
     def token(self, count: int | None = None) -> str:
         return urlsafe_b64encode(self.bytes(count or 32)).rstrip(b"=").decode()
+
+    def forget(self) -> None:
+        """Hold on to nothing of the world, which is over."""
+        self.make_poll = _REAL_POLL
+
+    def poll(self) -> Any:
+        return self.make_poll()
 
     def uuid(self) -> uuid.UUID:
         return uuid.UUID(bytes=self.bytes(16), version=4)
@@ -82,6 +94,7 @@ _PLACES: Final[tuple[tuple[Any, str, Callable[..., Any]], ...]] = tuple(
         (secrets, "token_bytes", System.bytes),
         (secrets, "token_urlsafe", System.token),
         (uuid, "uuid4", System.uuid),
+        (select, "poll", System.poll),
     )
 )
 

@@ -21,6 +21,12 @@ class Listener(Protocol):
     def over(self, reason: str) -> None:
         """Nothing more comes."""
 
+    def refuse(self, key: Any) -> None:
+        """What was said under this id was refused by the way, or lost on it."""
+
+    def waits_for(self, key: Any) -> bool:
+        """Whether what was said under this id is not answered yet."""
+
 
 class Wire(Protocol):
     """A peer's way to the proxy."""

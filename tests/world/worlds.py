@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import logging
 from collections.abc import Callable
@@ -21,16 +20,20 @@ from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.router import Router
 from dragoman.router.router import before_router
 from dragoman.transports.base import Transport
+from dragoman.transports.upstream.config import Kind, UpstreamConfig
+from dragoman.transports.upstream.connect import open_upstream
+from tests.world.fronts import Front, LineFront, WebFront
+from tests.world.http_server import HttpServer
 from tests.world.known_servers import KnownServer
-from tests.world.leftovers import Tables, census
+from tests.world.leftovers import Tables, census, collect
 from tests.world.loop import Stuck, WorldLoop
+from tests.world.network import Network, Poll
 from tests.world.peers.client import Client
 from tests.world.peers.server import Server
 from tests.world.peers.words import chance_of
 from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
 from tests.world.record import Record
 from tests.world.rules import Finding, judge
-from tests.world.streams import connect
 from tests.world.system import System, installed
 from tests.world.transports import LineTransport
 from tests.world.wires import LineWire
@@ -44,7 +47,7 @@ _END_S: Final = 500.0
 _QUIET_S: Final = 45.0
 """How long after that a server that is shared may have rows for what is on its way; it is closed after a minute."""
 
-_LAST_TIMERS_S: Final = 10.0
+_LAST_TIMERS_S: Final = 15.0
 """How long a timer may be left that does nothing any more."""
 
 
@@ -75,20 +78,36 @@ class World:
         self.tasks: list[asyncio.Task[Any]] = []
         self._system = system
         self._loop = loop
-        self._chance = chance_of(plan.seed, "network")
+        self.network = Network(plan.network, chance_of(plan.seed, "network"), self.record.turns)
+        system.make_poll = lambda: Poll(self.network)
+        loop.network = self.network
+        self.processes: dict[str, HttpServer] = {}
+        self.front: Front | None = None
+        for number, server in enumerate(plan.servers):
+            if server.link == "http":
+                address = f"10.0.0.{number + 1}", 80
+                runs = self.servers[server.name]
+                process = HttpServer(self.network, address, server, plan.seed, self.record, runs)
+                self.processes[server.name] = process
         self._known: dict[str, KnownServer] = {}
 
     # The servers
 
     def open_server(self, plan: ServerPlan) -> Callable[[], Transport]:
         """Give what opens a connection to another run of a server."""
+        if plan.link == "http":
+            number = self.plan.servers.index(plan) + 1
+            config = UpstreamConfig(
+                f"http://10.0.0.{number}/mcp", kind=Kind.STREAMABLE_HTTP, proxy="none", name=plan.name
+            )
+            return lambda: open_upstream(config)
 
         def opens() -> Transport:
             runs = self.servers[plan.name]
             run = Server(plan, len(runs) + 1, self.plan.seed, self.record)
             runs.append(run)
             self.record.add(run.name, "opens")
-            theirs, ours = connect((run.name, "proxy"), self.plan.network, self._chance, self.record.turns)
+            theirs, ours = self.network.pair(run.name, "proxy")
             run.wire = LineWire(theirs, run, self.record)
             return LineTransport(ours, is_child=True)
 
@@ -96,7 +115,7 @@ class World:
 
     def know(self, server: ServerPlan | ServerConfig) -> ServerMemory:
         """Give what is remembered of a server."""
-        return self._known.setdefault(server.name, KnownServer(self._system))
+        return self._known.setdefault(server.name, KnownServer())
 
     # The proxy
 
@@ -124,7 +143,7 @@ class World:
         config = self.make_config()
 
         def opens() -> Transport:
-            theirs, ours = connect(("proxy 2", "proxy"), self.plan.network, self._chance, self.record.turns)
+            theirs, ours = self.network.pair("proxy 2", "proxy")
             self.tasks.append(asyncio.ensure_future(Proxy(config, LineTransport(theirs), connect_upstream).run()))
             return LineTransport(ours, is_child=True)
 
@@ -140,22 +159,28 @@ class World:
             config = before_router(config)
         tables = Tables(pool)
         faults = [asyncio.ensure_future(self._fail(fault)) for fault in self.plan.faults]
-        await asyncio.gather(*(self._live(client, pool, config) for client in self.plan.clients))
+        self.front = self._open_front(pool, config)
+        await asyncio.gather(*(self._live(client, self.front) for client in self.plan.clients))
         for fault in faults:
             fault.cancel()
         await self._end(pool, tables)
 
-    async def _live(self, plan: ClientPlan, pool: UpstreamPool, config: ProxyConfig) -> None:
+    def _open_front(self, pool: UpstreamPool, config: ProxyConfig) -> Front:
+        if self.plan.front == "http":
+            return WebFront(self.plan, self.network, pool, config, self.record)
+        return LineFront(self.network, pool, config, self.record, self._start)
+
+    def _start(self, runner: Any) -> None:
+        self.runners.append(runner)
+        self.tasks.append(asyncio.ensure_future(runner.run()))
+
+    async def _live(self, plan: ClientPlan, front: Front) -> None:
         """Let a client come, do everything, and leave."""
         if plan.begins_s:
             await asyncio.sleep(plan.begins_s)
         client = Client(plan, self.plan.seed, self.record)
         self.clients.append(client)
-        theirs, ours = connect((client.name, "proxy"), self.plan.network, self._chance, self.record.turns)
-        client.wire = LineWire(theirs, client, self.record)
-        runner = pool.proxy(config, LineTransport(ours), plan.principal)
-        self.runners.append(runner)
-        self.tasks.append(asyncio.ensure_future(runner.run()))
+        front.admit(client)
         await client.live(PATIENCE_S)
 
     async def _end(self, pool: UpstreamPool, tables: Tables) -> None:
@@ -165,6 +190,8 @@ class World:
             self.record.note("ends", "a session has not ended though its client has left")
         await asyncio.sleep(_QUIET_S)
         self.record.left_over = tables.left_over()
+        assert self.front is not None
+        await asyncio.wait_for(self.front.close(), _END_S)
         await asyncio.wait_for(pool.close(), _END_S)
         for runs in self.servers.values():
             for run in runs:
@@ -178,9 +205,15 @@ class World:
         await asyncio.sleep(fault["at"])
         match fault["do"]:
             case "die":
-                runs = self.servers.get(fault["whom"])
-                if runs:
-                    runs[-1].die()
+                await self._kill(fault["whom"], fault.get("for_s", 0.0))
+            case "forget" if fault["whom"] in self.processes:
+                self.processes[fault["whom"]].forget()
+            case "revoke" if isinstance(self.front, WebFront):
+                self.record.add("proxy", "lets in no more", fault["principal"])
+                self.front.revoke(fault["principal"])
+            case "terminate" if isinstance(self.front, WebFront):
+                self.record.add("proxy", "ends in order")
+                self.tasks.append(asyncio.ensure_future(self.front.drain()))
             case "stop" | "drain":
                 number = fault["client"] % max(1, len(self.runners))
                 if self.runners:
@@ -189,6 +222,16 @@ class World:
             case "clock":
                 self.record.add("clock", f"jumps by {fault['by_s']} s")
                 self._system.wall_s += fault["by_s"]
+
+    async def _kill(self, whom: str, for_s: float) -> None:
+        """Let a server die; a process that listens is started again after a while."""
+        process, runs = self.processes.get(whom), self.servers.get(whom)
+        if process is not None:
+            process.die()
+            await asyncio.sleep(for_s)
+            process.start()
+        elif runs:
+            runs[-1].die()
 
 
 class _Log(logging.Handler):
@@ -205,11 +248,11 @@ class _Log(logging.Handler):
 def run_world(plan: Plan) -> Outcome:
     """Run a world, and hold what happened against the rules."""
     with installed(System(f"{plan.cell} {plan.seed}")) as system:
-        gc.collect()
+        collect()
         before = census()
         record = _run(plan, system)
-        gc.collect()
-        record.notes += [("nothing-left", text) for text in census() if text not in before]
+        collect()
+        record.notes += [("nothing-left", f"{count} x {kind}") for kind, count in sorted((census() - before).items())]
     return Outcome(plan, record, judge(plan, record))
 
 
@@ -226,16 +269,17 @@ def _run(plan: Plan, system: System) -> Record:
         for logger in loggers:
             logger.setLevel(logging.INFO)
             logger.propagate = False
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            try:
+        try:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
                 runner.run(world.run())
-            except (Stuck, TimeoutError) as error:
-                record.note("ends", str(error) or "it does not end")
-            left = asyncio.all_tasks(loop)
-            record.notes += [("nothing-left", f"a task: {_name(task)}") for task in left]
-            record.notes += [("nothing-left", f"a timer: {name}") for name in loop.timers()]
+                left = asyncio.all_tasks(loop)
+                record.notes += [("nothing-left", f"a task: {_name(task)}") for task in left]
+                record.notes += [("nothing-left", f"a timer: {name}") for name in loop.timers()]
+        except (Stuck, TimeoutError) as error:
+            record.note("ends", str(error) or "it does not end")
         record.notes += [("no-defect", text) for text in loop.defects]
     finally:
+        system.forget()
         for logger, level, propagate in before:
             logger.removeHandler(handler)
             logger.setLevel(level)

@@ -115,6 +115,17 @@ class Client:
                 self._keep(asyncio.ensure_future(self._come_back(asked, said)))
             self._see()
 
+    def refuse(self, key: Any) -> None:
+        """A request was refused, or its answer was lost."""
+        asked = self._waiting.pop(key_of(key), None)
+        if asked is not None and asked["method"] == "initialize":
+            self._end()
+        self._see()
+
+    def waits_for(self, key: Any) -> bool:
+        """Whether a request is not answered yet."""
+        return key_of(key) in self._waiting
+
     def over(self, reason: str) -> None:
         """The connection is gone."""
         self._end()

@@ -85,6 +85,17 @@ class Server:
             if task is not None:
                 task.cancel()
 
+    def refuse(self, key: Any) -> None: ...
+
+    def waits_for(self, key: Any) -> bool:
+        return False
+
+    def drop(self, key: Any) -> None:
+        """Nobody waits for the answer to a request."""
+        task = self._calls.pop(key_of(key), None)
+        if task is not None and self.plan.manner != "goes-on":
+            task.cancel()
+
     def over(self, reason: str) -> None:
         """The connection is gone, and with it this run."""
         self.stop()

@@ -1,0 +1,120 @@
+"""How clients reach the proxy in a world: by lines, or by the HTTP front, which is real but for its port."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+from dragoman.pool import Scope, UpstreamPool
+from dragoman.proxy import ProxyConfig
+from dragoman.transports.base import Transport
+from dragoman.transports.http.app import HttpFront
+from dragoman.transports.http.config import Admission, FrontConfig, Limits, Patience
+from dragoman.transports.http.connection import ServedConnection
+from dragoman.transports.http.sessions import Caller, Runner
+from dragoman.transports.http.site import Site
+from tests.world.http_client import HttpWire
+from tests.world.network import Address, Network, StreamTransport
+from tests.world.peers.client import Client
+from tests.world.plan import ClientPlan, Plan
+from tests.world.record import Record
+from tests.world.streams import End
+from tests.world.transports import LineTransport
+from tests.world.wires import LineWire
+
+_ADDRESS: Final[Address] = ("127.0.0.1", 8080)
+
+
+def secret_of(principal: str) -> str:
+    """Give what a principal shows the proxy."""
+    return f"token-of-{principal}-0123456789"
+
+
+class Front(Protocol):
+    """How clients reach the proxy."""
+
+    def admit(self, client: Client) -> None:
+        """Give a client its way to the proxy."""
+
+    async def close(self) -> None:
+        """End everything."""
+
+
+class LineFront:
+    """Each client has a connection of lines, and a session of its own.
+
+    Args:
+        start: Called with what runs each session.
+    """
+
+    def __init__(self, network: Network, pool: UpstreamPool, config: ProxyConfig, record: Record, start: Any) -> None:
+        self._network = network
+        self._pool = pool
+        self._config = config
+        self._record = record
+        self._start = start
+
+    def admit(self, client: Client) -> None:
+        theirs, ours = self._network.pair(client.name, "proxy")
+        client.wire = LineWire(theirs, client, self._record)
+        self._start(self._pool.proxy(self._config, LineTransport(ours), client.plan.principal))
+
+    async def close(self) -> None: ...
+
+
+class WebFront:
+    """The HTTP front, with its connections."""
+
+    def __init__(self, plan: Plan, network: Network, pool: UpstreamPool, config: ProxyConfig, record: Record) -> None:
+        self._network = network
+        self._record = record
+
+        def serve(transport: Transport, caller: Caller) -> Runner:
+            return pool.proxy(config, transport, caller.principal or None, is_per_request=caller.is_per_request)
+
+        self.principals = {client.principal for client in plan.clients}
+        self.front = HttpFront(serve, _config_of(plan, self.principals))
+        tidying = self.front.sessions.tidying.count_connection
+        self.site = Site(self.front, self.front.config, self.front.budget, self.front.refusals, tidying)
+        network.listen(_ADDRESS, self._accept)
+
+    def _accept(self, end: End, source: Address) -> None:
+        StreamTransport(end, ServedConnection(self.site), self._network, source, _ADDRESS).begin()
+
+    def admit(self, client: Client) -> None:
+        plan: ClientPlan = client.plan
+        listens = plan.manner != "mute"
+        secret = secret_of(plan.principal)
+        client.wire = HttpWire(self._network, _ADDRESS, client, self._record, plan.revision, secret, listens)
+
+    def revoke(self, principal: str) -> None:
+        """Let somebody in no more."""
+        self.principals.discard(principal)
+        self.front.admit(_admission(self.principals))
+
+    async def drain(self) -> None:
+        """End in order, as after SIGTERM."""
+        await self.front.drain("the world says so")
+
+    async def close(self) -> None:
+        await self.front.close("the world is over")
+        self._network.stop(_ADDRESS)
+        await self.site.close(self.front.config.patience.closing_s)
+
+
+def _admission(principals: set[str]) -> Admission:
+    return Admission(tokens={name: secret_of(name) for name in sorted(principals)} or {"nobody": secret_of("nobody")})
+
+
+def _config_of(plan: Plan, principals: set[str]) -> FrontConfig:
+    options = plan.front_options
+    return FrontConfig(
+        limits=Limits(
+            **{name: options[name] for name in ("sessions", "streams", "high_water_bytes") if name in options}
+        ),
+        patience=Patience(
+            **{name: options[name] for name in ("poll_s", "idle_s", "stream_after_s", "stall_s") if name in options}
+        ),
+        admission=_admission(principals),
+        answers=options.get("answers", "auto"),
+        shares_requests=plan.scope == Scope.SHARED.value,
+    )

@@ -1,0 +1,329 @@
+"""A client's way to the proxy over Streamable HTTP: a POST for each frame, and a stream for what belongs to none.
+
+Connections are kept and used again. A stream that breaks is taken up again where the proxy has given ids to its events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, Final
+
+from tests.world.http_bytes import Events, Message, Reader, write_request
+from tests.world.network import Address, Network
+from tests.world.peers.words import META, PER_REQUEST
+from tests.world.record import Body, Event, Record
+from tests.world.streams import RESET, End
+from tests.world.wires import Listener
+
+_ACCEPT: Final = "application/json, text/event-stream"
+_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+class HttpWire:
+    """One client's way.
+
+    Args:
+        network: Of the world.
+        address: Where the proxy listens.
+        peer: Whose it is.
+        record: Where it is noted what is said and heard.
+        revision: What the client speaks.
+        secret: What it shows the proxy; empty for none.
+        listens: Whether it opens a stream for what belongs to no request.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        address: Address,
+        peer: Listener,
+        record: Record,
+        revision: str,
+        secret: str = "",
+        listens: bool = True,
+    ) -> None:
+        self.record = record
+        self.peer = peer
+        self.session = ""
+        self._network = network
+        self._address = address
+        self._revision = revision
+        self._secret = secret
+        self._listens = listens
+        self._idle: list[Connection] = []
+        self.connections: set[Connection] = set()
+        self._opened = asyncio.Event()  # what is said before waits
+        self._stalled = False
+        self.is_over = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_stateless(self) -> bool:
+        return self._revision == PER_REQUEST
+
+    # What a peer calls
+
+    def say(self, frame: Any, via: str = "") -> None:
+        noted = self.record.add(self.peer.name, "says", frame)
+        if self.is_stateless and frame.get("method") == "notifications/cancelled":
+            self._give_up(frame["params"]["requestId"], noted)
+        elif self.is_stateless or self._opened.is_set() or frame.get("method") in _OPENING:
+            self._post(frame, noted)
+        else:
+            self._run(self._post_later(frame, noted))
+
+    def write_raw(self, data: bytes) -> None:
+        self.record.add(self.peer.name, "writes", repr(data))
+        self._send("POST", data, None, None)
+
+    def leave(self) -> None:
+        if self.is_over:
+            return
+        self.record.add(self.peer.name, "leaves")
+        if self.session:
+            self._send("DELETE", b"", None, None)
+            self.is_over = True
+        else:
+            self.close()
+
+    def cut(self) -> None:
+        self.record.add(self.peer.name, "is cut")
+        self.close()
+
+    def stall(self, stalled: bool) -> None:
+        self.record.add(self.peer.name, "reads nothing" if stalled else "reads again")
+        self._stalled = stalled
+        for connection in self.connections:
+            connection.end.hears.stall(stalled)
+
+    def close(self) -> None:
+        """Drop every connection."""
+        self.is_over = True
+        for task in list(self._tasks):
+            task.cancel()
+        for connection in list(self.connections):
+            connection.end.cut()
+        self.connections.clear()
+
+    # What connections tell
+
+    def free(self, connection: Connection) -> None:
+        """A connection has brought its answer."""
+        if self.is_over:
+            connection.end.close()
+            self.connections.discard(connection)
+        else:
+            self._idle.append(connection)
+
+    def opened(self, frame: Body) -> None:
+        """The proxy has taken in that the session is open."""
+        self._opened.set()
+        if self._listens and not self.is_over:
+            self._send("GET", b"", None, None)
+
+    def refused(self, frame: Body | None, message: Message) -> None:
+        """A request was refused with a status; what it says in its body was heard before."""
+        key = frame.get("id") if frame is not None else None
+        told = {"id": key, "status": message.status}
+        self.record.add(self.peer.name, "is refused", told)
+        self._opened.set()
+        if frame is not None and "method" in frame and key is not None:
+            self.peer.refuse(key)
+        if message.status == 404 and self.session:
+            self.close()
+            self.peer.over("the session is gone")
+
+    def lost(self, connection: Connection) -> None:
+        """A connection has ended."""
+        self.connections.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+        events, frame = connection.events, connection.frame
+        if self.is_over or not connection.is_busy:
+            return
+        if events is not None and events.last:
+            self._run(self._take_up(connection, events))
+        elif frame is not None and "id" in frame and "method" in frame:
+            self.record.add(self.peer.name, "is refused", {"id": frame["id"], "status": 0})
+            self.peer.refuse(frame["id"])
+        elif connection.method == "GET" and not self.is_over:
+            self._run(self._listen_again())
+
+    # Sending
+
+    def _run(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _post_later(self, frame: Body, noted: Event) -> None:
+        await self._opened.wait()
+        self._post(frame, noted)
+
+    def _post(self, frame: Body, noted: Event) -> None:
+        self._send("POST", json.dumps(frame, ensure_ascii=False).encode(), frame, noted)
+
+    async def _take_up(self, connection: Connection, events: Events) -> None:
+        await asyncio.sleep(events.retry_s or 1.0)
+        self._send("GET", b"", connection.frame, None, {"last-event-id": events.last})
+
+    async def _listen_again(self) -> None:
+        await asyncio.sleep(1.0)
+        self._send("GET", b"", None, None)
+
+    def _give_up(self, key: Any, noted: Event) -> None:
+        """Cancel as clients without a session do: by closing the stream of the request."""
+        for connection in list(self.connections):
+            if connection.frame is not None and connection.frame.get("id") == key and connection.is_busy:
+                connection.is_busy = False
+                connection.end.cut()
+                self.connections.discard(connection)
+        noted.there = self.record.turns.count
+
+    def _send(
+        self, method: str, body: bytes, frame: Body | None, noted: Event | None, more: dict[str, str] | None = None
+    ) -> None:
+        if self.is_over:
+            return
+        connection = self._idle.pop() if self._idle else self._connect()
+        if connection is None:
+            self.peer.over("nobody listens")
+            return
+        connection.send(method, write_request(method, "/mcp", {**self._headers(method, frame), **(more or {})}, body))
+        connection.begin(method, frame, noted)
+
+    def _headers(self, method: str, frame: Body | None) -> dict[str, str]:
+        found = {"accept": "text/event-stream" if method == "GET" else _ACCEPT}
+        if method == "POST":
+            found["content-type"] = "application/json"
+        if self._secret:
+            found["authorization"] = f"Bearer {self._secret}"
+        if self.session:
+            found["mcp-session-id"] = self.session
+        if self.session or self.is_stateless:
+            found["mcp-protocol-version"] = self._revision
+        if self.is_stateless and frame is not None and "method" in frame:
+            found["mcp-method"] = frame["method"]
+            params = frame.get("params") or {}
+            if frame["method"] in _NAMED:
+                found["mcp-name"] = params[_NAMED[frame["method"]]]
+            assert frame["method"].startswith("notifications/") or f"{META}protocolVersion" in params["_meta"]
+        return found
+
+    def _connect(self) -> Connection | None:
+        try:
+            end, _ = self._network.dial(self._address, self.peer.name)
+        except ConnectionRefusedError:
+            return None
+        connection = Connection(self, end)
+        self.connections.add(connection)
+        end.hears.stall(self._stalled)
+        return connection
+
+
+_OPENING: Final = ("initialize", "notifications/initialized")
+
+
+class Connection:
+    """One connection of a client: one request after the other.
+
+    Attributes:
+        frame: What was said with the request that is under way; None for a GET.
+        events: The stream that answers it, if one does.
+        is_busy: Whether an answer is to come.
+    """
+
+    def __init__(self, wire: HttpWire, end: End) -> None:
+        self.end = end
+        self.method = ""
+        self.frame: Body | None = None
+        self.events: Events | None = None
+        self.is_busy = False
+        self._wire = wire
+        self._noted: tuple[int, Event] | None = None
+        self._reader = Reader(False, self._take_head, self._take_body, self._take_end)
+        end.says.on_taken = self._note_taken
+        end.start(self)
+
+    def send(self, method: str, data: bytes) -> None:
+        self.method = method
+        self.end.write(data)
+
+    def begin(self, method: str, frame: Body | None, noted: Event | None) -> None:
+        """Wait for the answer to what was just sent."""
+        self.frame, self.events, self.is_busy = frame, None, True
+        self._noted = None if noted is None else (self.end.says.written, noted)
+
+    def _note_taken(self, taken: int) -> None:
+        if self._noted is not None and self._noted[0] <= taken:
+            self._noted[1].there = self._wire.record.turns.count
+            self._noted = None
+
+    def _hear(self, data: bytes) -> None:
+        wire = self._wire
+        try:
+            frame = json.loads(data)
+        except ValueError:
+            wire.record.note("valid", f"{wire.peer.name} heard what is not JSON: {data!r}")
+            return
+        via = "listening" if self.method == "GET" and self.frame is None else str((self.frame or {}).get("id"))
+        there = self.end.hears.mark_of(self.end.hears.taken)
+        wire.record.add(wire.peer.name, "hears", frame, there, via)
+        wire.peer.hear(frame, via)
+
+    def _take_head(self, message: Message) -> None:
+        if "mcp-session-id" in message.headers and (self.frame or {}).get("method") == "initialize":
+            self._wire.session = message.headers["mcp-session-id"]
+        if message.headers.get("content-type", "").startswith("text/event-stream"):
+            self.events = Events()
+
+    def _take_body(self, message: Message) -> None:
+        if self.events is not None:
+            body, message.body = message.body, b""
+            for _, data in self.events.feed(body):
+                self._hear(data)
+
+    def _take_end(self, message: Message) -> None:
+        frame, wire = self.frame, self._wire
+        wants_more = self.events is not None and self._is_unanswered(frame)
+        if message.body and message.headers.get("content-type", "").startswith("application/json"):
+            self._hear(message.body)
+        if message.status >= 400 and self.method != "DELETE":
+            self.is_busy = False
+            wire.refused(frame, message)
+        elif self.method == "POST" and (frame or {}).get("method") == "notifications/initialized":
+            wire.opened(frame or {})
+        if wants_more or (self.method == "GET" and self.events is not None):
+            events, self.events = self.events, None
+            again = Connection.__new__(Connection)
+            again.frame, again.events, again.method, again.is_busy = frame, events, self.method, True
+            self.is_busy = False
+            wire.free(self)
+            wire.lost(again)
+            return
+        self.is_busy, self.frame = False, None
+        if self.method == "DELETE":
+            wire.close()
+        else:
+            wire.free(self)
+
+    def _is_unanswered(self, frame: Body | None) -> bool:
+        return frame is not None and "id" in frame and "method" in frame and self._wire.peer.waits_for(frame["id"])
+
+    # What the connection tells
+
+    def data_received(self, data: bytes) -> None:
+        self._reader.feed(data)
+
+    def ended(self, reason: str) -> None:
+        if reason != RESET:
+            self.end.close()
+        self._wire.lost(self)
+
+    def broken(self, reason: str) -> None:
+        self._wire.lost(self)
+
+    def pause_writing(self) -> None: ...
+
+    def resume_writing(self) -> None: ...

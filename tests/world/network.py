@@ -1,0 +1,225 @@
+"""The network of a world: who listens where, connections to them, and asyncio's transports over those.
+
+The loop of a world asks here where a real one asks the system (`loop`): to connect, and whether a connection that is
+not read has ended (`select.poll`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import select
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast
+
+from tests.world.streams import RESET, End, Manner, Turns, connect
+
+Address = tuple[str, int]
+Accept = Callable[[End, Address], None]
+"""Takes a connection, and the address that it comes from."""
+
+_FIRST_NUMBER: Final = 1 << 20
+"""Descriptors of a world begin here: no real one is so high."""
+
+
+class Socket:
+    """What stands in for the socket of a connection, for whoever asks the system about it."""
+
+    def __init__(self, number: int, end: End) -> None:
+        self._number = number
+        self.end = end
+
+    def fileno(self) -> int:
+        return self._number
+
+
+class Network:
+    """Who listens where.
+
+    Args:
+        manner: How connections behave.
+        chance: What that is drawn from.
+        turns: Counts what happens.
+    """
+
+    def __init__(self, manner: Manner, chance: random.Random, turns: Turns) -> None:
+        self.manner = manner
+        self.sockets: dict[int, Socket] = {}
+        self.chance = chance
+        self._turns = turns
+        self._listeners: dict[Address, Accept] = {}
+        self._numbers = itertools.count(_FIRST_NUMBER)
+        self._ports = itertools.count(40_000)
+
+    def listen(self, address: Address, accept: Accept) -> None:
+        """Take connections at an address."""
+        self._listeners[address] = accept
+
+    def stop(self, address: Address) -> None:
+        """Take no more; those that are open stay."""
+        self._listeners.pop(address, None)
+
+    def pair(self, one: str, other: str) -> tuple[End, End]:
+        """Make a connection that nobody has to listen for."""
+        return connect((one, other), self.manner, self.chance, self._turns)
+
+    def dial(self, address: Address, name: str) -> tuple[End, Address]:
+        """Connect to an address; give our end, and the address that the other end sees.
+
+        Raises:
+            ConnectionRefusedError: Nobody listens there.
+        """
+        accept = self._listeners.get(address)
+        if accept is None:
+            raise ConnectionRefusedError(111, "connection refused")
+        ours, theirs = self.pair(name, f"{address[0]}:{address[1]}")
+        source = "10.0.0.9", next(self._ports)
+        accept(theirs, source)
+        return ours, source
+
+    def socket_of(self, end: End) -> Socket:
+        """Give what stands in for the socket of an end."""
+        number = next(self._numbers)
+        made = self.sockets[number] = Socket(number, end)
+        return made
+
+
+class Poll:
+    """What `select.poll` gives, for descriptors of a world."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._asked: list[tuple[int, int]] = []
+
+    def register(self, fd: int, events: int) -> None:
+        self._asked.append((fd, events))
+
+    def poll(self, timeout: float) -> list[tuple[int, int]]:
+        found = [(fd, self._state(fd) & (events | select.POLLHUP)) for fd, events in self._asked]
+        return [(fd, state) for fd, state in found if state]
+
+    def _state(self, fd: int) -> int:
+        hears = self._network.sockets[fd].end.hears
+        if hears.is_dropped:
+            return select.POLLHUP
+        goodbye = getattr(select, "POLLRDHUP", 0) if hears.is_ended else 0
+        return (select.POLLIN if hears.waiting or hears.is_ended else 0) | goodbye
+
+
+class StreamTransport(asyncio.Transport):
+    """What asyncio gives a protocol, over an end of a connection of the world.
+
+    Args:
+        end: Of the connection.
+        protocol: Who reads it.
+        network: Where the end is known by a number.
+        peer: The address of the other end.
+        here: Our own.
+    """
+
+    def __init__(
+        self, end: End, protocol: asyncio.BaseProtocol, network: Network, peer: Address, here: Address
+    ) -> None:
+        self._made = network.socket_of(end)
+        super().__init__({"peername": peer, "sockname": here, "socket": self._made})
+        self._end = end
+        self._network = network
+        self._protocol = cast(asyncio.Protocol, protocol)
+        self._loop = asyncio.get_running_loop()
+        self._is_closing = self._is_lost = self._is_full = self._is_reading = False
+
+    def begin(self) -> None:
+        """Tell the protocol, and begin to read."""
+        self._protocol.connection_made(self)
+        self._is_reading = True
+        self._end.start(self)
+
+    # What protocols call
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._protocol
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = cast(asyncio.Protocol, protocol)
+
+    def is_closing(self) -> bool:
+        return self._is_closing
+
+    def is_reading(self) -> bool:
+        return self._is_reading and not self._is_closing
+
+    def pause_reading(self) -> None:
+        self._is_reading = False
+        self._end.hears.pause(True)
+
+    def resume_reading(self) -> None:
+        if not self._is_closing:
+            self._is_reading = True
+            self._end.hears.pause(False)
+
+    def write(self, data: Any) -> None:
+        if not self._is_closing:
+            self._end.write(bytes(data))
+
+    def writelines(self, list_of_data: Iterable[Any]) -> None:
+        self.write(b"".join(bytes(data) for data in list_of_data))
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self._end.end()
+
+    def get_write_buffer_size(self) -> int:
+        return self._end.says.waiting if self._is_full else 0
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
+    def close(self) -> None:
+        if not self._is_closing:
+            self._is_closing = True
+            self._end.hears.pause(True)
+            if not self._is_full:
+                self._loop.call_soon(self._lose, None)
+
+    def abort(self) -> None:
+        self._is_closing = True
+        if not self._is_lost:
+            self._end.cut()
+            self._loop.call_soon(self._lose, None)
+
+    def _lose(self, error: Exception | None) -> None:
+        if self._is_lost:
+            return
+        self._is_lost = self._is_closing = True
+        self._end.close()
+        self._network.sockets.pop(self._made.fileno(), None)
+        self._protocol.connection_lost(error)
+
+    # What the connection tells
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_closing:
+            self._protocol.data_received(data)
+
+    def ended(self, reason: str) -> None:
+        if reason == RESET:
+            self._lose(ConnectionResetError(104, "connection reset by peer"))
+        elif not self._is_closing and not self._protocol.eof_received():
+            self.close()
+
+    def broken(self, reason: str) -> None:
+        self._lose(BrokenPipeError(32, "broken pipe"))
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+        if not self._is_lost:
+            self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        if self._is_closing:
+            self._lose(None)
+        else:
+            self._protocol.resume_writing()
