@@ -131,6 +131,7 @@ class HttpWire:
         if frame is not None and "method" in frame and key is not None:
             self.peer.refuse(key)
         if message.status == 404 and self.session:
+            self.record.add(self.peer.name, "ends", "the session is gone")
             self.close()
             self.peer.over("the session is gone")
 

@@ -62,6 +62,21 @@ KNOWN: Final = (
         "a server that is opened again, and is asked for a list first, is not answered for from memory",
     ),
     Known(
+        "asked-for",
+        r"the id of this request belongs to one that is not answered yet",
+        "a server over HTTP that forgot its sessions asks under an id that a client may still answer",
+    ),
+    Known(
+        "no-rows",
+        r"suspects\._by_key has",
+        "a request that waited for a server to be started again counts as one that the server may speak of",
+    ),
+    Known(
+        "handshake",
+        r"heard initialize 2 times",
+        "behind another proxy, a client is greeted from memory with a revision that its server does not speak",
+    ),
+    Known(
         "progress",
         r"heard progress of what is answered",
         "a shared server's progress of a call whose time was over is passed on",

@@ -268,7 +268,7 @@ def an_answer_in_a_request_is_one_to_its_question(plan: Plan, talk: Talk) -> Ite
 def no_id_is_used_while_it_may_be_answered(plan: Plan, talk: Talk) -> Iterator[str]:
     """No id is used again at a peer that may still answer it."""
     for peer in talk.by_peer:
-        if plan.uses_http and talk.record.revisions.get(peer) == PER_REQUEST:
+        if plan.uses_http and talk.record.revisions.get(peer) in (None, PER_REQUEST):
             continue  # each connection has ids of its own
         open_: dict[tuple[str, Any], Asked] = {}
         for one in talk.got[peer]:
