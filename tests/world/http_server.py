@@ -14,7 +14,7 @@ from typing import Any
 from tests.world.http_bytes import Message, Reader, chunk, event, write_answer
 from tests.world.network import Address, Network
 from tests.world.peers.server import Server
-from tests.world.peers.words import PER_REQUEST, chance_of, key_of
+from tests.world.peers.words import PER_REQUEST, chance_of
 from tests.world.plan import ServerPlan
 from tests.world.record import Body, Event, Record
 from tests.world.streams import RESET, End
@@ -112,6 +112,7 @@ class HttpServer:
             return session
         if self._stateless is None:
             self._stateless = self._open()
+            self._stateless.run.is_for_all = True
         return self._stateless
 
     def _open(self) -> Session:
@@ -129,15 +130,15 @@ class Session:
         self.run = run
         self.key = ""
         self._server = server
-        self._open: dict[tuple[str, Any], Connection] = {}  # requests that are not answered, by id
-        self._on: dict[str, Connection] = {}  # the same, by what they came on
+        self._on: dict[str, Connection] = {}  # with requests that are not answered; ids may be those of several clients
         self._listening: Connection | None = None
         self._waiting: deque[bytes] = deque(maxlen=100)
 
     def begin(self, connection: Connection, frame: Body) -> None:
         """A request is to be answered."""
-        self._open[key_of(frame["id"])] = self._on[connection.name] = connection
-        connection.gone = lambda: self._lose(connection, frame)
+        name = connection.name
+        self._on[name] = connection
+        connection.gone = lambda: self._lose(name, frame)
 
     def listen(self, connection: Connection) -> None:
         """A stream is open for what belongs to no request."""
@@ -157,12 +158,11 @@ class Session:
         if self._listening is not None:
             self._listening.finish()
 
-    def _lose(self, connection: Connection, frame: Body) -> None:
+    def _lose(self, name: str, frame: Body) -> None:
         """The connection of a request is gone; without sessions, that is its cancellation."""
-        self._on.pop(connection.name, None)
-        if self._open.pop(key_of(frame["id"]), None) is not None and not self.key:
+        if self._on.pop(name, None) is not None and not self.key:
             self._server.record.add(self.run.name, "drops", {"id": frame["id"]})
-            self.run.drop(frame["id"])
+            self.run.drop(frame["id"], name)
 
     # What the run calls
 
@@ -170,9 +170,8 @@ class Session:
         noted = self._server.record.add(self.run.name, "says", frame, via=via)
         data = json.dumps(frame, ensure_ascii=False).encode()
         if "method" not in frame:
-            connection = self._open.pop(key_of(frame.get("id")), None)
+            connection = self._on.pop(via, None)
             if connection is not None:
-                self._on.pop(connection.name, None)
                 connection.gone = _nothing
                 first = frame.get("result") or {}
                 opens = "protocolVersion" in first and self.key

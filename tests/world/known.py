@@ -77,6 +77,11 @@ KNOWN: Final = (
         "behind another proxy, a client is greeted from memory with a revision that its server does not speak",
     ),
     Known(
+        "nothing-left",
+        r"x dragoman\.core\.",
+        "the board of servers holds those that were open when another one had a problem",
+    ),
+    Known(
         "progress",
         r"heard progress of what is answered",
         "a shared server's progress of a call whose time was over is passed on",

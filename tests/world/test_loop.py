@@ -25,7 +25,7 @@ def test_a_day_takes_no_time() -> None:
         return asyncio.get_running_loop().time() - began[0], time.monotonic() - began[1]
 
     began = time.monotonic()
-    assert run(main()) == (86_400, 86_400)
+    assert [round(took) for took in run(main())] == [86_400, 86_400]
     assert time.monotonic() - began < 60
 
 
@@ -34,7 +34,7 @@ def test_timers_fire_in_their_order_at_their_time() -> None:
         loop, heard = asyncio.get_running_loop(), []
         began = loop.time()
         for name, after_s in (("c", 3.0), ("a", 1.0), ("b", 2.0)):
-            loop.call_later(after_s, lambda name=name: heard.append((name, round(loop.time() - began, 6))))  # type: ignore[misc]
+            loop.call_later(after_s, lambda name=name: heard.append((name, round(loop.time() - began, 3))))  # type: ignore[misc]
         await asyncio.sleep(4)
         return heard
 

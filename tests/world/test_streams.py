@@ -75,7 +75,7 @@ def test_a_rough_connection_splits_joins_and_delays() -> None:
         for _ in range(40):
             one.write(b"0123456789")
         await asyncio.sleep(0)
-        assert asyncio.get_running_loop().time() == began
+        assert asyncio.get_running_loop().time() - began < 0.001
         assert b"".join(heard.pieces) != b"0123456789" * 40
         await asyncio.sleep(1000)
         lengths = {len(piece) for piece in heard.pieces}

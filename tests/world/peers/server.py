@@ -51,6 +51,12 @@ class Server:
         run: Which run of it this is, from 1.
         seed: Of the world.
         record: Where it is noted what it says and hears.
+
+    Attributes:
+        wire: Its way to the proxy.
+        is_over: Whether it is gone.
+        is_for_all: Whether it serves requests of several clients, whose ids may be the same.
+        capabilities: Of the client, as it declared them when the session was opened.
     """
 
     def __init__(self, plan: ServerPlan, run: int, seed: int, record: Record) -> None:
@@ -58,14 +64,15 @@ class Server:
         self.name = f"{plan.name}.{run}"
         self.wire: Wire | None = None
         self.is_over = False
+        self.is_for_all = False
         self._record = record
         self._chance = chance_of(seed, self.name)
         self._asked = 0
         self._questions: dict[tuple[str, Any], asyncio.Future[Body]] = {}
-        self._calls: dict[tuple[str, Any], asyncio.Task[None]] = {}
+        self._calls: dict[tuple[str, tuple[str, Any]], asyncio.Task[None]] = {}  # by what they came on, and id
         self._tasks: set[asyncio.Task[None]] = set()
         self._subscribed: list[str] = []
-        self.capabilities: Body = {}  # of the client, as declared when the session was opened
+        self.capabilities: Body = {}
 
     # What the wire tells
 
@@ -79,9 +86,9 @@ class Server:
             if waiting is not None and not waiting.done():
                 waiting.set_result(frame)
         elif "id" in frame:
-            self._start(self._serve(frame, via), key)
+            self._start(self._serve(frame, via), (via if self.is_for_all else "", key_of(key)))
         elif method == "notifications/cancelled" and self.plan.manner != "goes-on":
-            task = self._calls.pop(key_of((frame.get("params") or {}).get("requestId")), None)
+            task = self._calls.pop(("", key_of((frame.get("params") or {}).get("requestId"))), None)
             if task is not None:
                 task.cancel()
 
@@ -90,9 +97,9 @@ class Server:
     def waits_for(self, key: Any) -> bool:
         return False
 
-    def drop(self, key: Any) -> None:
+    def drop(self, key: Any, via: str) -> None:
         """Nobody waits for the answer to a request."""
-        task = self._calls.pop(key_of(key), None)
+        task = self._calls.pop((via, key_of(key)), None)
         if task is not None and self.plan.manner != "goes-on":
             task.cancel()
 
@@ -115,10 +122,10 @@ class Server:
 
     # What it does
 
-    def _start(self, work: Any, key: Any) -> None:
+    def _start(self, work: Any, key: tuple[str, tuple[str, Any]]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        self._calls[key_of(key)] = task
+        self._calls[key] = task
         task.add_done_callback(self._tasks.discard)
 
     def _say(self, frame: Body, via: str = "") -> None:
