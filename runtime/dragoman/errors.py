@@ -8,7 +8,7 @@ Nothing is raised here and nothing is formatted elsewhere: fields come first, th
     │  │  └─ CapabilityNotSupported  .method .capability
     │  └─ RemoteProtocolError   the peer sent it
     ├─ McpError                 .code .message .data (the error that a peer answered, or is to be answered)
-    ├─ RequestTimeout           .method .timeout_s
+    ├─ RequestTimeout           .method .timeout_s .servers
     ├─ ConnectionClosed         .reason .data
     ├─ ConfigError              .path .problems
     ├─ UnsupportedRevision      .requested .supported
@@ -149,15 +149,18 @@ class RequestTimeout(Error, TimeoutError):
     Args:
         method: The request.
         timeout_s: How long it was waited for, in seconds.
+        servers: Those of a whole configuration that have not answered what all of them were asked.
     """
 
-    def __init__(self, method: str, timeout_s: float) -> None:
-        super().__init__(method, timeout_s)
+    def __init__(self, method: str, timeout_s: float, servers: Sequence[str] = ()) -> None:
+        super().__init__(method, timeout_s, servers)
         self.method = method
         self.timeout_s = timeout_s
+        self.servers = tuple(servers)
 
     def __str__(self) -> str:
-        return f"{self.method} was not answered within {self.timeout_s:g} s"
+        silent = f", because nothing came from {', '.join(self.servers)}" if self.servers else ""
+        return f"{self.method} was not answered within {self.timeout_s:g} s{silent}"
 
 
 class ConnectionClosed(Error):

@@ -142,3 +142,19 @@ def test_the_example_runs() -> None:
         "fail: no description",
         '    "it failed"',
     ]
+
+
+def test_which_of_several_servers_is_silent_is_said() -> None:
+    """Also where a program waits for a list less long than the router does."""
+    silent = ["-c", "import sys; [None for _ in sys.stdin]"]
+    entries = {name: {"command": sys.executable, "args": args} for name, args in (("a", [SERVER]), ("b", silent))}
+    said = {"mcpServers": entries, "dragoman": {"openTimeout": 0.1, "listTimeout": LONGEST_S}}
+
+    async def work() -> None:
+        async with dragoman.connect(parse_config(json.dumps(said)), timeout_s=0.2) as client:
+            with pytest.raises(
+                errors.RequestTimeout, match=r"not answered within 0.2 s, because nothing came from .*b"
+            ):
+                _ = [tool async for tool in client.tools()]
+
+    run(work())

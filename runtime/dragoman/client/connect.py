@@ -90,6 +90,7 @@ class Connection:
             ConnectionClosed: It could not be reached, or is gone.
         """
         self._client.session.is_over = lambda: self._proxy.is_over
+        self._client.session.silent = lambda: self.waited_for
         self._running = asyncio.create_task(self._proxy.run())
         try:
             await self._open()

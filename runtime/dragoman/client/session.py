@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -68,11 +68,13 @@ class Session:
     Attributes:
         transport: What the proxy takes for the client.
         is_over: Asks whether the proxy has ended the session; what it answers then are not the server's words.
+        silent: Asks which of several servers have not answered what all of them were asked.
     """
 
     def __init__(self, hearer: Hearer, answer: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
         self.transport = FrameLink(self._take, lost=self._end)
         self.is_over: Callable[[], bool] = lambda: False
+        self.silent: Callable[[], Sequence[str]] = tuple
         self._hearer, self._handle = hearer, answer
         self._asked: dict[bytes, _Asked] = {}
         self._answering: dict[bytes, asyncio.Task[None]] = {}
@@ -154,7 +156,8 @@ class Session:
 
     def _expire(self, asked: _Asked) -> None:
         if not asked.answer.done() and asked.timeout_s is not None:
-            asked.answer.set_exception(RequestTimeout(asked.method, asked.timeout_s))
+            silent = self.silent() if asked.method.endswith("/list") else ()
+            asked.answer.set_exception(RequestTimeout(asked.method, asked.timeout_s, silent))
 
     # What the proxy says
 
