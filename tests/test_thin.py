@@ -1,5 +1,5 @@
-"""How much there is of `runtime/`: bounds that only fall. Who needs more than a bound takes something else out; for
-a feature, a commit of its own raises it, and says by how much and what for.
+"""How much there is of `runtime/`: bounds that follow it closely. Whoever needs more takes something else out; where a
+feature needs more all the same, which has happened often, a commit of its own raises the bound, and says what for.
 
 Counted are statements without docstrings and imports, and the circles of modules that import each other, with imports
 for types alone: a reader follows those, too.

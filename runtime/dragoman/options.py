@@ -51,7 +51,7 @@ REVISIONS: Final = (
     Option(
         "client-revision",
         "handshake-revision",
-        "revision to speak with the client",
+        "revision to speak with a client that has a handshake",
         "auto",
         note="which is what the client asks for",
     ),

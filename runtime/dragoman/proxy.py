@@ -48,7 +48,7 @@ class ProxyConfig:
     """What can be decided about a proxy.
 
     Attributes:
-        client_revision: `auto` (what the client asks for), or a handshake revision to speak with it.
+        client_revision: `auto` (what the client asks for), or the revision to speak with a client that has a handshake.
         server_revision: `auto` (the newest, then what the client asks for), a handshake revision to offer first, or a
             per-request revision for a server that is known to have no handshake; `same` is what the client speaks, for
             a server that speaks every revision.
