@@ -12,7 +12,7 @@ import pytest
 
 from tests.peers.ahead import ahead, visits
 from tests.peers.modern_visits import NPM, needs_both
-from tests.peers.released.joining import PLAIN, Peers
+from tests.peers.released.joining import PLAIN, SEEN, Peers
 from tests.peers.released.visiting import DELAYS_S, SERVERS, Report, visit, worked, worse
 from tests.peers.visits import ENVIRONMENTS, SELECTION
 
@@ -44,3 +44,25 @@ def test_a_default_client_has_what_it_has_directly(server: str, client: str, lin
     assert worked(direct) > 1, direct["open"]
     through = released_report(server, client, link, delay_s)
     assert list(worse(SERVERS[server], direct, through, delay_s)) == [], through["log"]
+
+
+ASKING: Final = [
+    (server, client, link)
+    for server, about in SERVERS.items()
+    for client in ("mcp-1", "mcp-2")
+    for link in (*list(PLAIN)[1:], *(link for link in SEEN if link.startswith("direct")))
+    if about.small and about.asks and SELECTION != "quick"
+]
+"""A server of both eras, before clients of each, also after clients of both have been there."""
+
+
+@needs_both
+@pytest.mark.parametrize(("server", "client", "link"), ASKING)
+@visits(released_report, delay_s=0)
+@visits(released_report, link="direct", delay_s=0)
+def test_a_server_that_asks_is_spoken_to_in_the_era_of_its_client(server: str, client: str, link: str) -> None:
+    direct = released_report(server, client, "direct", 0)
+    answered = [name for name in ("confirm", "summarize", "choose") if "result" in direct[f"call {name}"]]
+    assert answered == (["choose"] if client == "mcp-2" else ["confirm", "summarize"])
+    through = released_report(server, client, link, 0)
+    assert list(worse(SERVERS[server], direct, through)) == [], through["log"]

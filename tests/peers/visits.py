@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -156,22 +156,26 @@ def listening_server(command: list[str], over: str, log: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def listening_proxy(front: str, behind: list[str], log: Path, *options: str) -> Iterator[str]:
+def listening_proxy(
+    front: str, behind: list[str], log: Path, *options: str, environment: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Start the proxy with its network front, and give the URL of one of its transports."""
     command = proxy_command("--listen", "http://127.0.0.1:0", *options, *behind)
-    with started(command, log, announced_on_stderr=True) as line:
+    with started(command, log, announced_on_stderr=True, environment=environment) as line:
         found = re.search(r"listening on http://([^/\s]+)", line)
         assert found, f"the proxy did not start: {line or log.read_text('utf-8')}"
         yield PATHS[front].format(found[1])
 
 
 @contextlib.contextmanager
-def started(command: list[str], log: Path, announced_on_stderr: bool = False) -> Iterator[str]:
+def started(
+    command: list[str], log: Path, announced_on_stderr: bool = False, environment: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Run a process until the end of the block, its stderr into a log; give the line that says where it listens."""
     with log.open("ab") as sink:
         out = subprocess.DEVNULL if announced_on_stderr else subprocess.PIPE
         start = sink.tell()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=sink)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=sink, env=environment)
     try:
         yield _line_in(log, start, process) if announced_on_stderr else Lines(process.stdout, START_S).read().decode()
     finally:

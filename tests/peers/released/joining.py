@@ -11,6 +11,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,11 +46,19 @@ class Peers:
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Where stages are joined: what they need, what ends them, and the log of those that listen."""
+    """Where stages are joined: what they need, what ends them, and the log of those that listen.
+
+    The log is in a folder of its own, which is the home of the proxy: nothing is remembered but from this visit.
+    """
 
     peers: Peers
     stack: contextlib.ExitStack
     log: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the proxy finds in its environment."""
+        return {**os.environ, "HOME": str(self.log.parent)}
 
     def listening(self, command: list[str], url: str) -> list[str]:
         """Start what listens on the port of a URL, and return that as the target."""
@@ -103,7 +112,16 @@ def proxy(joint: Joint, target: list[str]) -> list[str]:
 
 def listening(joint: Joint, target: list[str]) -> list[str]:
     """Put the proxy with `--listen` before it."""
-    return [joint.stack.enter_context(listening_proxy("http", behind(target), joint.log))]
+    running_proxy = listening_proxy("http", behind(target), joint.log, environment=joint.environment)
+    return [joint.stack.enter_context(running_proxy)]
+
+
+def seen(joint: Joint, target: list[str]) -> list[str]:
+    """Let clients of both eras visit a target, so that the proxy remembers whatever it remembers of it."""
+    for options in ((), ("--revision", "2025-11-25")):  # the newest era that there is, and a handshake
+        command = [sys.executable, "-m", "dragoman", "list", *options, *behind(target)]
+        subprocess.run(command, env=joint.environment, stdout=subprocess.DEVNULL, check=True, timeout=START_S)
+    return target
 
 
 def remote(joint: Joint, target: list[str]) -> list[str]:
@@ -140,6 +158,13 @@ HTTP: Final[Mapping[str, tuple[Stage, ...]]] = {
     "HTTP, stdio": (serve, proxy),
     "HTTP, http": (serve, listening),
 }
+SEEN: Final[Mapping[str, tuple[Stage, ...]]] = {
+    "direct, seen before, stdio": (seen, proxy),
+    "direct, seen before, http": (seen, listening),
+    "HTTP, seen before, stdio": (serve, seen, proxy),
+}
+"""What the proxy remembers must not change what a client gets."""
+
 GATEWAYS: Final[Mapping[str, tuple[Stage, ...]]] = {
     **{
         f"{name}{where}": stages
@@ -160,7 +185,7 @@ GATEWAYS: Final[Mapping[str, tuple[Stage, ...]]] = {
         }.items()
     },
 }
-LINKS: Final = {**PLAIN, **HTTP, **GATEWAYS}
+LINKS: Final = {**PLAIN, **HTTP, **SEEN, **GATEWAYS}
 
 
 def without_proxy(link: str) -> str:

@@ -21,7 +21,9 @@ whose start takes {late} s longer, as `npx -y` takes on its first day. A client 
 nothing else; it is not tried with late servers. Other current clients give a late server ten seconds to answer in
 2026-07-28, and then open with a handshake; on the way through the proxy this may be so where it was not without it, or
 the other way round. The last table has other gateways, which make a command of a URL or a
-URL of a command: `mcp-remote`, `supergateway` and `mcp-proxy`, before the proxy and behind it.
+URL of a command: `mcp-remote`, `supergateway` and `mcp-proxy`, before the proxy and behind it. The tools of servers
+called `asking` ask their client: `confirm` and `summarize` in the middle of a call, `choose` by its answer. Their
+clients answer, and come a second time when clients of both eras have been there.
 
 Each client opens, lists tools, prompts, resources and templates, calls tools, gets prompts and reads resources. A
 number says how many of these gave a result: `7` both without the proxy and through it, `0 → 7` none without and seven

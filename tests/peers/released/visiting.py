@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.peers.released.joining import GATEWAYS, HTTP, PLAIN, Joint, Peers, join
+from tests.peers.released.joining import GATEWAYS, HTTP, PLAIN, SEEN, Joint, Peers, join
 
 HERE: Final = Path(__file__).parent
 LIMIT_S: Final = 200
@@ -76,6 +76,7 @@ class Server:
     small: bool = False
     listens: bool = False
     gateways: bool = False
+    asks: bool = False
     calls: Mapping[str, Any] = field(default_factory=dict)
     prompts: Mapping[str, Any] = field(default_factory=dict)
     reads: tuple[str, ...] = ()
@@ -83,7 +84,8 @@ class Server:
 
     def plan(self) -> str:
         """Say what a client tries."""
-        return json.dumps({"calls": self.calls, "prompts": self.prompts, "reads": self.reads})
+        plan = {"calls": self.calls, "prompts": self.prompts, "reads": self.reads, "asks": self.asks}
+        return json.dumps(plan)
 
     def command(self, peers: Peers) -> list[str]:
         """Return the command that starts it."""
@@ -104,6 +106,9 @@ SERVERS: Final[Mapping[str, Server]] = {entry["name"]: Server(**entry) for entry
 
 def ways(server: str, client: str) -> Iterator[tuple[str, int]]:
     """Give the links, and by how many seconds the server is late, that a client is tried with at a server."""
+    if SERVERS[server].asks:
+        yield from () if client in INSPECTORS else ((link, 0) for link in (*PLAIN, *HTTP, *SEEN))
+        return
     for delay_s in () if client in INSPECTORS else DELAYS_S:
         if not (delay_s and client.endswith("pinned")):
             yield from ((link, delay_s) for link in PLAIN)
@@ -219,6 +224,11 @@ def _lost(direct: Any, through: Any, at: str, fell_back: bool) -> Iterator[str]:
     if isinstance(direct, dict) and isinstance(through, dict):
         for name, value in direct.items():
             yield from _lost(value, through.get(name), f"{at}/{name}", fell_back)
+    elif isinstance(direct, list) and isinstance(through, list) and at.endswith("/content"):
+        if len(through) < len(direct):
+            yield f"{at} has {len(through)} of {len(direct)} blocks"
+        for place, (value, other) in enumerate(zip(direct, through, strict=False)):
+            yield from _lost(value, other, f"{at}/{place}", fell_back)  # the proxy may add what helps
     elif isinstance(direct, list) and isinstance(through, list) and _names(direct) != _names(through):
         missing, added = _names(direct) - _names(through), _names(through) - _names(direct)
         yield f"{at} lacks {sorted(missing)}, has {sorted(added)} in addition"
