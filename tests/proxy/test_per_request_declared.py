@@ -199,7 +199,7 @@ def test_what_the_server_is_says_the_session_that_is_open_not_one_that_is_being_
     run(main())
 
 
-def test_there_are_so_many_sessions_and_the_next_one_declares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_are_so_many_sessions_and_who_needs_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "MOST_SESSIONS", 2)
 
     async def main() -> None:
@@ -208,9 +208,8 @@ def test_there_are_so_many_sessions_and_the_next_one_declares_nothing(monkeypatc
             await begin_call(house, guest, number, declared)
         for number in (2, 3):
             guest.say(asks(number, "tools/call", name="t", has={"vendor": {"n": number}}))
-        await until(lambda: len(house.servers) == 3)
-        await accept(house.servers[2], {})
-        assert {(await hear(house.servers[2]))["method"] for _ in range(2)} == {"tools/call"}
+            assert an_error(number, -32000, "sessions of the server are in use")(await hear(guest))
+        assert len(house.servers) == 2
         await house.close()
 
     run(main())

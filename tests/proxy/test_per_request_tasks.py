@@ -300,6 +300,25 @@ def test_there_is_a_limit_to_what_results_hold_together(monkeypatch: pytest.Monk
     )
 
 
+def test_who_has_most_results_loses_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(promoting, "_MOST_BYTES", 500)
+    ben, ann = Client(), Client()
+    large = {**DONE, "content": [{"type": "text", "text": "x" * 1000}]}
+    hold(
+        [
+            *one_ends_and_another_begins(ben, ann),
+            server(result(2, large)),
+            expect_to_server(an_error(8, -32603, "the call is over")),
+            ann.says(4, "tasks/get"),
+            expect_to_client(an_error(4, -32602, "call-unknown")),
+            ben.says(5, "tasks/get"),
+            ben.finds(5, "completed", result=DONE_NEW),
+        ],
+        whose={1: "Ben", 2: "Ben", 5: "Ben", 3: "Ann", 4: "Ann"},
+        shares_server=True,
+    )
+
+
 def test_a_wall_clock_that_is_set_ends_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
     peer, wall_s = Client(), [1_800_000_000.0]
 

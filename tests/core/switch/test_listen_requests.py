@@ -59,11 +59,16 @@ class Asked:
     def __hash__(self) -> int:
         return hash(self.name)
 
+    @property
+    def frame(self) -> Any:
+        """The principal is what stands before the slash in its name."""
+        return SimpleNamespace(sender=self.name.partition("/")[0], source=())
+
 
 class Desk:
     """The listen requests at a server, with what they do written down."""
 
-    def __init__(self, capabilities: Any) -> None:
+    def __init__(self, capabilities: Any, shares_server: bool = False) -> None:
         self.said: list[Any] = []
         self.requests: dict[str, Any] = {}
         self.settling: dict[str, Any] = {}
@@ -77,7 +82,7 @@ class Desk:
             put_result=lambda to, result: self.said.append(End(to.name, result)),
             works=SimpleNamespace(send_own=self.send_own),
             capabilities=capabilities,
-            bridging=SimpleNamespace(shares_channel=True),
+            bridging=SimpleNamespace(shares_channel=True, shares_server=shares_server),
         )
         self.listens = ListenRequests(served, promoting)
 
@@ -262,6 +267,22 @@ def test_listeners_and_resources_have_a_limit(monkeypatch: pytest.MonkeyPatch) -
     assert isinstance(refused, Refuse)
     assert refused.error.code == -32603
     assert len(desk.listens) == 2
+
+
+def test_of_several_principals_none_takes_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscriptions, "MOST", 4)
+    monkeypatch.setattr(subscriptions, "MOST_URIS", 4)
+    desk = Desk(CAPABILITIES, shares_server=True)
+    (refused,) = open_(desk, "ann/1", resourceSubscriptions=["x:1", "x:2", "x:3"])
+    assert isinstance(refused, Refuse)
+    open_(desk, "ann/2", resourceSubscriptions=["x:1", "x:2"])
+    (refused,) = open_(desk, "ann/3", resourceSubscriptions=["x:3"])
+    assert isinstance(refused, Refuse)
+    assert open_(desk, "ben/1", resourceSubscriptions=["x:3"]) == [Subscribe("x:3")]
+    open_(desk, "ann/4", toolsListChanged=True)
+    (refused,) = open_(desk, "ann/5", toolsListChanged=True)
+    assert isinstance(refused, Refuse)
+    assert isinstance(open_(desk, "cat/1", toolsListChanged=True)[0], TellListener)
 
 
 def test_the_end_is_said_in_both_ways() -> None:

@@ -423,6 +423,35 @@ async def test_behind_a_shared_server_a_state_is_still_its_principals_own() -> N
         assert len(stage.servers) == 1
 
 
+@on_loop
+async def test_behind_a_shared_server_no_principal_takes_all_its_sessions() -> None:
+    """And what is tried out needs no session of its own."""
+    async with sharing() as stage:
+        calls = [(await begin_sharing(stage, call(has=FORM), **ANN))[0]]
+        calls.append(posts(stage, call(2, has={**FORM, "experimental": {"n": 1}}), **ANN))
+        assert (await stage.server.hear())["method"] == "tools/call"
+        for number in range(3):
+            calls.append(posts(stage, call(3 + number, has={"vendor": {"n": number}}), **ANN))
+            await open_another(stage, 2 + number)
+        refused = await (await within(posts(stage, call(9, has={"vendor": {"n": 9}}), **ANN))).frame()
+        assert refused["error"]["code"] == -32000
+        assert "4 sessions of the server are in use" in refused["error"]["message"]
+        calls.append(posts(stage, call(10, has={**FORM, "vendor": {}}), **BEN))
+        await open_another(stage, 5)
+        for calling in calls:
+            calling.cancel()
+
+
+async def open_another(stage: Stage, number: int) -> None:
+    """Let the server open one more session; the call that needs it goes there."""
+    await until(lambda: len(stage.servers) == number)
+    offer = await is_offered(stage)
+    stage.server.answer(offer["id"], **initialized("2025-11-25"))
+    assert (await stage.server.hear())["method"] == "notifications/initialized"
+    await lists(stage)
+    assert (await stage.server.hear())["method"] == "tools/call"
+
+
 @pytest.mark.parametrize(("whose", "ends"), [(ANN, ""), (BEN, ""), (BEN, "answered"), (BEN, "late")])
 @on_loop
 async def test_behind_a_shared_server_nobody_is_asked_about_a_call_that_somebody_else_gave_up(

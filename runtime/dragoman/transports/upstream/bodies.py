@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.lines import Overlong
@@ -40,6 +40,10 @@ _AT_ONCE_BYTES: Final = 4 * 1024 * 1024
 
 _FED_BYTES: Final = 16 * 1024
 """How much is looked at together: what follows a member is copied, and a member may have 20 bytes."""
+
+_SLICE_BYTES: Final = 4 * 1024
+_EVENTS_AT_ONCE: Final = 50
+"""How much of a stream of tiny events, and how many of them, may pass before others have a turn."""
 
 _RECEIPT_BYTES: Final = 64 * 1024
 _RECEIPT_S: Final = 1.0
@@ -133,11 +137,23 @@ async def read_events(
     """
     with allowance.lease() as lease:
         async for piece in pieces_of(answer):
-            for event in parser.feed(piece):
-                await link.reading.wait()
-                await take(event)
+            for part in _cut_often(piece):
+                for number, event in enumerate(parser.feed(part), 1):
+                    await link.reading.wait()
+                    await take(event)
+                    if not number % _EVENTS_AT_ONCE:
+                        await asyncio.sleep(0)
+                if part is not piece:
+                    await asyncio.sleep(0)
             await lease.hold(parser.pending)
             await link.reading.wait()
+
+
+def _cut_often(piece: bytes) -> Iterable[bytes]:
+    """Cut what has very many lines: each takes time, however short it is, and others wait."""
+    if piece.count(b"\n") <= _EVENTS_AT_ONCE:
+        return (piece,)
+    return (piece[start : start + _SLICE_BYTES] for start in range(0, len(piece), _SLICE_BYTES))
 
 
 async def read_message(answer: HttpResponse, limit_bytes: int, link: Link, allowance: Allowance) -> bytes:

@@ -3,10 +3,11 @@
 Lives here: what waits for what. Must not: send. Called by `transport`, which carries jobs out one by one.
 
 First comes `initialize`, alone, then `notifications/initialized`, alone. After that, requests are sent side by side,
-notifications one after the other, and responses immediately, because the server may wait for them. Frames that wait to
-be written are counted, and the receiver is asked to hold back if they are too many. A request that was written no
-longer counts, however long its answer takes. One whose server waits for its client's answer does not count among those
-under way: people take minutes to answer, and plain calls must not wait for them.
+notifications one after the other, and responses immediately, because the server may wait for them; but each takes a
+connection, and a server may ask without end, so there are few at once, and no more questions are read while others wait
+for their turn. Frames that wait to be written are counted, and the receiver is asked to hold back if they are too many.
+A request that was written no longer counts, however long its answer takes. One whose server waits for its client's
+answer does not count among those under way: people take minutes to answer, and plain calls must not wait for them.
 Of several principals none gets another place while it has as many as are left, so that there is one for the next. Nor
 may the requests of one wait for places with as many bytes as are left until everybody is held back: they are refused.
 """
@@ -23,7 +24,7 @@ from typing import Any, Final
 
 from dragoman.core.calls import cancelled_key
 from dragoman.core.envelope import Frame
-from dragoman.core.methods import CANCELLED, LISTEN
+from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN
 from dragoman.transports.upstream.answers import HttpResponse
 
 logger = logging.getLogger("dragoman.upstream")
@@ -31,6 +32,10 @@ logger = logging.getLogger("dragoman.upstream")
 HIGH_WATER_BYTES: Final = 1024 * 1024
 LOW_WATER_BYTES: Final = 256 * 1024
 _FULL: Final = "too many requests of this client wait for the server already"
+_ANSWERS: Final = 16
+_ANSWERS_WAITING: Final = 64
+"""How many answers to questions of a server are on their way at once; and how many wait before no more are read."""
+
 _AFTER_CANCEL_S: Final = 5.0
 """How long the answer to a cancelled request is still read."""
 
@@ -92,6 +97,7 @@ class Lanes:
         on_room: Called when there is room again.
         on_unsent: Called with what was still to be sent when another `initialize` goes.
         on_refused: Called with the id of a request for which there is no room, and why.
+        on_answers: Called with whether so many answers wait that the server is to be read no further.
     """
 
     def __init__(
@@ -104,6 +110,7 @@ class Lanes:
         on_room: Callable[[], None],
         on_unsent: Callable[[list[Frame]], None],
         on_refused: Callable[[bytes, str], None],
+        on_answers: Callable[[bool], None],
     ) -> None:
         self.phase = SessionPhase.OPENING
         self._carry = carry
@@ -114,6 +121,9 @@ class Lanes:
         self._on_room = on_room
         self._on_unsent = on_unsent
         self._on_refused = on_refused
+        self._on_answers = on_answers
+        self._answers: deque[Delivery] = deque()
+        self._answering = 0
         self._full = False
         self._bytes = 0
         self._held: deque[Delivery] = deque()
@@ -136,7 +146,9 @@ class Lanes:
             self._admit(job)
         elif frame.method == CANCELLED and self._cancel(job):
             pass
-        elif self.phase is SessionPhase.OPENED and _goes_early(frame):
+        elif self.phase is SessionPhase.OPENED and frame.kind in ("result", "error"):
+            self._answer(job)
+        elif self.phase is SessionPhase.OPENED and frame.method == INITIALIZED:
             self._launch(job)
         else:
             self._held.append(job)
@@ -159,6 +171,7 @@ class Lanes:
     async def drain(self, patience_s: float) -> None:
         """Wait for what is not a request to be sent, then drop everything else."""
         self._requests.clear()
+        self._answers.clear()
         for job in self._asked.values():
             if job.task is None:
                 self._drop(job)
@@ -173,8 +186,8 @@ class Lanes:
     def _begin(self) -> None:
         """Open a session, the first one or another: what the old one was not sent yet it will not be sent."""
         if self.phase is not SessionPhase.OPENING:
-            unsent = [*self._held, *self._notices, *self._requests]
-            for lane in (self._held, self._notices, self._requests):
+            unsent = [*self._held, *self._notices, *self._requests, *self._answers]
+            for lane in (self._held, self._notices, self._requests, self._answers):
                 lane.clear()
             for job in unsent:
                 job.sent()
@@ -197,7 +210,7 @@ class Lanes:
                 self._noticing = True
                 self._spawn(self._send_notices())
         else:
-            self._launch(job)
+            self._answer(job)
 
     def _has_room(self, job: Delivery) -> bool:
         """Whether a request may wait: the bytes of all that wait hold everybody back, those of one sender must not."""
@@ -311,6 +324,22 @@ class Lanes:
                 asyncio.get_running_loop().call_later(_AFTER_CANCEL_S, asked.task.cancel)
         return False
 
+    def _answer(self, job: Delivery) -> None:
+        """Send an answer to the server in its turn: at once, if there are not very many."""
+        self._answers.append(job)
+        self._send_answers()
+
+    def _send_answers(self) -> None:
+        while self._answers and self._answering < _ANSWERS:
+            self._answering += 1
+            self._spawn(self._run(self._answers.popleft())).add_done_callback(self._note_answered)
+        if len(self._answers) in (0, _ANSWERS_WAITING):
+            self._on_answers(bool(self._answers))
+
+    def _note_answered(self, _: asyncio.Task[None]) -> None:
+        self._answering -= 1
+        self._send_answers()
+
     def _launch(self, job: Delivery) -> None:
         self._spawn(self._run(job))
 
@@ -331,8 +360,3 @@ class Lanes:
         if self._full and self._bytes <= LOW_WATER_BYTES:
             self._full = False
             self._on_room()
-
-
-def _goes_early(frame: Frame) -> bool:
-    """Whether a frame goes before the session is ready: what makes it so, and what the server asked for meanwhile."""
-    return frame.method == "notifications/initialized" or frame.kind in ("result", "error")

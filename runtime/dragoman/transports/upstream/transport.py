@@ -58,7 +58,7 @@ class HttpTransport:
     def __init__(self, config: UpstreamConfig) -> None:
         self._config = config
         self._patience_s = config.close_timeout_s
-        self._is_started = self._was_open = False
+        self._is_started = self._was_open = self._is_held = self._answers_wait = False
         self._allowance = Allowance(config.held_bytes)
         self._short_bytes = min(FREE_BYTES, config.limit_bytes)
 
@@ -87,7 +87,7 @@ class HttpTransport:
         full, room = receiver.pause_writing, receiver.resume_writing
         back, refuse = self._link.give_back, self._link.refuse
         places = self._config.open_requests, self._config.parked_requests
-        self._lanes = Lanes(self._carry, self._begin, *places, full, room, back, refuse)
+        self._lanes = Lanes(self._carry, self._begin, *places, full, room, back, refuse, self._hold_answers)
         self._client = self._streamable = Streamable(self._config, self._wire, self._link, self._allowance)
         if self._config.kind is Kind.SSE:
             self._client = Legacy(self._config, self._wire, self._link, self._allowance)
@@ -108,12 +108,25 @@ class HttpTransport:
 
     def pause_reading(self) -> None:
         """Leave what the server sends in its sockets."""
-        if self._is_started:
-            self._link.reading.clear()
+        self._is_held = True
+        self._read_on()
 
     def resume_reading(self) -> None:
         """Go on reading."""
-        if self._is_started:
+        self._is_held = False
+        self._read_on()
+
+    def _hold_answers(self, wait: bool) -> None:
+        self._answers_wait = wait
+        self._read_on()
+
+    def _read_on(self) -> None:
+        """Read what the server sends, unless who gets it or the answers to it do not keep up."""
+        if not self._is_started:
+            return
+        if self._is_held or self._answers_wait:
+            self._link.reading.clear()
+        else:
             self._link.reading.set()
 
     def hurry(self) -> None:
