@@ -19,6 +19,7 @@ from codegen.canonical import canonical_text, definition_names, documented_defau
 from codegen.errors import CodegenError, PinMismatch, UnknownRevision
 from codegen.fetch import fetch_from, fetch_official, head_commit, upstream_path
 from codegen.pins import ERAS, PINS_NAME, SCHEMA_DIR, Era, Pin, read_pins, sha256_hex, write_pins
+from codegen.proofs import PROOFS, pull_proofs, read_proofs
 
 # Only an era that begins with a handshake has something to initialize.
 HANDSHAKE_DEFINITION = "InitializeRequest"
@@ -26,7 +27,15 @@ HANDSHAKE_DEFINITION = "InitializeRequest"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `pull`."""
-    parser.add_argument("revision", metavar="REVISION", help="the revision's name, a date such as 2025-11-25")
+    wanted = parser.add_mutually_exclusive_group(required=True)
+    wanted.add_argument(
+        "revision", metavar="REVISION", nargs="?", help="the revision's name, a date such as 2025-11-25"
+    )
+    wanted.add_argument(
+        "--proofs",
+        action="store_true",
+        help=f"fetch what tests hold against ours into {PROOFS.name}/: upstream's own schemas, examples and drafts",
+    )
     parser.add_argument(
         "--from",
         dest="origin",
@@ -51,6 +60,9 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CodegenError: the reason why nothing was.
     """
+    if args.proofs:
+        print(f"{PROOFS.name}/: {pull_proofs(args.origin)} files fetched, {len(read_proofs())} there")
+        return 0
     pin = pull(
         args.revision,
         origin=args.origin,

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from codegen.errors import UnknownSchemaForm
-from tests.support.drafts import ARCHIVE, State, as_next_release, as_next_state, state_of, states, write_package
+from tests.support.drafts import ARE_THERE, State, as_next_release, as_next_state, state_of, states, write_package
 from tests.support.judge import ROOT
 from tests.support.profile import THOROUGH, rounds
 from tests.support.releases import NEXT, Made, random_frames
 
-pytestmark = pytest.mark.skipif(not ARCHIVE.is_file(), reason=f"the drafts are not at {ARCHIVE}")
+pytestmark = pytest.mark.skipif(not ARE_THERE, reason="upstream's drafts are not here: run `nox -s pull -- --proofs`")
 SEEDS = rounds(1, 10)
 
 TABLE = {

@@ -4,7 +4,6 @@ import argparse
 import http.server
 import io
 import json
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -18,10 +17,10 @@ from codegen import fetch
 from codegen.errors import CodegenError, NotASchema, PinMismatch, PullFailed, UnknownRevision
 from codegen.pins import SCHEMA_DIR, check_pins, read_pins, sha256_hex
 from codegen.pull import add_arguments, pull, run
+from tests.support.judge import UPSTREAM
 
 REVISION = "2031-01-02"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-MIRROR = Path(os.environ.get("DRAGOMAN_SPEC_MIRROR", SCHEMA_DIR.parent.parent / "shared" / "spec"))
 
 SCHEMA: dict[str, Any] = {
     "$schema": "http://json-schema.org/draft-07/schema#",
@@ -180,10 +179,10 @@ def test_pull_takes_the_era_it_is_given(schema_dir: Path, mirror: Path) -> None:
 
 @pytest.mark.parametrize("revision", sorted(read_pins()))
 def test_pull_reproduces_the_committed_schema(revision: str, schema_dir: Path) -> None:
-    if not (MIRROR / revision / "schema.json").is_file():
-        pytest.skip("no mirror of the upstream schemas here (DRAGOMAN_SPEC_MIRROR)")
+    if not (UPSTREAM / revision / "schema.json").is_file():
+        pytest.skip("upstream's files are not here: run `nox -s pull -- --proofs`")
     commit = read_pins()[revision].commit
-    assert pull(revision, origin=str(MIRROR), commit=commit, schema_dir=schema_dir) == read_pins()[revision]
+    assert pull(revision, origin=str(UPSTREAM), commit=commit, schema_dir=schema_dir) == read_pins()[revision]
     assert (schema_dir / revision / "schema.json").read_bytes() == (SCHEMA_DIR / revision / "schema.json").read_bytes()
 
 

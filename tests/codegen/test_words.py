@@ -219,7 +219,7 @@ def test_words_are_sentences() -> None:
     assert [said for said in _all_words() if not said[0].isupper() or said[-1] != "."] == []
 
 
-@pytest.mark.skipif(not UPSTREAM.is_dir(), reason="upstream's files are not part of this repository")
+@pytest.mark.skipif(not UPSTREAM.is_dir(), reason="upstream's files are not here: run `nox -s pull -- --proofs`")
 def test_no_sentence_is_upstreams() -> None:
     # Seven words in a row: shorter phrases, such as "the name of the tool", are nobody's.
     prose = " ".join(" ".join(_plain(text)) for path in UPSTREAM.glob("*/schema.json") for text in _descriptions(path))

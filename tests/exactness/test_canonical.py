@@ -16,7 +16,7 @@ MUTANTS = rounds(default=3, thorough=8)
 PUBLISHED = [revision for revision in REVISIONS if (UPSTREAM / revision / "schema.json").is_file()]
 
 
-@pytest.mark.skipif(not PUBLISHED, reason="upstream's files are not part of this repository")
+@pytest.mark.skipif(not PUBLISHED, reason="upstream's files are not here: run `nox -s pull -- --proofs`")
 @pytest.mark.parametrize("revision", PUBLISHED)
 def test_canonical_schema_judges_as_upstreams_bytes_do(revision: str) -> None:
     rng = random.Random(SEED)
@@ -30,7 +30,7 @@ def test_canonical_schema_judges_as_upstreams_bytes_do(revision: str) -> None:
     assert disputed == []
 
 
-@pytest.mark.skipif(not PUBLISHED, reason="upstream's files are not part of this repository")
+@pytest.mark.skipif(not PUBLISHED, reason="upstream's files are not here: run `nox -s pull -- --proofs`")
 @pytest.mark.parametrize("revision", PUBLISHED)
 def test_canonical_schema_has_upstreams_definitions(revision: str) -> None:
     validator_schema = upstream_validator(revision, "Result").schema

@@ -17,7 +17,9 @@ REVISION = "2026-07-28"
 EXAMPLES = UPSTREAM / REVISION / "examples"
 OLDER = [revision for revision in REVISIONS if revision < REVISION]
 
-pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="upstream's files are not part of this repository")
+pytestmark = pytest.mark.skipif(
+    not EXAMPLES.is_dir(), reason="upstream's files are not here: run `nox -s pull -- --proofs`"
+)
 
 
 def examples() -> Iterator[tuple[str, Any]]:

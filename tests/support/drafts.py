@@ -2,7 +2,8 @@
 
 Each state is tried in two ways: on the release before it, in a tree without the later revisions, and on the state
 before it. What an overlay leaves undecided has the safe default. Frames of the methods that the step touches are made
-from the state's own schema and judged by an independent validator on it. Only where `../shared/spec` has the archive.
+from the state's own schema and judged by an independent validator on it. Only where `UPSTREAM` has them, as files or
+in an archive.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from codegen.naming import name_definitions
 from codegen.normalise import read_normalised
 from codegen.overlay import overlay_path
 from codegen.pins import Pin, sha256_hex, write_pins
+from codegen.proofs import SHORT, read_proofs
 from codegen.pull import derive_era
 from codegen.regen import compare_output, render, write_output
 from dragoman_spec import REVISIONS
@@ -31,6 +33,8 @@ from tests.support.judge import ROOT, UPSTREAM
 from tests.support.releases import NEXT, Made, Schema, Side, made_of
 
 ARCHIVE = UPSTREAM / "drafts.tar.xz"
+FOLDER = UPSTREAM / "drafts"
+ARE_THERE = ARCHIVE.is_file() or FOLDER.is_dir()
 BEFORE = "2027-01-01"
 
 
@@ -40,7 +44,6 @@ class State:
 
     commit: str
     date: str
-    subject: str
     schema: Schema = field(repr=False, hash=False, compare=False)
     fixes: str = ""
     """Entries for defects of the state that leave no value valid."""
@@ -57,7 +60,7 @@ class State:
 def states() -> tuple[State, ...]:
     """The states that differ in more than prose from the one before, oldest first."""
     found: list[State] = []
-    for commit in _log():
+    for commit in _dates():
         try:
             state = state_of(commit)
         except NotASchema:
@@ -70,22 +73,22 @@ def states() -> tuple[State, ...]:
 @cache
 def state_of(commit: str) -> State:
     """One state; all of them are far more to read."""
-    date, subject = _log()[commit]
     schema = json.loads(canonical_text(parse_schema(_files()[commit], commit)))
-    return State(commit, date[:10], subject, schema, _fixes(schema))
+    return State(commit, _dates()[commit], schema, _fixes(schema))
 
 
 @cache
-def _log() -> dict[str, list[str]]:
-    """The date and the subject of each commit, oldest first."""
-    lines = [line.split(" ", 2) for line in _files()["log"].decode().splitlines()]
-    return {commit: rest for commit, *rest in lines}
+def _dates() -> dict[str, str]:
+    """The date of each commit, oldest first."""
+    return {proof.commit[:SHORT]: proof.date for proof in read_proofs() if proof.date}
 
 
 @cache
 def _files() -> dict[str, bytes]:
-    """What the archive has, by its names without their ends; read in one go, as it is packed."""
-    found: dict[str, bytes] = {}
+    """What there is, by its names without their ends; an archive is read in one go, as it is packed."""
+    found = {path.stem: path.read_bytes() for path in FOLDER.glob("*.json")}
+    if found:
+        return found
     with tarfile.open(ARCHIVE) as archive:
         for member in archive:
             file = archive.extractfile(member)

@@ -15,9 +15,12 @@ from jsonschema.validators import validator_for
 
 from codegen.fixes import apply_fixes
 from codegen.naming import name_definitions
+from codegen.proofs import PROOFS
 
 ROOT = Path(__file__).resolve().parents[2]
-UPSTREAM = ROOT.parent / "shared" / "spec"
+PLACES = (PROOFS, ROOT.parent / "shared" / "spec")
+UPSTREAM = next((place for place in PLACES if place.is_dir()), PROOFS)
+"""Where upstream's own files are: `nox -s pull -- --proofs` fetches them."""
 
 
 @cache
@@ -36,7 +39,7 @@ def validator(revision: str, definition: str, *, fixed: bool = True) -> jsonsche
 
 @cache
 def upstream_validator(revision: str, definition: str) -> jsonschema.protocols.Validator:
-    """The same on the bytes as upstream published them; only where `../shared/spec` is present."""
+    """The same on the bytes as upstream published them; only where `UPSTREAM` has them."""
     schema = json.loads((UPSTREAM / revision / "schema.json").read_text(encoding="utf-8"))
     keyword = "$defs" if "$defs" in schema else "definitions"
     return _validator(schema, f"#/{keyword}/{definition}")

@@ -1,6 +1,6 @@
 """The newest bytes of upstream, released again under a new date: nothing is asked, and nothing but the date changes.
 
-As a maintainer would do it: pulled from a mirror on disk and rendered, models and all. Only where `../shared/spec` has
+As a maintainer would do it: pulled from a mirror on disk and rendered, models and all. Only where `UPSTREAM` has
 the bytes as upstream published them.
 """
 
@@ -26,7 +26,9 @@ from tests.support.subjects import named
 
 ROOT = Path(__file__).resolve().parents[3]
 BYTES = UPSTREAM / LATEST / "schema.json"
-pytestmark = pytest.mark.skipif(not BYTES.is_file(), reason=f"the bytes of upstream are not at {BYTES}")
+pytestmark = pytest.mark.skipif(
+    not BYTES.is_file(), reason="upstream's files are not here: run `nox -s pull -- --proofs`"
+)
 
 THERE = """
 import dragoman_spec as spec
