@@ -231,6 +231,15 @@ def test_what_a_client_writes_while_a_person_thinks_stays(file: Path, monkeypatc
     assert json.loads(file.with_name("mcp.json.before-dragoman").read_text("utf-8"))["state"] == 5
 
 
+def test_what_a_client_writes_into_the_same_line_is_not_another_change(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text('{"mcpServers": {"a": {"command": "x"}}}', encoding="utf-8")
+    answering(monkeypatch, lambda: replace(file, '{"mcp', '{"state": 5, "mcp'))
+    assert main(["wrap", str(file)]) == 0
+    assert json.loads(file.read_text("utf-8"))["state"] == 5
+
+
 def test_who_is_shown_something_else_meanwhile_is_asked_again(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,10 +61,17 @@ class _Plan:
     edit: Edit
     before: str
 
-    def lines(self, path: Path) -> list[str]:
-        """Return what changes, as people are shown it."""
+    def show(self, path: Path) -> None:
+        """Show what changes."""
         before, after = (text.splitlines() for text in (self.data.decode(), self.edit.text))
-        return [*difflib.unified_diff(before, after, str(path), "the same, changed", lineterm="", n=1)]
+        lines = difflib.unified_diff(before, after, str(path), "the same, changed", lineterm="", n=1)
+        print(shown("\n".join(lines)))
+
+    def changes(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """Return what each entry that changes is, and what becomes of it."""
+        before, after = (find_all(text) for text in (self.data.decode(), self.edit.text))
+        pairs = {key: (entry.text, after[key].text) for key, entry in before.items()}
+        return {key: (was, becomes) for key, (was, becomes) in pairs.items() if was != becomes}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,13 +82,12 @@ def run(args: argparse.Namespace) -> int:
     """
     path = _find(args)
     backup = path.with_name(path.name + BACKUP)
-    agreed: list[str] = []
+    agreed: dict[tuple[str, str], tuple[str, str]] = {}
     try:
         while True:
             with _locked(path) if agreed else contextlib.nullcontext():
                 plan = _plan(args, path, backup)
-                lines = plan.lines(path)
-                changes = [line for line in lines if not line.startswith(("@", " "))]
+                changes = plan.changes()
                 for name, reason in () if agreed else plan.edit.left.items():
                     print(shown(f"{name}: stays as it is: {reason}"), file=sys.stderr)
                 if not plan.edit.done:
@@ -93,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
                     continue
             if agreed:
                 print(f"{path}: somebody else has changed these servers meanwhile", file=sys.stderr)
-            print(shown("\n".join(lines)))
+            plan.show(path)
             if args.dry_run or not _agrees(args, path):
                 print("nothing was written", file=sys.stderr)
                 return EXIT_NOTHING
