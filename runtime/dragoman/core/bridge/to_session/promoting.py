@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -101,7 +102,7 @@ class Promoting:
         if not self.has_room(work):
             return False
         if len(self.kept) >= bridging.most_parked * _KEPT:
-            self._forget(next(name for name, kept in self.kept.items() if kept.task.ended))
+            self._forget_of(Counter(one.work.holder for one in self.kept.values() if one.task.ended))
         keeper = bridging.keeper()._replace(ttl_s=bridging.task_s)
         task_id = keeper.write(State(_TASK, work.name), _bind(binding), now_s, bridging.nonce())
         task = work.task = Task(task_id, questions, now_s, int(bridging.task_s * 1000), told or {})
@@ -139,12 +140,21 @@ class Promoting:
         task = work.task
         if task is None or not task.end(how, payload, self._served.bridging.now(), weight_bytes):
             return
-        excess = sum(kept.task.weight_bytes for kept in self.kept.values()) - _MOST_BYTES
-        for name, kept in list(self.kept.items()):
-            if excess > 0 and kept.task.weight_bytes:
-                excess -= kept.task.weight_bytes
-                self._forget(name)
+        held: Counter[Hashable] = Counter()
+        for one in self.kept.values():
+            held[one.work.holder] += one.task.weight_bytes
+        while held.total() > _MOST_BYTES:
+            gone = self._forget_of(held, is_heavy=True)
+            held[gone.work.holder] -= gone.task.weight_bytes
         self._tell(task)
+
+    def _forget_of(self, held: Counter[Hashable], is_heavy: bool = False) -> KeptTask:
+        """Forget the oldest task that has ended, of whoever has most: one with a result, where that is what counts."""
+        holder = max(held, key=held.__getitem__)
+        ended = (one for one in self.kept.values() if one.task.ended and one.work.holder == holder)
+        gone = next(one for one in ended if one.task.weight_bytes or not is_heavy)
+        self._forget(gone.work.name)
+        return gone
 
     def _expire(self, work: Work, task: Task) -> None:
         """Forget a task whose time is over, and cancel it where it runs."""

@@ -13,7 +13,7 @@ at where there can be such.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Final, Protocol
 
 from dragoman.core.batches import read_member
@@ -106,6 +106,7 @@ class DeclaredSession:
         upstream: The server's edge.
         was_used: Whether it has served anything since somebody last wanted to know.
         began_s: When it was first needed.
+        holder: For whom it was opened.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class DeclaredSession:
         self.upstream.hand_to(self)
         self.was_used = True
         self.began_s = bridging.steady_s()
+        self.holder: Hashable = ""
         self._sessions = sessions
         self._label = bridging.nonce().hex()
         self._declared = declared

@@ -29,10 +29,12 @@ from dragoman.core.bridge.notifications import (
 )
 from dragoman.core.bridge.to_session.promoting import FILTER, Promoting
 from dragoman.core.bridge.to_session.reading import Served
+from dragoman.core.bridge.to_session.works import holder_of
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.envelope import Frame
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED
+from dragoman.core.places import has_place
 from dragoman.core.unchecked import find, with_meta
 
 MOST: Final = 1024
@@ -79,7 +81,7 @@ class ListenRequests:
             return
         wanted = frozenset(one for one in read_filter(asked) if self._promises(one[0]))
         listen = _Listen(request, wanted, {uri for _, uri in wanted if uri and not self._subscribed.get(uri)})
-        if len(self._listens) >= MOST or len(self._subscribed.keys() | set(listen.uris)) > MOST_URIS:
+        if not self._has_place(listen):
             self._served.front.refuse(request, INTERNAL_ERROR, "too many subscriptions are open", {})
             return
         self._promoting.listen(request)
@@ -89,6 +91,17 @@ class ListenRequests:
         for uri in new:
             self._served.works.send_own("resources/subscribe", {"uri": uri}, partial(self._settle, uri))
         self._acknowledge(listen)
+
+    def _has_place(self, listen: _Listen) -> bool:
+        """Whether there may be another: of several principals, none has more than half of the places."""
+        if not self._served.bridging.shares_server:
+            return len(self._listens) < MOST and len(self._subscribed.keys() | set(listen.uris)) <= MOST_URIS
+        holder = holder_of(listen.request)
+        holders = [holder_of(request) for request in self._listens]
+        own = [one for one in self._listens.values() if holder_of(one.request) == holder]
+        wanted = {uri for one in (*own, listen) for uri in one.uris}
+        left = MOST_URIS - len(self._subscribed.keys() | wanted)
+        return has_place(holder, holders, len(holders), MOST) and (not listen.uris or len(wanted) <= left)
 
     def _promises(self, name: str) -> bool:
         """Whether the server tells of what has this name in a filter."""

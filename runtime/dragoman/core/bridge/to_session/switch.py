@@ -8,13 +8,14 @@ Theory of operation. The capabilities of a session are fixed when it opens, and 
 request goes to the session that was opened with exactly these, and its server asks nothing that the client cannot
 answer. What goes on from an earlier request goes to the session that has it. Until the first session is open, it is
 not known whether the server has a handshake: requests that need another session wait for that. A session that nothing
-has used for a while ends, as long as another one is there; when all of them are taken, a request gets the one that
-declares nothing.
+has used for a while ends, as long as another one is there; when all of them are in use, a request that needs another is
+refused. Where several principals share the server, none has more than half of them.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Hashable
 from typing import Any, Final
 
 from dragoman.core.bridge.capabilities import Path, Scope, declare_up
@@ -22,6 +23,8 @@ from dragoman.core.bridge.names import DISCOVER, NEWER, OLDER, TASK_METHODS
 from dragoman.core.bridge.state import digest_params
 from dragoman.core.bridge.strategy import promotes
 from dragoman.core.bridge.to_session.session import DeclaredSession
+from dragoman.core.bridge.to_session.works import holder_of
+from dragoman.core.calls import TOO_MANY
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS
 from dragoman.core.commands import Close, Outbox, Outcome, Schedule
 from dragoman.core.edges.front import FrontEdge
@@ -31,6 +34,7 @@ from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Refusal, read_params
 from dragoman.core.exact_json import encode
+from dragoman.core.places import has_place
 from dragoman.core.switch.relay import make_relay
 from dragoman.core.wiring import Bridging, Wiring
 from dragoman_spec import translator
@@ -140,6 +144,11 @@ class ToSession:
         except ValueError as error:  # nested deeper than can be written
             self.requests.refuse(request, INVALID_PARAMS, str(error))
             return
+        if session is None:
+            reason = f"{len(self._sessions)} sessions of the server are in use, each for other capabilities; try again"
+            logger.warning("%s refused: %s", request.method, reason)
+            self.requests.refuse(request, TOO_MANY, reason, {"limit": MOST_SESSIONS})
+            return
         self._latest, session.was_used = session, True
         session.carry(request)
 
@@ -155,8 +164,8 @@ class ToSession:
 
     # Which session
 
-    def _find(self, request: Request) -> DeclaredSession:
-        """Return the session for a request; the first one, while that is not open.
+    def _find(self, request: Request) -> DeclaredSession | None:
+        """Return the session for a request; the first one, while that is not open; None where it has no place.
 
         Raises:
             ValueError: What it declares is nested deeper than can be written.
@@ -174,27 +183,34 @@ class ToSession:
         known = self._spellings.get(spelled)
         if known is None:
             known = self._find_declared(request)
+            if known is None:
+                return None
             if len(self._spellings) >= _MOST_SPELLINGS:
                 self._spellings.clear()
             self._spellings[spelled] = known
         return known
 
-    def _find_declared(self, request: Request) -> DeclaredSession:
+    def _find_declared(self, request: Request) -> DeclaredSession | None:
         capabilities, revision = request.metadata.capabilities, request.metadata.revision
         if revision != NEWER:
             capabilities = translator(revision, NEWER).definition("ClientCapabilities", capabilities)[1]
         declared = declare_up(capabilities, self._path).capabilities
+        if self._bridging.shares_server:
+            declared.pop("experimental", None)
         session = self._sessions.get(_key_of(declared))
         if session is not None:
             return session
-        if len(self._sessions) >= MOST_SESSIONS and not self._make_room():
-            logger.warning(
-                "%d sessions of the server are in use: a client gets the one that declares nothing", MOST_SESSIONS
-            )
-            declared = {}
-        return self._sessions.get(_key_of(declared)) or self._open(declared)
+        holder = holder_of(request)
+        return self._open(declared, holder) if self._has_place(holder) or self._make_room(holder) else None
 
-    def _open(self, declared: dict[str, Any]) -> DeclaredSession:
+    def _has_place(self, holder: Hashable) -> bool:
+        """Whether another session may be opened for somebody: of several principals, none has more than half."""
+        taken = len(self._sessions)
+        if not self._bridging.shares_server:
+            return taken < MOST_SESSIONS
+        return has_place(holder, (session.holder for session in self._sessions.values()), taken, MOST_SESSIONS)
+
+    def _open(self, declared: dict[str, Any], holder: Hashable) -> DeclaredSession:
         session = DeclaredSession(
             self, self._wiring, self._bridging, self._outbox, self._front, self._spare, self._path, declared
         )
@@ -204,14 +220,19 @@ class ToSession:
             )
             session.upstream.open()
         self._spare = None
+        session.holder = holder
         self._sessions[_key_of(declared)] = session
         if len(self._sessions) == 2:
             self._schedule.clear()
             self._schedule.after(IDLE_S, self._look_round)
         return session
 
-    def _make_room(self) -> bool:
+    def _make_room(self, holder: Hashable) -> bool:
+        """End a session that is not in use: of whoever wants another, or of others if it has less than its share."""
         idle = [session for session in self._sessions.values() if session.is_idle and session is not self._latest]
+        own = sum(session.holder == holder for session in self._sessions.values())
+        if self._bridging.shares_server and own >= MOST_SESSIONS // 2:
+            idle = [session for session in idle if session.holder == holder]
         if idle:
             self._drop(min(idle, key=lambda session: session.was_used))
         return bool(idle)
@@ -273,4 +294,6 @@ class ToSession:
 
 
 def _key_of(declared: dict[str, Any]) -> str:
-    return digest_params({"declared": declared})
+    """Return what tells sessions apart: what a client can be asked, and not what it tries out."""
+    told = {name: value for name, value in declared.items() if name != "experimental"}
+    return digest_params({"declared": told})

@@ -62,6 +62,11 @@ _NAME_CHARACTERS: Final = 256
 """The longest name of a tool or prompt that is remembered."""
 
 
+def holder_of(request: Request) -> Hashable:
+    """Return who is counted for a request: its principal, or the connection that it came on where nobody has a name."""
+    return request.frame.sender or request.frame.source
+
+
 class Work:
     """A request that is with the server, or waits for its turn.
 
@@ -124,7 +129,7 @@ class Work:
         self.request: Request | None = request
         self.subject = subject
         self.sender = request.frame.sender
-        self.holder: Hashable = request.frame.sender or request.frame.source
+        self.holder = holder_of(request)
         self.frame: Frame | None = None
 
     @property
