@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import logging
+import os
 import signal
 from collections.abc import Iterator
 from types import FrameType
@@ -25,6 +26,9 @@ LIMIT_S = 480
 """Far longer than the longest test takes on a busy machine."""
 
 heed_signals()
+
+for name in ("FORCE_COLOR", "NO_COLOR"):  # as some terminals and services set them; what a test wants, it says
+    os.environ.pop(name, None)
 
 hypothesis.settings.register_profile("the same every time", derandomize=True, database=None, deadline=None)
 hypothesis.settings.register_profile("other seeds each time", deadline=None)
