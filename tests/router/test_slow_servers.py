@@ -21,13 +21,13 @@ def all_are_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(greeting, "SLOW_S", -1.0)
 
 
-def remembering(servers: dict[str, MadeServer], folder: Path) -> Router:
+def remembering(servers: dict[str, MadeServer], folder: Path, restarts: int = 0) -> Router:
     known = {
         name: KnownServer(str(folder / name), answers=KnownAnswers(str(folder / "said"), name)) for name in servers
     }
     return Router(
         configured(servers),
-        ProxyConfig(greets=True),
+        ProxyConfig(greets=True, restarts=restarts),
         lambda server: servers[server.name].connect,
         lambda server: known[server.name],
     )
@@ -95,6 +95,27 @@ def test_a_server_that_does_not_come_is_left_out(tmp_path: Path) -> None:
             assert answer["error"]["code"] == -32000
             await until(lambda: client.of(CHANGED))
             assert await client.list() == ["one"]
+
+    run(main())
+
+
+def test_a_server_that_is_tried_again_is_waited_for(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session(remembering(servers := two(HANDSHAKE), tmp_path)) as client:
+            assert await client.list() == ["one", "two"]
+        async with session(remembering(servers, tmp_path, restarts=3)) as client:
+            assert await client.list() == ["one", "two"]
+            await until(lambda: len(servers["b"].of("tools/list")) == 2)
+            servers["b"].silent.add("initialize")
+            opened = servers["b"].opened
+            servers["b"].die()
+            await until(lambda: servers["b"].opened > opened and len(servers["b"].of("initialize")) == 3)
+            call = client.begin("tools/call", {"name": "two", "arguments": {}})
+            await pass_time(0.1)
+            assert not client.has_answer_to(call)
+            servers["b"].silent.clear()
+            servers["b"].take(servers["b"].of("initialize")[-1])
+            assert "result" in await client.answer_to(call)
 
     run(main())
 

@@ -223,10 +223,10 @@ class Greeter:
         self._outside.tell_edge(result_frame(frame.key or b"null", _promise(result)))
         revision = result.get("protocolVersion")
         body = decoded(frame).body
-        if method == DISCOVER or body["params"]["protocolVersion"] == revision:
+        if method == DISCOVER or find(body, "params", "protocolVersion") == revision:
             return frame
         # One that has learned a newer revision since still has this one, which is what is spoken already.
-        return rewrite(frame, {**body, "params": {**body["params"], "protocolVersion": revision}})
+        return rewrite(frame, {**body, "params": {**find_object(body, "params"), "protocolVersion": revision}})
 
     # What the server says
 
