@@ -8,7 +8,9 @@ so that commands start quickly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from dragoman_spec.version import VERSION
 
 if TYPE_CHECKING:
     from dragoman.client.connect import Target
@@ -18,6 +20,14 @@ if TYPE_CHECKING:
     connect_sync: SyncConnect[Target]
 
 __all__ = ["connect", "connect_sync"]
+
+_BINDINGS: Final = "0.1.0"
+
+if VERSION != _BINDINGS:  # the distribution `dragoman-spec` has the same files
+    raise ImportError(
+        f"this version of dragoman has dragoman_spec {_BINDINGS} in it, and {VERSION} was installed over it: install "
+        f"dragoman again, or dragoman-spec=={_BINDINGS}"
+    )
 
 
 if not TYPE_CHECKING:  # a checker would take any name for one that is here
@@ -35,4 +45,4 @@ if not TYPE_CHECKING:  # a checker would take any name for one that is here
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__} - {"Any", "TYPE_CHECKING", "annotations"})
+    return sorted({*globals(), *__all__} - {"Any", "Final", "TYPE_CHECKING", "VERSION", "annotations"})

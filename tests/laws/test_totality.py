@@ -18,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_spec import RULES, TranslationError, Untranslatable, translate
-from tests.support.hostile import METHODS, any_frame, deep, wrong_in_each_place
+from tests.support.hostile import METHODS, any_frame, wrong_in_each_place
 from tests.support.instances import mutants
+from tests.support.nesting import deep
 from tests.support.profile import THOROUGH, hypothesis_settings, rounds
 from tests.support.subjects import PAIRS, REVISIONS, random_frame, subjects
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_spec.losses import At, Loss, Losses, LossGroup, Note, group, settle, spell
-from tests.support.hostile import deep
+from tests.support.nesting import deep
 
 TOOLS: At = ((None, "result"), "tools")
 

@@ -33,7 +33,7 @@ from dragoman_spec import (
 )
 from dragoman_spec._types import Opt
 from tests.support.effort import effort
-from tests.support.hostile import deep
+from tests.support.nesting import deep
 
 
 def test_deep_arguments_of_a_constructor_take_time_by_their_size() -> None:

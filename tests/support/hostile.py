@@ -104,17 +104,3 @@ def wrong_in_each_place(frame: Any, rng: random.Random) -> Iterator[Any]:
     """Copies of a frame with something else in one place, for every place."""
     for path in [(), *places(frame, ())]:
         yield put(frame, path, rng.choice((None, *WRONG)))
-
-
-def deep(levels: int, kind: str) -> Any:
-    """A value nested in itself: `list`, `object`, or a JSON Schema by its `properties` or `anyOf`."""
-    value: Any = {"type": "object"}
-    for _ in range(levels):
-        match kind:
-            case "list":
-                value = [value]
-            case "properties":
-                value = {"properties": {"a": value}}
-            case _:
-                value = {kind: [value] if kind == "anyOf" else value}
-    return value
