@@ -34,6 +34,14 @@ def test_a_list_ends_after_so_many_bytes() -> None:
     assert paging.cut == "it has more than 32 MiB"
 
 
+@pytest.mark.parametrize(("second", "is_repeated"), [("a", True), ("b", False)])
+def test_a_cursor_that_comes_twice_ends_the_list(second: str, is_repeated: bool) -> None:
+    paging = Paging()
+    paging.follow({"tools": [], "nextCursor": "a"})
+    following = paging.follow({"tools": [], "nextCursor": second})
+    assert (following is None, paging.is_repeated, "twice" in paging.cut) == (is_repeated,) * 3
+
+
 def test_a_list_that_ends_is_not_cut() -> None:
     paging = Paging()
     assert paging.follow({"tools": [], "nextCursor": "a"}) == "a"

@@ -515,9 +515,11 @@ def test_a_server_that_goes_takes_its_calls_with_it() -> None:
     hold([*begin(), server_closes(), expect_to_client(an_error(1, -32000)), expect_end(Outcome.SERVER_CLOSED)])
 
 
+@pytest.mark.parametrize("name", ["", "alice"])
 @pytest.mark.parametrize("ttl_s", [0.0, 60.0])
-def test_roots_that_a_client_has_told_may_be_used_again(ttl_s: float) -> None:
+def test_roots_that_a_client_has_told_may_be_used_again(ttl_s: float, name: str) -> None:
     has, home, states = {"roots": {}}, {"roots": [{"uri": "file:///home"}]}, []
+    named: dict[str, Any] = {"name": name} if name else {}
 
     def is_asked(frame: Any) -> bool:
         states.append(frame["result"]["requestState"])
@@ -525,14 +527,15 @@ def test_roots_that_a_client_has_told_may_be_used_again(ttl_s: float) -> None:
 
     hold(
         [
-            *begin(has=has),
+            *begin(has=has, **named),
             server(request("once", "roots/list")),
             expect_to_client(is_asked),
-            client(lambda: call(2, has=has, inputResponses={"question-1": home}, requestState=states[0])),
+            client(lambda: call(2, has=has, **named, inputResponses={"question-1": home}, requestState=states[0])),
             expect_to_server(result("once", home)),
             server(request("again", "roots/list")),
             expect_to_server(result("again", home)) if ttl_s else expect_to_client(is_asked),
         ],
+        whose={1: name, 2: name} if name else {},
         roots_ttl_s=ttl_s,
     )
 

@@ -96,7 +96,7 @@ def test_clients_get_as_many_servers_as_the_scope_says(scope: str, starts: int, 
         assert running.starts == starts
     finally:
         told = running.stop()
-    assert ("server" in told) or scope == "client"
+    assert ("one server for all client sessions" in told) is (scope == "shared"), told
 
 
 def test_who_shows_the_same_secret_shares_a_server(tmp_path: Path) -> None:

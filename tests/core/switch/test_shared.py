@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from dragoman.core.exact_json import encode_line
+from dragoman.core.label import LABEL
 from tests.core.switch.talk import Talk
 from tests.proxy.conversation import READY, an_error, error, initialize, initialized, notification, request, result
 
@@ -28,6 +32,31 @@ def test_the_server_is_opened_once_in_the_name_of_the_proxy() -> None:
     assert heard == [("a", {**answer, "id": "i"}), ("b", {**answer, "id": 7})]
     [(to, late)] = talk.says("c", initialize("2025-03-26", key=0))
     assert (to, late["id"], late["result"]["protocolVersion"]) == ("c", 0, "2025-03-26")
+
+
+def test_what_is_logged_while_one_who_waited_is_answered_is_about_its_session() -> None:
+    talk, lines = Talk(), list[tuple[str, str]]()
+    offer = talk.says("a", initialize(REVISION, key=1))[0][1]
+    talk.says("b", initialize("2025-03-26", key=2))
+    with collected(lambda line: lines.append((LABEL.get(), line))):
+        talk.says("server", initialized(REVISION, offer["id"]))
+    speaks = "the server speaks 2025-11-25, the client"
+    assert lines == [("a", f"{speaks} 2025-11-25"), ("b", f"{speaks} 2025-03-26")]
+
+
+@contextmanager
+def collected(take: Callable[[str], object]) -> Iterator[None]:
+    """What is logged of sessions meanwhile."""
+    handler, logger = logging.Handler(), logging.getLogger("dragoman.session")
+    handler.emit = lambda record: take(record.getMessage())  # type: ignore[method-assign,assignment,return-value]
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def test_the_server_is_told_of_the_extensions_of_the_client_that_opens_it() -> None:
