@@ -21,7 +21,7 @@ from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin.page import CallbackPage, ReturnPage
 from dragoman.signin.people import People
 from dragoman.signin.settings import SignInSettings, is_loopback
-from dragoman.signin.tokens import PASSING
+from dragoman.signin.tokens import PASSING, UNREVOKED
 from dragoman.signin.wishes import Fetch, Fetched, Keep, Listen, OpenPage, Routine, ShowCode, Sleep, Wish
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.config import Kind, UpstreamConfig, describe_url, origin_of
@@ -36,6 +36,9 @@ _ANSWER_BYTES: Final = 512 * 1024
 _ANSWER_S: Final = 30.0
 PERSON_S: Final = 600.0
 """How long a person may take: a page that was closed is not waited for for ever."""
+
+_USUAL: Final = PASSING | {UNREVOKED}
+"""Errors that nobody has to know about."""
 
 _BROUGHT: Final = frozenset({"code", "error"})
 _WRONG: Final = "it is not the whole address, or that of another sign-in."
@@ -159,7 +162,7 @@ class Driver:
         except OSError as error:
             raise SignInFailed(describe_url(wish.url), f"TLS cannot be set up: {error.strerror or error}") from None
         fetched = Fetched(answer.status, body, leads_to, wish.secrets)
-        if fetched.about and fetched.why not in PASSING:
+        if fetched.about and fetched.why not in _USUAL:
             logger.warning("%s: %s answers %s: %s", ours.peer, describe_url(wish.url), fetched.why, fetched.about)
         return fetched
 

@@ -16,7 +16,7 @@ from dragoman.signin.grants import (
     get_by_device,
 )
 from dragoman.signin.registration import OAuthClient, find_client
-from dragoman.signin.tokens import CLIENT_GONE, GrantRefused, Tokens, ask_as_client, get_tokens
+from dragoman.signin.tokens import CLIENT_GONE, UNREVOKED, GrantRefused, Tokens, ask_as_client, get_tokens
 from dragoman.signin.wishes import Listen, Occasion, Routine
 
 
@@ -84,7 +84,7 @@ def revoke(occasion: Occasion, before: SignedIn) -> Routine[bool]:
             asked = {"token": token, "token_type_hint": kind}
             fetched = yield from ask_as_client(occasion, server, before.client, server.revocation_endpoint, asked)
             # RFC 7009, 2.2.1: a server need not know how to revoke access tokens.
-            if fetched.status != HTTPStatus.OK and fetched.json.get("error") != "unsupported_token_type":
+            if fetched.status != HTTPStatus.OK and fetched.json.get("error") != UNREVOKED:
                 name = shorten(server.issuer)
                 raise occasion.failure(f"its authorization server {name} does not revoke it ({fetched.why})")
     return True

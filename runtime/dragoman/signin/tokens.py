@@ -29,6 +29,9 @@ CLIENT_GONE: Final = frozenset({"invalid_client", "unauthorized_client"})
 SLOW_DOWN: Final = "slow_down"
 """What is said of a request that came too soon, or at the wrong time (RFC 8628, 3.5)."""
 
+UNREVOKED: Final = "unsupported_token_type"
+"""What is said of a token that cannot be revoked, such as one that holds all that is to be known (RFC 7009, 2.2.1)."""
+
 PASSING: Final = frozenset({SLOW_DOWN, "authorization_pending"})
 """What is said while nobody has typed a code yet."""
 
