@@ -95,7 +95,7 @@ def _table(seen: Mapping[str, Any], late_s: int, words: str) -> str:
 
 
 def _gateways(seen: Mapping[str, Any]) -> str:
-    links = dict.fromkeys(without_proxy(link) for link in LINKS if link not in PLAIN)
+    links = dict.fromkeys(base for link in LINKS if (base := without_proxy(link)) not in PLAIN)
     rows = {f"{link} | {server}": (about, link) for link in links for server, about in seen.items()}
     return "\n".join(_lines("before and behind the proxy | server", rows, 0))
 

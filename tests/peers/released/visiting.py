@@ -107,7 +107,8 @@ SERVERS: Final[Mapping[str, Server]] = {entry["name"]: Server(**entry) for entry
 def ways(server: str, client: str) -> Iterator[tuple[str, int]]:
     """Give the links, and by how many seconds the server is late, that a client is tried with at a server."""
     if SERVERS[server].asks:
-        yield from () if client in INSPECTORS else ((link, 0) for link in (*PLAIN, *HTTP, *SEEN))
+        links = [link for link in (*PLAIN, *HTTP, *SEEN) if SERVERS[server].listens or not link.startswith("HTTP")]
+        yield from () if client in INSPECTORS else ((link, 0) for link in links)
         return
     for delay_s in () if client in INSPECTORS else DELAYS_S:
         if not (delay_s and client.endswith("pinned")):
