@@ -11,6 +11,7 @@ from dragoman.host.known import KnownAnswers, KnownServer
 from dragoman.proxy import ProxyConfig
 from dragoman.router import Router
 from tests.router.made import HANDSHAKE, PER_REQUEST, MadeServer, configured, session
+from tests.router.test_outages import AwayServer
 from tests.support.waiting import pass_time, run, until
 
 CHANGED = "notifications/tools/list_changed"
@@ -116,6 +117,30 @@ def test_a_server_that_is_tried_again_is_waited_for(tmp_path: Path) -> None:
             servers["b"].silent.clear()
             servers["b"].take(servers["b"].of("initialize")[-1])
             assert "result" in await client.answer_to(call)
+
+    run(main())
+
+
+def test_a_server_that_could_not_be_started_is_waited_for_when_it_is_tried_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        away = AwayServer("two")
+        away.refusal = None
+        servers = {"a": MadeServer(tools=["one"]), "b": away}
+        async with session(remembering(servers, tmp_path)) as client:
+            assert await client.list() == ["one", "two"]
+        away.refusal = "no such command"
+        away.silent.add("initialize")
+        opened = away.opened
+        async with session(remembering(servers, tmp_path, restarts=9)) as client:
+            assert await client.list() == ["one"]
+            away.refusal = None
+            await until(lambda: away.opened > opened and len(away.of("initialize")) == 2)
+            await pass_time(0.1)
+            assert client.of(CHANGED) == []
+            away.silent.clear()
+            away.take(away.of("initialize")[-1])
+            await until(lambda: client.of(CHANGED))
+            assert await client.list() == ["one", "two"]
 
     run(main())
 
