@@ -659,6 +659,20 @@ def test_lists_alone_are_not_told(answers: KnownAnswers) -> None:
     assert said.answers == {}
 
 
+def test_what_no_client_can_be_told_is_forgotten_with_the_session(known: KnownServer) -> None:
+    assert known.answers is not None
+    opened = {"protocolVersion": OLDER, "capabilities": {}}  # without a name of the server
+    known.answers.keep(asked_by(D), Said({"initialize": encode(opened)}, 2.0, time.time()))
+    holds(
+        known,
+        client(initialize(D)),
+        expect_to_client(an_error(0, -32603, "serverInfo")),
+        OFFERED,
+        expect_end(Outcome.INITIALIZATION_FAILED),
+    )
+    learn(known, "a")
+
+
 def test_what_is_old_says_nothing(answers: KnownAnswers) -> None:
     answers.keep(b"asked", Said({"tools/list": b'{"tools":[]}'}, 2.0, time.time() - SAID_S - 1))
     assert answers.recall(b"asked") is None

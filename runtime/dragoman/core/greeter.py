@@ -108,6 +108,7 @@ class Greeter:
 
     Attributes:
         is_waiting: Whether the server is answered for, because it has not answered yet.
+        is_believed: Whether the edge went on from the first answer.
     """
 
     __slots__ = (
@@ -126,11 +127,12 @@ class Greeter:
         "_room",
         "_streams",
         "_told",
+        "is_believed",
         "is_waiting",
     )
 
     def __init__(self, outside: GreeterCarrier, room: WaitingRoom) -> None:
-        self.is_waiting = False
+        self.is_waiting = self.is_believed = False
         self._outside = outside
         self._room = room
         self._first: Frame | None = None
@@ -162,6 +164,7 @@ class Greeter:
         if not self.is_waiting:
             self._pass_on(frame)
             return
+        self.is_believed = True
         result = self._recall(frame) if frame.kind == "request" else None
         key = frame.key or b"null"
         if result is not None:

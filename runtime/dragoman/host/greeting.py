@@ -105,6 +105,8 @@ class GreetedTransport:
     async def close(self) -> None:
         """Close the transport."""
         self._patience.stop()
+        if self._greeter.is_waiting and not self._greeter.is_believed:
+            self._known.keep(self._asked, None)  # as like as not, what was remembered is of no use
         if self._delay.is_set:
             self._delay.stop()
             self._write()
