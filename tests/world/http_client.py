@@ -52,11 +52,11 @@ class HttpWire:
         self._secret = secret
         self._listens = listens
         self._idle: list[Connection] = []
-        self.connections: set[Connection] = set()
+        self.connections: dict[Connection, None] = {}  # in their order
         self._opened = asyncio.Event()  # what is said before waits
         self._stalled = False
         self.is_over = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
 
     @property
     def is_stateless(self) -> bool:
@@ -112,7 +112,7 @@ class HttpWire:
         """A connection has brought its answer."""
         if self.is_over:
             connection.end.close()
-            self.connections.discard(connection)
+            self.connections.pop(connection, None)
         else:
             self._idle.append(connection)
 
@@ -137,7 +137,7 @@ class HttpWire:
 
     def lost(self, connection: Connection) -> None:
         """A connection has ended."""
-        self.connections.discard(connection)
+        self.connections.pop(connection, None)
         if connection in self._idle:
             self._idle.remove(connection)
         events, frame = connection.events, connection.frame
@@ -155,8 +155,8 @@ class HttpWire:
 
     def _run(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
 
     async def _post_later(self, frame: Body, noted: Event) -> None:
         await self._opened.wait()
@@ -179,7 +179,7 @@ class HttpWire:
             if connection.frame is not None and connection.frame.get("id") == key and connection.is_busy:
                 connection.is_busy = False
                 connection.end.cut()
-                self.connections.discard(connection)
+                self.connections.pop(connection, None)
         noted.there = self.record.turns.count
 
     def _send(
@@ -218,7 +218,7 @@ class HttpWire:
         except ConnectionRefusedError:
             return None
         connection = Connection(self, end)
-        self.connections.add(connection)
+        self.connections[connection] = None
         end.hears.stall(self._stalled)
         return connection
 

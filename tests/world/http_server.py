@@ -47,12 +47,16 @@ class HttpServer:
         self._runs = runs
         self._sessions: dict[str, Session] = {}
         self._stateless: Session | None = None
-        self.connections: set[Connection] = set()
+        self.connections: dict[Connection, None] = {}  # in their order
         self.start()
 
     def start(self) -> None:
         """Listen."""
-        self._network.listen(self._address, lambda end, source: self.connections.add(Connection(self, end)))
+        self._network.listen(self._address, lambda end, source: self.admit(Connection(self, end)))
+
+    def admit(self, connection: Connection) -> None:
+        """Take a connection."""
+        self.connections[connection] = None
 
     def die(self) -> None:
         """Be gone, with all sessions, and listen to nobody until it is started again."""
@@ -271,7 +275,7 @@ class Connection:
     def ended(self, reason: str) -> None:
         if reason != RESET:
             self.end.close()
-        self._server.connections.discard(self)
+        self._server.connections.pop(self, None)
         gone, self.gone = self.gone, _nothing
         gone()
 

@@ -66,7 +66,7 @@ class Client:
         self._keys: dict[int, Any] = {}  # the last id that an act was sent under
         self._given_up: set[tuple[str, Any]] = set()
         self._opened = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         record.revisions[self.name] = plan.revision
 
     @property
@@ -137,17 +137,17 @@ class Client:
 
     def _see(self) -> None:
         """See whether there is anything left to wait for."""
-        if not [key for key in self._waiting if key not in self._given_up] and not self._tasks - {None}:
+        if not [key for key in self._waiting if key not in self._given_up] and not self._tasks:
             self.done.set()
 
     # What it does
 
     def _keep(self, task: asyncio.Task[None]) -> None:
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if not self._tasks:
             self._see()
 

@@ -70,7 +70,7 @@ class Server:
         self._asked = 0
         self._questions: dict[tuple[str, Any], asyncio.Future[Body]] = {}
         self._calls: dict[tuple[str, tuple[str, Any]], asyncio.Task[None]] = {}  # by what they came on, and id
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._subscribed: list[str] = []
         self.capabilities: Body = {}
 
@@ -124,9 +124,9 @@ class Server:
 
     def _start(self, work: Any, key: tuple[str, tuple[str, Any]]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
+        self._tasks[task] = None
         self._calls[key] = task
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._tasks.pop)
 
     def _say(self, frame: Body, via: str = "") -> None:
         if not self.is_over and self.wire is not None:
