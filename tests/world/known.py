@@ -37,34 +37,9 @@ KNOWN: Final = (
         "two proxies in a row ask the same server under ids of the same names",
     ),
     Known(
-        "ids",
-        r"^c\d+ heard the id .* again, unanswered",
-        "a server that was started again asks under an id that its client may still answer",
-    ),
-    Known(
-        "own-answers",
-        r"^s\d+\.\d+ asked",
-        "a client's late answer to the server before it was started again is taken for that to another question",
-    ),
-    Known(
-        "own-secrets",
-        r"^c\d+ heard the secret .*\"method\": \"(sampling|elicitation|roots)/",
-        "behind a router, a question about a call that was given up goes to whoever has the only open call",
-    ),
-    Known(
-        "valid",
-        r"not valid in \S+ at /result",
-        "a client's late answer to the server before it was started again is taken for that to another question",
-    ),
-    Known(
         "no-defect",
-        r"internal error: AssertionError: ?(\"|$|;|,)",
+        r"internal error: AssertionError",
         "a server that is opened again, and is asked for a list first, is not answered for from memory",
-    ),
-    Known(
-        "asked-for",
-        r"the id of this request belongs to one that is not answered yet",
-        "a server over HTTP that forgot its sessions asks under an id that a client may still answer",
     ),
     Known(
         "no-rows",

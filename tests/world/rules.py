@@ -135,10 +135,9 @@ class Talk:
         return [peer for peer in self.by_peer if peer.startswith("s")]
 
 
-def judge(plan: Plan, record: Record) -> list[Finding]:
+def judge(plan: Plan, talk: Talk) -> list[Finding]:
     """Hold what happened against every rule."""
-    talk = Talk(record)
-    found = [Finding(name, text) for name, text in record.notes]
+    found = [Finding(name, text) for name, text in talk.record.notes]
     for name, function in RULES.items():
         found += [Finding(name, text) for text in function(plan, talk)]
     return found
@@ -169,7 +168,7 @@ def _answer_of(asked: Asked) -> str:
     )
 
 
-def _is_asking(frame: Body) -> bool:
+def is_asking(frame: Body) -> bool:
     """Whether a response is a question."""
     said = frame.get("result")
     return isinstance(said, dict) and said.get("resultType") == "input_required"
@@ -364,7 +363,7 @@ def progress_belongs_to_a_request_that_wants_it(plan: Plan, talk: Talk) -> Itera
                 if one is None:
                     yield f"{peer} heard progress of nothing: {_short(frame)}"
                 elif plan.scope != "client" and any(
-                    a.turn < event.turn and not _is_asking(a.frame) for a in one.answers
+                    a.turn < event.turn and not is_asking(a.frame) for a in one.answers
                 ):
                     yield f"{peer} heard progress of what is answered: {_short(frame)}"
 
@@ -412,7 +411,7 @@ def _differs(peer: str, one: Asked, got: Asked) -> Iterator[str]:
     if _plain(one.params) != _plain(got.params):
         yield f"{peer} said {_short(one.params)}, and the server heard {_short(got.params)}"
     answer, heard = got.answers[0].frame, one.answers[0].frame
-    is_whole = ("result" in answer) != ("error" in answer) and not _is_asking(answer)
+    is_whole = ("result" in answer) != ("error" in answer) and not is_asking(answer)
     if is_whole and "result" in heard and answer.get("result") != heard.get("result"):
         yield f"the server said {_short(answer)}, and {peer} heard {_short(heard)}"
     if is_whole and "error" in answer and answer["error"] != heard.get("error"):
@@ -435,7 +434,7 @@ def without_trouble_every_call_succeeds(plan: Plan, talk: Talk) -> Iterator[str]
             if not marks or asks or not one.answers or _answer_of(one) not in ("text", "structured", "failed", "twice"):
                 continue
             heard = one.answers[0].frame
-            if _is_asking(heard) or "open_requests" in plan.options:
+            if is_asking(heard) or "open_requests" in plan.options:
                 continue
             if "result" not in heard or marks[0] not in secrets_in(heard):
                 yield f"{peer} said {_short(one.frame)}, and heard {_short(heard)}"
@@ -444,6 +443,8 @@ def without_trouble_every_call_succeeds(plan: Plan, talk: Talk) -> Iterator[str]
 @rule("no-rows")
 def no_table_has_rows_when_all_have_left(plan: Plan, talk: Talk) -> Iterator[str]:
     """When all clients have left, and no server owes an answer, nothing is kept of what was under way."""
+    if plan.router and plan.network.late_s > 1:
+        return  # its servers may be opening still
     owed = [one for peer in talk.servers() for one in talk.got[peer] if not one.answers]
     given_up = [one for peer in talk.clients() for one in talk.asked[peer] if not one.answers]
     cancelled = any(one.cancelled for peer in talk.servers() for one in talk.got[peer])  # bounded, and kept for a while

@@ -20,6 +20,7 @@ from tests.world.plan import Plan
 from tests.world.plans import CELLS, make_plan
 from tests.world.rules import Finding
 from tests.world.shrink import make_small
+from tests.world.situations import ENOUGH, MARKS, Step, show_steps
 from tests.world.system import System, installed
 from tests.world.worlds import Outcome, run_world
 
@@ -35,6 +36,8 @@ class Ran:
     digest: str
     findings: tuple[Finding, ...]
     known: tuple[str, ...]
+    marks: tuple[str, ...]
+    steps: Counter[Step]
     took_s: float
     lasted_s: float
     events: int
@@ -64,7 +67,18 @@ def run_seed(job: tuple[str, int]) -> Ran:
     events = outcome.record.events
     lasted_s = events[-1].at_s - events[0].at_s if events else 0.0
     new, known = sort_out(outcome)
-    return Ran(cell, seed, outcome.record.digest(), tuple(new), tuple(known), took_s, lasted_s, len(events))
+    return Ran(
+        cell,
+        seed,
+        outcome.record.digest(),
+        tuple(new),
+        tuple(known),
+        tuple(outcome.marks),
+        outcome.steps,
+        took_s,
+        lasted_s,
+        len(events),
+    )
 
 
 def sort_out(outcome: Outcome) -> tuple[list[Finding], list[str]]:
@@ -139,7 +153,16 @@ def run_all(seeds: Sequence[int], cells: Sequence[str], limit_s: float | None) -
                 pool.terminate()
                 break
     tell(ran, time.monotonic() - began)
-    return 1 if any(one.findings for one in ran) else 0
+    missed = missed_of(ran) if set(cells) == set(CELLS) and len(ran) >= ENOUGH else []
+    for says in missed:
+        print(f"no world came to where {says}")
+    return 1 if missed or any(one.findings for one in ran) else 0
+
+
+def missed_of(ran: Sequence[Ran]) -> list[str]:
+    """Give the marks that no world has reached."""
+    reached = {mark for one in ran for mark in one.marks}
+    return [says for says in MARKS if says not in reached]
 
 
 def tell(ran: Sequence[Ran], took_s: float) -> None:
@@ -151,6 +174,9 @@ def tell(ran: Sequence[Ran], took_s: float) -> None:
     print(f"{lasted_h:,.0f} hours of their time, {sum(one.events for one in ran):,} events; {len(failed)} failed")
     for rule, count in Counter(one.findings[0].rule for one in failed).most_common():
         print(f"  {count} x {rule}")
+    print(show_steps(sum((one.steps for one in ran), Counter())))
+    marks = Counter(mark for one in ran for mark in one.marks)
+    print("\n".join(f"  {marks[says]:>6} x {says}" for says in MARKS))
     known = Counter(why for one in ran for why in one.known)
     for entry in KNOWN:
         print(f"  known, {known[entry.why]} x: {entry.why}")

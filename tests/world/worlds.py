@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -33,7 +34,8 @@ from tests.world.peers.server import Server
 from tests.world.peers.words import chance_of
 from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
 from tests.world.record import Record
-from tests.world.rules import Finding, judge
+from tests.world.rules import Finding, Talk, judge
+from tests.world.situations import Step, marks_of, steps_counted
 from tests.world.system import System, installed
 from tests.world.transports import LineTransport
 from tests.world.wires import LineWire
@@ -59,11 +61,15 @@ class Outcome:
         plan: What it was made of.
         record: What happened.
         findings: Which rules were broken, and how.
+        marks: Which situations it was in, of those that must come up.
+        steps: How often which event came in which state of an edge.
     """
 
     plan: Plan
     record: Record
     findings: list[Finding]
+    marks: list[str]
+    steps: Counter[Step]
 
 
 class World:
@@ -250,10 +256,12 @@ def run_world(plan: Plan) -> Outcome:
     with installed(System(f"{plan.cell} {plan.seed}")) as system:
         collect()
         before = census()
-        record = _run(plan, system)
+        with steps_counted() as steps:
+            record = _run(plan, system)
         collect()
         record.notes += [("nothing-left", f"{count} x {kind}") for kind, count in sorted((census() - before).items())]
-    return Outcome(plan, record, judge(plan, record))
+    talk = Talk(record)
+    return Outcome(plan, record, judge(plan, talk), marks_of(plan, talk), steps)
 
 
 def _run(plan: Plan, system: System) -> Record:

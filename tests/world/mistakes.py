@@ -1,0 +1,167 @@
+"""Mistakes made on purpose, to see whether worlds notice them: `python -m tests.world.mistakes [-n COUNT] [-s SEED]`.
+
+Each is one small change of the runtime, drawn from a seed and made in a copy of it: a check left out or turned round, a
+statement left out, `and` for `or`, a limit off by one. Worlds run against the copy until a rule is broken, or the time
+is over. What is printed names the place, what was changed, and the rule that noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import dragoman
+
+RUNTIME: Final = Path(dragoman.__file__).parent
+ROOT: Final = Path(__file__).parents[2]
+
+ROOMS: Final = (
+    *("core/edges/*.py", "core/switch/shared/*.py", "core/switch/catalogue/*.py", "core/switch/*.py", "core/*.py"),
+    *("core/bridge/to_session/*.py", "core/bridge/to_stateless/*.py", "host/*.py", "router/*.py"),
+    *("transports/http/*.py", "transports/upstream/*.py"),
+)
+"""Where mistakes are made."""
+
+_APART: Final = frozenset(
+    {
+        "health.py",
+        "readiness.py",
+        "pages.py",
+        "legacy.py",
+        "websocket.py",
+        "websocket_asgi.py",
+        "board.py",
+        "proxies.py",
+    }
+    | {"tunnel.py", "upgrade.py", "cookies.py", "challenge.py", "mounted.py", "headers.py", "serve.py", "door.py"}
+)
+"""Modules of rooms that are in no world yet."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One change.
+
+    Attributes:
+        file: Below the runtime.
+        line: Where it begins.
+        old: What stands there.
+        new: What is put in its place.
+        start: Where in the file, in bytes.
+    """
+
+    file: str
+    line: int
+    old: str
+    new: str
+    start: int
+
+    def __str__(self) -> str:
+        old, new = (" ".join(text.split())[:70] for text in (self.old, self.new))
+        return f"{self.file}:{self.line}: {old} → {new or 'nothing'}"
+
+
+def mistakes_in(path: Path) -> Iterator[Mistake]:
+    """Give every mistake that can be made in a module."""
+    data = path.read_bytes()
+    starts = [0]
+    for line in data.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+
+    def make(node: ast.stmt | ast.expr, new: str) -> Mistake:
+        start = starts[node.lineno - 1] + node.col_offset
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        end = starts[node.end_lineno - 1] + node.end_col_offset
+        return Mistake(str(path.relative_to(RUNTIME)), node.lineno, data[start:end].decode(), new, start)
+
+    for node in ast.walk(ast.parse(data)):
+        match node:
+            case ast.Expr(value=ast.Call() as call):
+                if not _is_log(call):
+                    yield make(node, "pass")
+            case ast.If(test=test):
+                yield make(test, "False")
+                if node.orelse == []:
+                    yield make(test, "True")
+            case ast.BoolOp(op=ast.And()):
+                yield make(node.values[0], "True")
+                yield make(node.values[-1], "True")
+            case ast.BoolOp(op=ast.Or()):
+                yield make(node.values[-1], "False")
+            case ast.Compare(ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]):
+                text = ast.unparse(node)
+                other = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > "}
+                sign = next((sign for sign in other if sign in text), None)
+                if sign is not None:
+                    yield make(node, text.replace(sign, other[sign], 1))
+            case ast.Delete() | ast.AugAssign():
+                yield make(node, "pass")
+            case ast.Assign(targets=[ast.Attribute()]) if isinstance(node.value, ast.Constant):
+                yield make(node, "pass")
+
+
+def _is_log(call: ast.Call) -> bool:
+    text = ast.unparse(call.func)
+    return text.startswith(("logger.", "waiting.", "LABEL.", "PRINCIPAL.", "super().__init__"))
+
+
+def draw(count: int, seed: int) -> list[Mistake]:
+    """Draw some, as many from each room as it has modules."""
+    paths = sorted({path for room in ROOMS for path in RUNTIME.glob(room) if path.name not in _APART})
+    every = [mistake for path in paths for mistake in mistakes_in(path)]
+    return random.Random(seed).sample(every, count)
+
+
+def hunt(mistake: Mistake, limit_s: float) -> tuple[str, float]:
+    """Run worlds against a mistake; say what noticed it, and after how many seconds; nothing, if nothing did."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place) / "dragoman"
+        shutil.copytree(RUNTIME, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        path = copy / mistake.file
+        data, old = path.read_bytes(), mistake.old.encode()
+        assert data[mistake.start :].startswith(old)
+        path.write_bytes(data[: mistake.start] + mistake.new.encode() + data[mistake.start + len(old) :])
+        environment = {**os.environ, "PYTHONPATH": f"{place}{os.pathsep}{ROOT}", "PYTHONHASHSEED": "0"}
+        command = [sys.executable, "-m", "tests.world.hunt", str(limit_s)]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit_s + 300)
+    said = (done.stdout or done.stderr).strip().splitlines()
+    noticed = said[-1] if said else ""
+    if done.returncode not in (0, 1):
+        noticed = f"it does not run: {noticed}"
+    return noticed, time.monotonic() - began
+
+
+def main() -> int:
+    """Make them, print a line each, and how many were noticed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.world.mistakes", description=__doc__)
+    parser.add_argument("-n", "--number", type=int, default=40, metavar="COUNT")
+    parser.add_argument("-s", "--seed", type=int, default=1)
+    parser.add_argument("-t", "--time", type=float, default=40.0, help="how long each is hunted, in seconds")
+    arguments = parser.parse_args()
+    chosen = draw(arguments.number, arguments.seed)
+    noticed = 0
+    with ThreadPoolExecutor(os.cpu_count() or 1) as workers:
+        hunted = workers.map(lambda mistake: hunt(mistake, arguments.time), chosen)
+        for mistake, (by, took_s) in zip(chosen, hunted, strict=True):
+            noticed += bool(by)
+            print(f"{mistake}\n    {f'{by[:160]} ({took_s:.0f} s)' if by else 'NOT NOTICED'}", flush=True)
+    print(f"{noticed} of {len(chosen)} noticed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
