@@ -33,7 +33,6 @@ SLIPS: list[Mutant] = [
         ("a constant that is given is overruled in silence", "                values[key] = _given(value, shape.objects.get(key))", "                values.setdefault(key, _given(value, shape.objects.get(key)))"),
         ("null for a required member counts as absent", "            elif key not in shape.optional:\n                values[key] = value\n", ""),
         ("meta set to None stays as null", "self.__pydantic_extra__.pop(META, None)", "self.__pydantic_extra__[META] = None"),
-        ("a null that was given is left out", "            if name not in given:\n", "            if True:\n"),
         ("a copy takes names of the wire for new members", "attributes.get(name, known[name]): value", "known[name]: value"),
         ("the description of a model is its whole docstring", 'cls.__doc__.partition("\\n\\n")[0]', "cls.__doc__"),
         ("limits of our own numbers are not exported", "member[keyword] = getattr(part, limit)", "pass"),
@@ -59,6 +58,7 @@ SLIPS: list[Mutant] = [
     ),
     *in_support(
         "_types",
+        ("a null that was given is left out", "lambda value: NULL if value is None else value", "lambda value: value"),
         ("a required constant may be absent", "absent = None if constant in required else wanted", "absent = wanted"),
         ("a schema is the dict that was given", "        return value.copy()\n\n    return check", "        return value\n\n    return check"),
     ),
