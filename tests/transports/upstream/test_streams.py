@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tracemalloc
 
@@ -11,6 +12,7 @@ from dragoman.transports.upstream.following import choose_wait
 from tests.support.waiting import hang, linger, until
 from tests.transports.upstream.stage import (
     BLOCK,
+    Client,
     Reply,
     Request,
     after_handshake,
@@ -23,6 +25,8 @@ from tests.transports.upstream.stage import (
     server,
     shake_hands,
 )
+
+LONG_S = 60.0
 
 
 @on_loop
@@ -221,3 +225,83 @@ def test_a_server_that_fails_or_has_nothing_to_say_is_asked_less_often(
     retry_s: float | None, failures: int, idle: int, waits: float
 ) -> None:
     assert choose_wait(retry_s, failures, idle) == waits
+
+
+@on_loop
+async def test_a_server_that_asks_without_end_is_read_no_faster_than_its_answers_go() -> None:
+    """Each answer takes a connection: a server could have as many as there are descriptors."""
+    total, heard = 20_000, 0
+    gate = asyncio.Event()
+    under_way: set[str] = set()
+    answered: set[str] = set()
+    most = 0
+
+    async def serve(request: Request, reply: Reply) -> None:
+        nonlocal most
+        if request.rpc == "tools/call":
+            await reply.stream()
+            for number in range(total):
+                await reply.event({"jsonrpc": "2.0", "id": f"p{number}", "method": "ping"})
+            await reply.event({"jsonrpc": "2.0", "id": request.frame["id"], "result": {}})
+            reply.cut()
+        elif request.method == "POST" and "result" in request.frame:
+            key = request.frame["id"]
+            under_way.add(key)
+            most = max(most, len(under_way))
+            await gate.wait()
+            under_way.remove(key)
+            answered.add(key)
+            await reply.status("202 Accepted")
+        else:
+            await shake_hands(request, reply)
+
+    async def answer_pings(peer: Client) -> None:
+        nonlocal heard
+        while True:
+            await peer.until(lambda: bool(peer.others), patience_s=LONG_S)
+            asked, peer.others[:] = list(peer.others), []
+            heard += len(asked)
+            for frame in asked:
+                peer.send({"jsonrpc": "2.0", "id": frame["id"], "result": {}})
+
+    async with server(serve) as url, client(url) as peer:
+        answering = asyncio.create_task(answer_pings(peer))
+        peer.start("tools/call")
+        await until(lambda: len(under_way) == 16)
+        await linger(0.5)
+        assert (most, len(answered)) == (16, 0)
+        assert heard < total // 2
+        before = heard
+        gate.set()
+        await until(lambda: len(answered) > before and heard > before, LONG_S)  # it goes on
+        assert most == 16
+        answering.cancel()
+        await asyncio.wait({answering})
+
+
+@pytest.mark.parametrize("said", [b"data: {}\n\n", b"data: x\n\n", b":\n", b"\n", b"id: 1\n\n"])
+@on_loop
+async def test_a_stream_of_tiny_events_leaves_turns_to_others(said: bytes) -> None:
+    """The work between two turns is bounded by a number of events and of bytes, however many come in one piece."""
+    flood = said * (256 * 1024 // len(said))
+    turns, has_come = 0, asyncio.Event()
+
+    async def misbehave(request: Request, reply: Reply) -> None:
+        await reply.stream()
+        await reply.raw(flood)
+        has_come.set()
+        await reply.event({"jsonrpc": "2.0", "id": request.frame["id"], "error": {"code": 1, "message": "at last"}})
+        reply.cut()
+
+    async def count() -> None:
+        nonlocal turns
+        await has_come.wait()
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    assert (await call(misbehave))["message"] == "at last"
+    counting.cancel()
+    await asyncio.wait({counting})
+    assert turns > len(flood) // 4096

@@ -117,8 +117,9 @@ class HttpTransport:
         self._read_on()
 
     def _hold_answers(self, wait: bool) -> None:
-        self._answers_wait = wait
-        self._read_on()
+        if wait is not self._answers_wait:
+            self._answers_wait = wait
+            self._read_on()
 
     def _read_on(self) -> None:
         """Read what the server sends, unless who gets it or the answers to it do not keep up."""
