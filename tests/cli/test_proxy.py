@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import pty
@@ -19,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.cli.parsing import CommandParser
 from dragoman.cli.proxy import add_arguments
 from tests.cli.test_listen import INITIALIZE, SERVER
 from tests.support.lines import read_address
@@ -253,13 +253,13 @@ def test_at_a_terminal_it_says_what_it_waits_for() -> None:
 
 
 def test_a_server_can_be_said_to_have_no_handshake() -> None:
-    parser = argparse.ArgumentParser()
+    parser = CommandParser()
     add_arguments(parser)
     assert parser.parse_args(["--server-revision", "2026-07-28", "--", "x"]).server_revision == "2026-07-28"
 
 
 def test_a_client_cannot_be_said_to_have_no_handshake(capsys: pytest.CaptureFixture[str]) -> None:
-    parser = argparse.ArgumentParser()
+    parser = CommandParser()
     add_arguments(parser)
     with pytest.raises(SystemExit):
         parser.parse_args(["--client-revision", "2026-07-28", "--", "x"])

@@ -69,7 +69,8 @@ def test_a_server_that_does_not_answer_is_given_up(tmp_path: Path) -> None:
     frames = [initialize("2025-06-18"), READY, request(1, "tools/call", name="hang")]
     said = "".join(json.dumps(frame) + "\n" for frame in frames).encode()
     done = run("--request-timeout", "0.5", "--trace", "t.ndjson", said=said, cwd=tmp_path)
-    assert json.loads(done.stdout.splitlines()[1])["error"]["data"] == {"method": "tools/call", "timeoutSeconds": 0.5}
+    given_up = {"method": "tools/call", "timeoutSeconds": 0.5, "dragoman/unanswered": True}
+    assert json.loads(done.stdout.splitlines()[1])["error"]["data"] == given_up
     sent = [line["frame"] for line in read(tmp_path / "t.ndjson") if (line["side"], line["direction"]) == SENT]
     assert sent[-1]["method"] == "notifications/cancelled"
 
