@@ -44,7 +44,7 @@ from tests.proxy.conversation import (
 from tests.proxy.per_request import discovered
 from tests.proxy.test_per_request import asks
 from tests.proxy.test_processes import Running, running
-from tests.support.waiting import wait_until
+from tests.support.waiting import stall, wait_until
 
 D = HANDSHAKE_REVISIONS[-1]
 OLDER = HANDSHAKE_REVISIONS[-2]
@@ -479,6 +479,28 @@ def test_a_change_is_told_on_the_stream_that_listens_for_it(known: KnownServer) 
     )
 
 
+def test_a_server_without_a_handshake_that_is_started_again_may_be_asked_for_a_list_first(known: KnownServer) -> None:
+    learn_per_request(known, "a")
+    holds(
+        known,
+        client(asks(1, "tools/list")),
+        expect_to_client(result(1, tools("a", **HELD))),
+        expect_to_server(method("server/discover")),
+        server(discovered("dragoman-discover-1", tools={"listChanged": True})),
+        expect_to_server(method("tools/list")),
+        server(result(COMPARE, tools("a", **PER_REQUEST))),
+        server_closes(),
+        time_passes(0.1),
+        client(asks(2, "tools/list")),
+        time_passes(0.1),
+        server_restarts(),
+        expect_to_server(method("tools/list")),
+        server(result(2, tools("b", **PER_REQUEST))),
+        expect_to_client(result(2, tools("b", **PER_REQUEST))),
+        restarts=1,
+    )
+
+
 def test_a_client_with_a_handshake_is_answered_for_a_server_without_one(known: KnownServer) -> None:
     known.note(has_handshake=False)
     config: dict[str, Any] = {"server_revision": "2026-07-28"}
@@ -547,7 +569,7 @@ def start_slowly(sign: Path, *options: str) -> None:
     with running(command=[sys.executable, "-c", SLOW, str(sign)], options=options) as run:
         run.say(initialize(D))
         wait_until(sign.with_suffix(".asked").exists)
-        time.sleep(SLOW_S + 0.1)
+        stall(SLOW_S + 0.1)
         sign.touch()
         hear(run, 0)
         run.say(READY, LIST)

@@ -37,19 +37,9 @@ KNOWN: Final = (
         "two proxies in a row ask the same server under ids of the same names",
     ),
     Known(
-        "no-defect",
-        r"internal error: AssertionError",
-        "a server that is opened again, and is asked for a list first, is not answered for from memory",
-    ),
-    Known(
         "no-rows",
         r"suspects\._by_key has",
         "a request that waited for a server to be started again counts as one that the server may speak of",
-    ),
-    Known(
-        "handshake",
-        r"heard initialize 2 times",
-        "behind another proxy, a client is greeted from memory with a revision that its server does not speak",
     ),
     Known(
         "nothing-left",

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.world.loop import WorldLoop
 from tests.world.plan import Plan
 from tests.world.plans import CELLS, make_plan
 from tests.world.shrink import make_small
 from tests.world.simulate import sort_out
-from tests.world.worlds import run_world
+from tests.world.system import System, installed
+from tests.world.worlds import World, run_world
 
 ROOT = Path(__file__).parents[2]
 KEPT = sorted((Path(__file__).parent / "kept").glob("*.json"))
@@ -69,3 +71,13 @@ def test_a_failing_plan_is_made_small() -> None:
     small = make_small(plan, fails)
     assert [[act["do"] for act in client.acts] for client in small.clients] == [["cancel"]]
     assert (small.faults, small.options) == ([], {})
+
+
+def test_two_proxies_in_a_row_remember_different_servers() -> None:
+    with installed(System("row")) as system:
+        loop = WorldLoop(system)
+        world = World(make_plan("row", 1), system, loop)
+        before_the_server, before_a_proxy = world.make_config(1).known, world.make_config().known
+        assert before_a_proxy is world.make_config().known
+        assert before_a_proxy is not before_the_server
+        loop.close()

@@ -95,7 +95,7 @@ class World:
                 runs = self.servers[server.name]
                 process = HttpServer(self.network, address, server, plan.seed, self.record, runs)
                 self.processes[server.name] = process
-        self._known: dict[str, KnownServer] = {}
+        self._known: dict[tuple[str, int], KnownServer] = {}
 
     # The servers
 
@@ -119,9 +119,9 @@ class World:
 
         return opens
 
-    def know(self, server: ServerPlan | ServerConfig) -> ServerMemory:
-        """Give what is remembered of a server."""
-        return self._known.setdefault(server.name, KnownServer())
+    def know(self, server: ServerPlan | ServerConfig, hop: int = 0) -> ServerMemory:
+        """Give what is remembered of a server; for a proxy, another one in front of it is another server."""
+        return self._known.setdefault((server.name, hop), KnownServer())
 
     # The proxy
 
@@ -135,18 +135,18 @@ class World:
             configuration = parse_config(json.dumps({"mcpServers": listed}))
             self.router = Router(configuration, config, lambda one: self.open_server(by_name[one.name]), self.know)
             connect_upstream = self.router.connect
-        for _ in range(self.plan.hops - 1):
-            connect_upstream = self._behind(connect_upstream)
+        for hop in range(1, self.plan.hops):
+            connect_upstream = self._behind(connect_upstream, hop)
         return UpstreamPool(Scope(self.plan.scope), connect_upstream)
 
-    def make_config(self) -> ProxyConfig:
-        known = None if self.plan.router else self.know(self.plan.servers[0])
+    def make_config(self, hop: int = 0) -> ProxyConfig:
+        known = None if self.plan.router else self.know(self.plan.servers[0], hop)
         key = chance_of(self.plan.seed, "key").randbytes(32)
         return ProxyConfig(**self.plan.options, known=known, state_key=key)
 
-    def _behind(self, connect_upstream: Callable[[], Transport]) -> Callable[[], Transport]:
+    def _behind(self, connect_upstream: Callable[[], Transport], hop: int) -> Callable[[], Transport]:
         """Give what opens a connection to another proxy, which stands before the server."""
-        config = self.make_config()
+        config = self.make_config(hop)
 
         def opens() -> Transport:
             theirs, ours = self.network.pair("proxy 2", "proxy")

@@ -187,9 +187,13 @@ class Greeter:
         return {**result, **{name: value for name, value in _HELD.items() if name in result}}
 
     def _is_alike(self, frame: Frame) -> bool:
-        """Whether a request is asked in the same revision, and with the same capabilities, as the first."""
-        assert self._first is not None
-        return (frame.method in LISTED and self._first.method == "initialize") or _describe(frame) == self._asked
+        """Whether a request is asked in the same revision, and with the same capabilities, as the first.
+
+        There is no first one where a server without a handshake is opened again in the middle of a session.
+        """
+        if self._first is not None and self._first.method == "initialize" and frame.method in LISTED:
+            return True
+        return _describe(frame) == self._asked
 
     def _pass_on(self, frame: Frame) -> None:
         method, key = frame.method or "", frame.key
