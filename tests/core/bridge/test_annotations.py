@@ -11,8 +11,10 @@ from dragoman.core.bridge.annotations import (
     Mirrored,
     find_mirrored,
     leave_out_invalid,
+    may_mention,
     strip_invalid,
 )
+from dragoman.core.switch.listed_tools import ListedTools
 
 
 def schema(**properties: Any) -> dict[str, Any]:
@@ -155,3 +157,25 @@ def test_a_tool_that_nobody_can_write_is_left_out() -> None:
 def test_a_list_of_good_tools_stays_the_same_object() -> None:
     whole = {"tools": [{"name": "plain"}]}
     assert strip_invalid(whole) == (whole, ())
+
+
+@pytest.mark.parametrize(
+    ("line", "may"),
+    [
+        (b'{"inputSchema":{"type":"object","title":"\\u4f60"}}', False),
+        (b'{"x-mcp-header":"A"}', True),
+        (b'{"\\u0078-mcp-header":"A"}', True),
+        (b"", True),
+    ],
+)
+def test_a_line_shows_that_no_argument_of_its_tools_is_mirrored(line: bytes, may: bool) -> None:
+    assert may_mention(line) is may
+
+
+def test_a_list_whose_line_says_nothing_of_headers_is_not_looked_through() -> None:
+    """Each schema would be written twice."""
+    unreadable = {"type": "object", "properties": {"x": object()}}
+    tools = ListedTools(sends=True, hears=True, remind=lambda after_s, then: None)
+    listed = {"tools": [{"name": "a", "inputSchema": unreadable}]}
+    assert tools.note(listed, b'{"tools":[]}') is listed
+    assert tools.is_known("a")

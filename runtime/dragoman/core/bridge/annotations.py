@@ -80,6 +80,11 @@ def find_mirrored(input_schema: object) -> tuple[Mirrored, ...]:
     return tuple(found)
 
 
+def may_mention(line: bytes) -> bool:
+    """Whether the keyword may stand in a list of tools, by the line that it came as, or none: that may spell it so."""
+    return not line or _WRITTEN in line or b"\\u00" in line
+
+
 def _mentions(input_schema: object) -> bool:
     """Whether the keyword stands anywhere in a schema: to write the schema is ten times faster than to walk it."""
     try:

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.bridge.annotations import Mirrored, find_mirrored, leave_out_invalid, strip_invalid
+from dragoman.core.bridge.annotations import Mirrored, find_mirrored, leave_out_invalid, may_mention, strip_invalid
 from dragoman.core.bridge.headers import check_arguments
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.edges.per_request_front import Request
@@ -64,16 +64,22 @@ class ListedTools:
         """Whether the headers of a request cannot be judged or written before the tools are listed."""
         return method == CALL_TOOL and self._has_headers and not self.is_known(str(params.get("name")))
 
-    def note(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Record what a list of tools says; give it as a client may see it."""
+    def note(self, result: Mapping[str, Any], line: bytes = b"") -> Mapping[str, Any]:
+        """Record what a list of tools says; give it as a client may see it.
+
+        Args:
+            result: The list.
+            line: What it came as, if that is known: most say nothing of headers, and one look at it shows that.
+        """
         if not (self._has_headers or self._keeps):
             return result
-        if self._has_headers:
+        may_mirror = self._has_headers and may_mention(line)
+        if may_mirror:
             result = _offer_valid(result, strips=not self._sends)
         for tool in find_list(result, "tools"):
             name = find(tool, "name")
             if isinstance(name, str) and (name in self._tools or len(self._tools) < _MOST_TOOLS):
-                mirrored = find_mirrored(tool.get("inputSchema")) if self._has_headers else ()
+                mirrored = find_mirrored(tool.get("inputSchema")) if may_mirror else ()
                 self._tools[name] = _Tool(mirrored, tool if self._keeps else None)
         return result
 

@@ -240,7 +240,7 @@ class ByIds:
                 self._requests.refuse(request, said.code, said.message, said.data)
                 return
         elif request.method == LIST_TOOLS:
-            body = {**body, "result": self.tools.note(body["result"])}
+            body = {**body, "result": self.tools.note(body["result"], frame.raw)}
         elif request.method == DISCOVER:
             body = {**body, "result": offer_served(body["result"])}
         elif request.method == LISTEN:

@@ -268,7 +268,7 @@ class Served:
         if kind == "result":
             result = body["result"]
             if method == LIST_TOOLS:
-                result = body["result"] = dict(self.tools.note(result))
+                result = body["result"] = dict(self.tools.note(result, frame.raw))
             if "_meta" in result:
                 body["result"] = self.sign(leave_off_relation(result))
             elif self.identity:
