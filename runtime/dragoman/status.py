@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sized
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
+from weakref import WeakSet
 
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -90,7 +91,7 @@ class StatusBoard:
         self._hosts: dict[object, tuple[str, _HasServers, Sized]] = {}
         self._problems: dict[str, str] = {}
         self._unreached: set[str] = set()
-        self._before: dict[str, frozenset[UpstreamEdge]] = {}  # what was open already when a server had a problem
+        self._before: dict[str, WeakSet[UpstreamEdge]] = {}  # what was open already when a server had a problem
         self._expected: frozenset[str] = frozenset()
         self._left_out: Mapping[str, str] = {}
         self._stopping = False
@@ -120,7 +121,7 @@ class StatusBoard:
     def note_problem(self, name: str, reason: str) -> None:
         """Record that a server could not be started or reached; it counts until one is ready that was not then."""
         up = [edge for other, switch, _ in self._hosts.values() if other == name for edge in switch.servers]
-        self._before[name] = frozenset(edge for edge in up if edge.state in _OPEN)
+        self._before[name] = WeakSet(edge for edge in up if edge.state in _OPEN)
         self._problems[name] = reason
         self._unreached.add(name)
         self.is_doubted = True

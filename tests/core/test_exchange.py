@@ -291,6 +291,19 @@ def test_a_question_gets_an_id_of_its_own_while_another_one_may_be_answered(end:
     assert decode(line)["id"] == 1, "the first is answered, so its id is free again"
 
 
+@pytest.mark.parametrize("side", [CLIENT, SERVER])
+def test_a_request_of_another_proxy_never_has_an_id_that_one_of_our_own_may_have(side: Side) -> None:
+    talk = Talk(D, D)
+    asked = request("dragoman-health-1", "ping")
+    for _ in range(1100):  # more than the ids that are remembered because their answers may still come
+        [(to, line)] = talk.relay(side, asked)
+        assert to is side.other
+        assert decode(line)["id"] != "dragoman-health-1"
+        answer = result("dragoman-health-1", {})
+        assert [decode(told) for _, told in talk.relay(to, {**answer, "id": decode(line)["id"]})] == [answer]
+    assert talk.relay(side, request(1, "ping")) == [(side.other, encode_line(request(1, "ping")))]
+
+
 def test_a_question_with_another_id_is_taken_back_under_that() -> None:
     talk = Talk(D, D)
     talk.relay(SERVER, ASKED)

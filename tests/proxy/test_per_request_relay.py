@@ -53,6 +53,22 @@ def opening() -> list[Step]:
     ]
 
 
+def test_another_proxy_may_ask_under_an_id_that_one_of_ours_has() -> None:
+    asked = asks("dragoman-discover-2", "server/discover")
+    told: list[Any] = []
+    hold(
+        [
+            client(asked),
+            *opening(),
+            expect_to_server(lambda frame: told.append(frame["id"]) or frame["id"] != asked["id"]),
+            server(lambda: result(told[0], INTRODUCED)),
+            expect_to_client(result(asked["id"], INTRODUCED)),
+            client_closes(),
+            expect_end(Outcome.CLIENT_CLOSED),
+        ]
+    )
+
+
 def test_frames_pass_as_the_bytes_that_they_are() -> None:
     call = b' {"id":"a", "jsonrpc":"2.0","method":"tools/call","params":{"x":1.50,"_meta":%s}}\n' % (
         encode_line(asks(1, "tools/call")["params"]["_meta"]).strip()

@@ -32,19 +32,9 @@ class Known:
 
 KNOWN: Final = (
     Known(
-        "ids",
-        r"heard the id 'dragoman-(health|discover)-\d+' again",
-        "two proxies in a row ask the same server under ids of the same names",
-    ),
-    Known(
         "no-rows",
         r"suspects\._by_key has",
         "a request that waited for a server to be started again counts as one that the server may speak of",
-    ),
-    Known(
-        "nothing-left",
-        r"x dragoman\.core\.",
-        "the board of servers holds those that were open when another one had a problem",
     ),
     Known(
         "progress",

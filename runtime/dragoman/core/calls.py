@@ -51,6 +51,8 @@ OPEN_REQUESTS: Final = 4096
 TOO_MANY: Final = -32000
 """The implementation-defined code for a request that is one too many; also that of a connection that went away."""
 
+OURS: Final = b'"dragoman-'
+"""How the ids of requests begin that are made here, of any part of the proxy."""
 
 SUSPECTS: Final = 1024
 """How many requests that nobody waits for are remembered one by one."""
@@ -148,8 +150,13 @@ class Calls:
         return None
 
     def is_used(self, key: bytes) -> bool:
-        """Whether the peer across may still answer another request of this id, or one that looks the same."""
+        """Whether another request of this id, or one that looks the same, may still be answered by the peer across.
+
+        Ids that look like ours count: another proxy of ours, beside or behind this one, names its requests so, too.
+        """
         retired = self.retired
+        if key.startswith(OURS):
+            return True
         if not (self.cancelled or retired):
             return False
         return len(retired) >= CANCELLED_KEPT or any(one in self.cancelled or one in retired for one in spellings(key))
@@ -162,9 +169,10 @@ class Calls:
         first, token = call.key, read_token(frame)
         if first in self.renamed:
             return frame  # a duplicate, as it came
-        self.retire(first)
+        if not first.startswith(OURS):
+            self.retire(first)
         self._names += 1
-        call.key, call.first = b'"dragoman-renamed-%d"' % self._names, (first, token)
+        call.key, call.first = b'%brenamed-%d"' % (OURS, self._names), (first, token)
         if token is None:
             return frame._replace(raw=with_id(frame, call.key), key=call.key, body=None)
         body = {**decoded(frame).body, "id": id_of(call.key)}

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
 
+from dragoman.core.commands import Outbox
+from dragoman.core.edges.lifecycle import UpstreamState
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.settings import Settings
 from dragoman.errors import TransportClosed
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.status import StatusBoard
@@ -43,6 +49,27 @@ def connects(stage: Stage, board: StatusBoard, how: list[str]) -> None:
 async def ready(stage: Stage) -> tuple[int, Any]:
     reply = await within(stage.get("/readyz"))
     return reply.status, await reply.frame()
+
+
+class HasOne:
+    """A switch with one server."""
+
+    def __init__(self) -> None:
+        owner: Any = self
+        self.servers = [UpstreamEdge(Settings(), Outbox(), owner)]
+        self.servers[0].state = UpstreamState.READY
+
+
+def test_a_session_that_ended_is_not_kept_because_a_server_had_a_problem_meanwhile() -> None:
+    board, host, switch = StatusBoard(), object(), HasOne()
+    board.put_up(host, "", switch, ())
+    board.note_problem("", "connection refused")
+    assert not board.read().ready, "what was open already says nothing of the next session"
+    board.take_down(host)
+    ended = weakref.ref(switch)
+    del switch
+    gc.collect()
+    assert ended() is None
 
 
 @pytest.mark.parametrize("fault", ["down", "exits"])

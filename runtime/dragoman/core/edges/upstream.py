@@ -60,6 +60,7 @@ class UpstreamEdge:
     """
 
     __slots__ = (
+        "__weakref__",
         "_about",
         "_first",
         "_follower",

@@ -6,7 +6,8 @@ as it is. Must not: change what a request says about its client; the steps do th
 the server speaks another revision (`core.way`). Made by `bridge.to_session` when its server turns out to
 have no handshake.
 
-Theory of operation. Between two pipes, frames pass unchanged: one client, one server, the same ids. If there are
+Theory of operation. Between two pipes, frames pass unchanged: one client, one server, the same ids. Only an id that
+looks like ours, as another proxy's does, is replaced: the server may have a request of our own under it. If there are
 several callers, or the server speaks another revision, or over HTTP with its headers, requests get ids of ours
 (`PerRequestEdge`), and everything that comes back gets the client's own ids again.
 """
@@ -24,7 +25,7 @@ from dragoman.core.bridge.errors import Refresh, Say, answer_error
 from dragoman.core.bridge.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NEWER
 from dragoman.core.bridge.state import Binding, Keeper, Reason, State, refuse
 from dragoman.core.bridge.to_session.reading import bind, find_principal
-from dragoman.core.calls import cancellation
+from dragoman.core.calls import OURS, cancellation
 from dragoman.core.codes import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
@@ -35,7 +36,7 @@ from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, notifi
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN, first_name
 from dragoman.core.negotiation import SAME
 from dragoman.core.paging import Remind, TakePage
-from dragoman.core.peek import SPLICED_BYTES, splice_id
+from dragoman.core.peek import SPLICED_BYTES, splice_id, with_id
 from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
 from dragoman.core.translate import Counters
 from dragoman.core.unchecked import find_object, with_meta
@@ -73,9 +74,11 @@ class ByBytes:
         upstream: The server's edge.
     """
 
-    __slots__ = ("_front", "_requests", "_upstream")
+    __slots__ = ("_front", "_last", "_renamed", "_requests", "_upstream")
 
     def __init__(self, front: FrontEdge, requests: PerRequestFront, upstream: UpstreamEdge) -> None:
+        self._renamed: dict[bytes, Request] = {}
+        self._last = 0
         self._front = front
         self._requests = requests
         self._upstream = upstream
@@ -84,11 +87,19 @@ class ByBytes:
     def carry(self, request: Request) -> None:
         """Hand on a request."""
         self._front.exchange.counters.passed += 1
-        self._upstream.send(request.frame)
+        frame = request.frame
+        if request.key.startswith(OURS):
+            self._last += 1
+            key = b'%brenamed-%d"' % (OURS, self._last)
+            self._renamed[key] = request
+            frame = frame._replace(raw=with_id(frame, key), key=key, body=None)
+        self._upstream.send(frame)
 
     def cancel(self, request: Request, reason: str) -> None:
         """Hand on that nobody waits any more."""
-        self._upstream.send(cancellation(key_of(request.id) or b"null", reason))
+        renamed = next((key for key, one in self._renamed.items() if one is request), b"")
+        self._renamed.pop(renamed, None)
+        self._upstream.send(cancellation(renamed or key_of(request.id) or b"null", reason))
 
     def leave(self, reason: str, sender: str = "") -> None:
         """End the streams that would never end; those of one principal have ended with it."""
@@ -110,7 +121,10 @@ class ByBytes:
             logger.warning("an array of the server dropped: its revision has no arrays")
 
     def _take_response(self, frame: Frame) -> None:
-        request = self._requests.requests.get(frame.key or b"")
+        request = self._renamed.pop(frame.key or b"", None)
+        if request is not None:
+            frame = frame._replace(raw=with_id(frame, request.key), key=request.key, body=None)
+        request = request or self._requests.requests.get(frame.key or b"")
         if request is None:
             self._front.exchange.counters.unmatched += 1
         else:
@@ -121,6 +135,7 @@ class ByBytes:
         """Fail what the server was asked; the next request opens it again."""
         level = logging.WARNING if self._requests.requests else logging.INFO  # it may go because its client has
         logger.log(level, "the server is gone, and is opened again when it is needed: %s", reason)
+        self._renamed.clear()
         self._front.exchange.fail_all(Side.CLIENT, CONNECTION_CLOSED, reason)
         self._front.answered()
 
