@@ -35,6 +35,21 @@ def test_help_is_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert "dragoman COMMAND" in capsys.readouterr().out
 
 
+def test_a_verbose_version_says_what_a_report_should(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version", "--verbose"]) == 0
+    said = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines()[2:])
+    assert said["revisions without"] == "2026-07-28"
+    assert "pydantic 2" in said["needs"]
+    assert set(said) == {
+        "revisions with a handshake",
+        "revisions without",
+        "needs",
+        "optional",
+        "supported",
+        "known defects",
+    }
+
+
 def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("dragoman ")

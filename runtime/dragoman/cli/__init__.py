@@ -145,13 +145,15 @@ def _explain(arguments: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="show the version and exit")
+    parser.add_argument("--verbose", action="store_true", help="with --version: what is supported, and what is here")
     if arguments and not arguments[0].startswith("-"):
         near = suggest(arguments[0], COMMANDS)
         parser.error(f"no command {arguments[0]!r}; there are: {', '.join(COMMANDS)}{near}")
-    if parser.parse_args(arguments).version:
-        from importlib.metadata import version
+    options = parser.parse_args(arguments)
+    if options.version:
+        from dragoman.cli.versions import show_version
 
-        print(f"dragoman {version('dragoman')}")
+        print(show_version(options.verbose))
         return 0
     parser.print_help(sys.stderr)
     return 2
