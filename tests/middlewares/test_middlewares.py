@@ -299,6 +299,10 @@ ODD: list[tuple[str, Any, str]] = [
         "params.ref.name",
     ),
     ("completion/complete", {"ref": {"type": "ref/resource", "uri": "x:y", "name": "secret"}, **REF}, "unknown prompt"),
+    ("tools/call", {"name": "open", "Name": "secret"}, "params.name to be a string"),
+    ("resources/read", {"uri": "x:y", "URI": "file:///etc/b"}, "params.uri to be a string"),
+    ("completion/complete", {"ref": {"type": "ref/prompt", "name": "open", "NAME": "secret"}, **REF}, "params.ref.name"),
+    ("completion/complete", {"ref": {"type": "ref/resource", "uri": "x:y", "Name": "secret"}, **REF}, "params.ref.name"),
 ]
 
 
@@ -326,6 +330,10 @@ TWO = "expected one kind of frame, and id and method no more than once"
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b,"method":"tools/call"}\n',
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b,"m\\u0065thod":"tools/call"}\n',
         b'{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":%b,"method":"tools/call"}\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b,"Method":"tools/call"}\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b,"\\u004dethod":"tools/call"}\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"open"},"Params":%b}\n',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"open"},"param\u017f":%b}\n'.encode(),
     ],
 )
 @pytest.mark.parametrize("around", [Deny(tools=["secret"]), RateLimit(1, methods=["tools/call"])])
@@ -340,6 +348,8 @@ def test_a_request_of_two_methods_reaches_neither_rule_nor_server(line: bytes, a
         b'{"jsonrpc":"2.0","method":"tools/call","params":%b}\n',
         b'{"jsonrpc":"2.0","method":"notifications/x","params":%b,"method":"tools/call"}\n',
         b'{"jsonrpc":"2.0","method":"notifications/x","params":%b,"m\\u0065thod":"tools/call"}\n',
+        b'{"jsonrpc":"2.0","method":"notifications/x","params":%b,"Method":"tools/call"}\n',
+        b'{"jsonrpc":"2.0","method":"notifications/x","params":%b,"ID":1,"Method":"tools/call"}\n',
         b'{"jsonrpc":"2.0","method":"tools/list"}\n',
     ],
 )
@@ -348,6 +358,22 @@ def test_a_request_without_an_id_passes_no_rule(line: bytes, side: Any, around: 
     line = line % encode_line(SECRET).strip() if b"%b" in line else line
     told = [expect_to_client(an_error(None, -32600))] if side is client else []
     talk(side(line), *told, *passes(1, "ping"), around=around)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":5,"result":{},"method":"tools/call","params":%b}\n',
+        b'{"jsonrpc":"2.0","id":5,"result":{},"m\\u0065thod":"tools/call","params":%b}\n',
+        b'{"jsonrpc":"2.0","id":5,"result":{},"Method":"tools/call","params":%b}\n',
+        b'{"jsonrpc":"2.0","id":5,"Method":"tools/call","params":%b,"result":{}}\n',
+    ],
+)
+def test_an_answer_that_some_servers_take_for_a_call_fails(line: bytes) -> None:
+    asked = request(5, "roots/list")
+    steps = [server(asked), expect_to_client(asked), client(line % encode_line(SECRET).strip())]
+    whole = Deny(tools=["secret"]).around_request
+    hold([*opening(NEW, NEW, ["roots"]), *steps, expect_to_server(an_error(5, -32603))], middleware=(whole,))
 
 
 def test_a_subscription_that_comes_twice_is_that_which_was_looked_at() -> None:
@@ -361,6 +387,10 @@ def test_a_subscription_that_comes_twice_is_that_which_was_looked_at() -> None:
         expect_to_server(lambda frame: "etc" not in str(frame)),
         around=Deny(resources=["file:///etc/*"]),
     )
+    for other in ("Notifications", "notification\u017f"):
+        named = asks("a", "subscriptions/listen", **{"notifications": {}, other: {"resourceSubscriptions": ["x:y"]}})
+        once = expect_to_client(an_error("a", -32602, "to be there once"))
+        per_request(client(named), once, around=Deny(resources=["x:*"]))
 
 
 def test_allowing_depends_on_case() -> None:

@@ -16,7 +16,7 @@ from dragoman.core.around import Around
 from dragoman.core.arrays import relay_array
 from dragoman.core.batches import Batch
 from dragoman.core.calls import Call, Calls, Unfit, cancellation, cancelled_key
-from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Outbox, Schedule, Side
 from dragoman.core.consent import Consent, Method
 from dragoman.core.edges.behind import Backend
@@ -34,6 +34,7 @@ from dragoman.core.envelope import (
 from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN, PROGRESS
 from dragoman.core.mistakes import Mistakes, refuse_garbled
 from dragoman.core.peek import with_id
+from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.core.settings import Settings
 from dragoman.core.timeouts import Ages, explain_age, limit_time
 from dragoman.core.translate import Adaptor, Counters, Translator
@@ -344,6 +345,9 @@ class Exchange:
 
     def _relay_response(self, side: Side, frame: Frame) -> None:
         key = frame.key
+        if side is CLIENT and repeats_name(frame.raw):  # a server may take it for a request, past all rules
+            self.reject(side, Malformed(INVALID_REQUEST, TWO_FRAMES, key, is_response=True))
+            return
         if frame.body is not None:
             frame = mend_response(frame)
         call = None if key is None else self.calls[side.other].take(key)

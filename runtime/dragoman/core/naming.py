@@ -3,8 +3,9 @@
 Lives here: where names stand, and refusing a request that one peer may read otherwise than another. Must not: decide
 about names. Called before middleware (`around`) and before a router chooses (`switch.catalogue`).
 
-A server in JavaScript runs the tool `x` for the name `["x"]`, and a rule about `x` does not see it. So what stands
-where a name belongs is a string, as every schema says, or nobody is asked.
+A server in JavaScript runs the tool `x` for the name `["x"]`, and a rule about `x` does not see it; one in Go runs it
+for `{"name": "y", "Name": "x"}`. So what stands where a name belongs is a string, as every schema says, and stands
+there in one spelling, or nobody is asked.
 """
 
 from __future__ import annotations
@@ -64,16 +65,29 @@ def read_named(frame: Frame) -> Frame | Refusal:
 def _find_fault(method: str, params: Mapping[str, Any]) -> str | None:
     if method in NAMED:
         member = NAMED[method][1]
-        return None if isinstance(params.get(member), str) else f"{member} to be a string"
+        return None if isinstance(_find_once(params, member), str) else f"{member} to be a string"
     if method == LISTEN:
-        uris = find(params, *HEARD)
+        heard, resources = HEARD
+        wanted = _find_once(params, heard)
+        uris = _find_once(wanted, resources)
+        if (wanted, uris) != (find(params, heard), find(params, *HEARD)):
+            return f"{'.'.join(HEARD)} to be there once"
         is_fit = uris is None or (isinstance(uris, list) and all(isinstance(uri, str) for uri in uris))
         return None if is_fit else f"{'.'.join(HEARD)} to be an array of strings"
-    ref = find_object(params, "ref")
-    named = ref.get("type")
+    ref = _find_once(params, "ref")
+    named = _find_once(ref, "type")
     if not isinstance(named, str) or named not in REFERRED:
         return f"ref.type to be {' or '.join(map(str, REFERRED))}"
     for kind, (_, member) in REFERRED.items():  # one that its type does not need is a name, too
-        if (kind == named or member in ref) and not isinstance(ref.get(member), str):
+        if (kind == named or _spellings(ref, member)) and not isinstance(_find_once(ref, member), str):
             return f"ref.{member} to be a string"
     return None
+
+
+def _find_once(holder: Any, member: str) -> Any:
+    """Return a member of an object; None where another one reads the same to who does not tell cases apart."""
+    return find(holder, member) if len(_spellings(holder, member)) == 1 else None
+
+
+def _spellings(holder: Any, member: str) -> list[str]:
+    return [name for name in find_object(holder) if name.casefold() == member.casefold()]

@@ -69,8 +69,10 @@ def peek(line: bytes) -> Frame | None:
         return None
     if key is not None:
         return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", ()))
-    is_once = member is None or (b'"id"' not in line and line.count(b'"method"') == 1 and b"\\u00" not in line)
-    if is_once and method.startswith(b"notifications/"):
+    if not method.startswith(b"notifications/"):
+        return None
+    folded = line if member is None else line.lower()  # some readers do not tell `ID` from `id`
+    if member is None or (b'"id"' not in folded and folded.count(b'"method"') == 1 and b"\\u00" not in folded):
         return Frame(line, "notification", None, method.decode())
     return None
 

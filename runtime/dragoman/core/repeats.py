@@ -1,31 +1,48 @@
-"""Members that an object has twice: two readers may see two different frames.
+"""Frames that two readers may take for two different ones.
 
 Lives here: finding them, which decoding hides. Must not: tell kinds of frames (`envelope`). Called by `core.peek` and
-by the front over HTTP, for lines that a peek does not read.
+by the front over HTTP, for lines that a peek does not read, and for what clients say, wherever a rule could be passed.
+
+Of a member that is there twice, some readers take the first one, some the last. Readers in Go do not tell `Method` from
+`method`. Some look for a method first, some for a result.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Final
+import re
+from collections.abc import Sequence
+from typing import Any, Final
 
 TWO_FRAMES: Final = "expected one kind of frame, and id and method no more than once"
 
+_OWN: Final = frozenset(("id", "method", "params", "result", "error"))
+_FOUND: Final = re.compile(rb'"((?i:id|method|params|result|error))"')
+_DISGUISED: Final = re.compile(rb"\\u0(?:0[4-7]|17[fF])|\xc5\xbf")
+"""Letters that are escaped, in a name perhaps, and the long s, which is an s where cases are not told apart."""
+
 
 def repeats_name(line: bytes) -> bool:
-    """Whether a frame, or one in an array, has its id or its method twice: two frames in one, for two readers.
+    """Whether a frame, or one in an array, is two frames in one, for two readers.
 
-    Only for lines that a peek does not read, and that were decoded: those that it reads have them once.
+    Only for lines that a peek does not read, or of whose middle somebody has to be sure.
     """
-    once = line.count(b'"id"') < 2 and line.count(b'"method"') < 2
-    if once and b"\\u006" not in line and b"\\u007" not in line:  # letters that are escaped, in a name perhaps
+    if _DISGUISED.search(line) is None and not _is_mixed([name.decode() for name in _FOUND.findall(line)]):
         return False
     try:  # objects become tuples of their members, arrays lists; what numbers say does not matter
         value = json.loads(line, object_pairs_hook=tuple, parse_int=bool, parse_float=bool)
     except (ValueError, RecursionError):
         return True
-    for frame in value if isinstance(value, list) else [value]:
-        names = [name for name, _ in frame] if isinstance(frame, tuple) else []
-        if names.count("id") > 1 or names.count("method") > 1:
-            return True
-    return False
+    return any(_is_mixed(_names_of(frame)) for frame in (value if isinstance(value, list) else [value]))
+
+
+def _names_of(frame: Any) -> list[str]:
+    """Return the names of members; a result or an error that is null says nothing: some libraries write all of them."""
+    members = frame if isinstance(frame, tuple) else ()
+    return [name for name, value in members if value is not None or name not in ("result", "error")]
+
+
+def _is_mixed(names: Sequence[str]) -> bool:
+    own = [name for name in names if name.casefold() in _OWN]
+    is_plain = len(set(own)) == len(own) and _OWN.issuperset(own)
+    return not is_plain or ("method" in own and ("result" in own or "error" in own))

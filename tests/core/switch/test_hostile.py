@@ -88,6 +88,15 @@ def test_a_hostile_session_harms_nobody_else() -> None:
     assert talk.says("server", {"jsonrpc": "2.0", "id": asked["id"], "result": {}})[-1][0] == "good"
 
 
+def test_a_call_answers_no_question_of_the_server() -> None:
+    talk = Talk()
+    talk.opens("a", "b", roots={})
+    for extra in ({"result": {"roots": []}}, {"error": None}, {"Result": {}}, {"Method": "x"}):
+        [(to, frame)] = talk.says("a", {**call(str(extra)), **extra})
+        assert to == "server"
+        assert set(frame) == {"jsonrpc", "id", "method", "params"}
+
+
 def test_a_hostile_server_breaks_nothing() -> None:
     talk = Talk()
     number = talk.opens("a", "b", elicitation={}, sampling={}, roots={})

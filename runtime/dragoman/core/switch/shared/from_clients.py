@@ -9,6 +9,7 @@ even if a client's line has members twice or is not quite JSON.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from dragoman.core.calls import Call
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
@@ -25,6 +26,9 @@ from dragoman.core.switch.shared.server_requests import is_too_long, token_of
 from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman.core.switch.shared.subscriptions import LEVELS, URI_BYTES
 from dragoman.core.unchecked import find_object
+
+_OF_REQUEST: Final = ("jsonrpc", "id", "method", "params")
+"""What is passed on of a request: beside them, a result would answer what another client was asked, for some servers."""
 
 
 class FromClients:
@@ -108,7 +112,7 @@ class FromClients:
             hook = self._keep_task
         loan = desk.loans.add(call.method, session, call, hook)
         number = decode(loan.key)
-        body = {**frame.body, "id": number}
+        body = {name: frame.body[name] for name in _OF_REQUEST if name in frame.body} | {"id": number}
         if (token := token_of(params)) is not None:
             loan.token = (token,)
             body["params"] = {**params, "_meta": {**params["_meta"], "progressToken": number}}
