@@ -301,8 +301,16 @@ ODD: list[tuple[str, Any, str]] = [
     ("completion/complete", {"ref": {"type": "ref/resource", "uri": "x:y", "name": "secret"}, **REF}, "unknown prompt"),
     ("tools/call", {"name": "open", "Name": "secret"}, "params.name to be a string"),
     ("resources/read", {"uri": "x:y", "URI": "file:///etc/b"}, "params.uri to be a string"),
-    ("completion/complete", {"ref": {"type": "ref/prompt", "name": "open", "NAME": "secret"}, **REF}, "params.ref.name"),
-    ("completion/complete", {"ref": {"type": "ref/resource", "uri": "x:y", "Name": "secret"}, **REF}, "params.ref.name"),
+    (
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": "open", "NAME": "secret"}, **REF},
+        "params.ref.name",
+    ),
+    (
+        "completion/complete",
+        {"ref": {"type": "ref/resource", "uri": "x:y", "Name": "secret"}, **REF},
+        "params.ref.name",
+    ),
 ]
 
 

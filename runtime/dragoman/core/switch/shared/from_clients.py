@@ -28,7 +28,7 @@ from dragoman.core.switch.shared.subscriptions import LEVELS, URI_BYTES
 from dragoman.core.unchecked import find_object
 
 _OF_REQUEST: Final = ("jsonrpc", "id", "method", "params")
-"""What is passed on of a request: beside them, a result would answer what another client was asked, for some servers."""
+"""What is passed on of a request: for some servers, a result beside it would answer what another client was asked."""
 
 
 class FromClients:
