@@ -28,7 +28,8 @@ class ClientPlan:
         principal: Who it is, where clients have names.
         revision: What it speaks.
         has: What it can be asked: `sampling`, `elicitation`, `roots`.
-        manner: How it answers what it is asked: `good`, `slow`, `mute`, `twice`, `odd` (answers to nothing).
+        manner: How it answers what it is asked: `good`, `slow`, `mute`, `twice`, `odd` (ids that are words), `silent`
+            (connects, and never says a word).
         acts: What it does, each with `at`, in seconds after it began, and `do`.
         begins_s: When it comes.
     """

@@ -159,7 +159,9 @@ def _make_server(plan: Plan, chance: random.Random, number: int) -> ServerPlan:
 def _make_client(plan: Plan, chance: random.Random, number: int) -> ClientPlan:
     revisions = REVISIONS if plan.scope == "client" or plan.front == "http" else HANDSHAKE_REVISIONS
     has = [kind for kind in _KINDS if chance.random() < 0.6]
-    manner = chance.choice(("good", "good", "good", "slow", "mute", "twice", "odd"))
+    manner = chance.choice(("good", "good", "good", "good", "slow", "slow", "mute", "twice", "odd", "odd"))
+    if chance.random() < 0.02:
+        manner = "silent"
     principal = chance.choice(_PRINCIPALS)
     begins_s = chance.choice((0.0, 0.0, 0.0, 1.0, 10.0, 30.0))
     client = ClientPlan(f"c{number}", principal, chance.choice(revisions), has, manner, begins_s=begins_s)
@@ -183,6 +185,10 @@ def _make_act(plan: Plan, chance: random.Random, number: int, at_s: float) -> Ac
     elif kind < 0.82:
         act["do"] = chance.choice(("read", "prompt", "complete", "ping"))
     elif kind < 0.85:
+        act["do"] = "subscribe"
+    elif kind < 0.86:
+        act["do"], act["of"] = "unsubscribe", chance.randrange(number)
+    elif kind < 0.89:
         act["do"], act["level"] = "level", chance.choice(("debug", "error"))
     elif kind < 0.93:
         act["do"], act["of"] = "cancel", chance.randrange(number)
@@ -219,7 +225,9 @@ def _make_step(chance: random.Random) -> list[Any]:
         return ["log", chance.choice(("debug", "info", "error"))]
     if kind < 0.9:
         return ["ask", chance.choice((*_KINDS, *_KINDS, "ping"))]
-    if kind < 0.97:
+    if kind < 0.94:
+        return [chance.choice(("updated", "updated", "changed"))]
+    if kind < 0.985:
         return ["ask-on", chance.choice(("sampling", "elicitation"))]
     return ["die"]
 

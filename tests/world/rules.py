@@ -40,6 +40,12 @@ Rule = Callable[[Plan, "Talk"], Iterator[str]]
 _UNKNOWN: Final = ("tasks/", "notifications/tasks", "notifications/nobody-knows")
 """What the schemas do not have: methods of an extension, and one that a client made up, which passes as it is."""
 
+_SILENT: Final = ("never", "wrong-id", "both")
+"""Ways to answer that are none."""
+
+_ANSWERED: Final = ("tools/call", "resources/read", "prompts/get", "completion/complete")
+"""Methods whose answers say the secret of the request."""
+
 RULES: Final[dict[str, Rule]] = {}
 """All rules, by name."""
 
@@ -134,6 +140,10 @@ class Talk:
     def servers(self) -> list[str]:
         return [peer for peer in self.by_peer if peer.startswith("s")]
 
+    def is_gone(self, peer: str) -> bool:
+        """Whether a peer ended before everything else did."""
+        return any(event.what in ("is cut", "dies") for event in self.by_peer[peer])
+
 
 def judge(plan: Plan, talk: Talk) -> list[Finding]:
     """Hold what happened against every rule."""
@@ -143,11 +153,11 @@ def judge(plan: Plan, talk: Talk) -> list[Finding]:
     return found
 
 
-def _client(plan: Plan, name: str) -> ClientPlan:
+def client_of(plan: Plan, name: str) -> ClientPlan:
     return next(client for client in plan.clients if client.name == name)
 
 
-def _short(frame: Any) -> str:
+def short(frame: Any) -> str:
     text = frame if isinstance(frame, str) else json.dumps(frame, ensure_ascii=False)
     return text if len(text) < 400 else f"{text[:400]}…"
 
@@ -182,7 +192,9 @@ def each_request_has_exactly_one_answer(plan: Plan, talk: Talk) -> Iterator[str]
             method = one.frame["method"]
             if len(one.answers) > 1:
                 yield f"{peer} heard {len(one.answers)} answers to {method} with the id {one.frame['id']!r}"
-            silent = method == "tools/call" and _answer_of(one) in ("never", "wrong-id", "both")
+            silent = method == "subscriptions/listen" or (
+                method == "tools/call" and _answer_of(one) in ("never", "wrong-id", "both")
+            )
             ended = any(event.what in ("ends", "is cut") for event in talk.by_peer[peer])
             waits = any(step[0] in ("die", "ask") for step in _script(one))
             if not (one.answers or one.cancelled or one.refused or silent or waits or ended) and _is_patient(plan, one):
@@ -191,7 +203,7 @@ def each_request_has_exactly_one_answer(plan: Plan, talk: Talk) -> Iterator[str]
 
 def _is_patient(plan: Plan, one: Asked) -> bool:
     """Whether a client left only after it had waited for longer than anything takes."""
-    return one.asked.there is not None and not any(act["do"] == "leave" for act in _client(plan, one.asked.peer).acts)
+    return one.asked.there is not None and not any(act["do"] == "leave" for act in client_of(plan, one.asked.peer).acts)
 
 
 @rule("asked-for")
@@ -199,11 +211,11 @@ def nobody_hears_an_answer_to_what_was_not_asked(plan: Plan, talk: Talk) -> Iter
     """A client, or a server, is answered only what it asked, once."""
     for event in talk.unasked:
         if event.frame.get("id") is not None or event.peer.startswith("s"):
-            yield f"{event.peer} heard an answer to what it did not ask: {_short(event.frame)}"
+            yield f"{event.peer} heard an answer to what it did not ask: {short(event.frame)}"
     for peer in talk.servers():
         for one in talk.asked[peer]:
             if len(one.answers) > 1:
-                yield f"{peer} heard {len(one.answers)} answers to its question {_short(one.frame)}"
+                yield f"{peer} heard {len(one.answers)} answers to its question {short(one.frame)}"
 
 
 @rule("own-secrets")
@@ -215,7 +227,7 @@ def nobody_hears_a_secret_of_somebody_else(plan: Plan, talk: Talk) -> Iterator[s
                 continue
             for owner, number in secrets_in(event.frame):
                 if owner != peer and not _is_guessed(plan, talk, event.frame):
-                    yield f"{peer} heard the secret {number} of {owner}: {_short(event.frame)}"
+                    yield f"{peer} heard the secret {number} of {owner}: {short(event.frame)}"
 
 
 def _is_guessed(plan: Plan, talk: Talk, frame: Body) -> bool:
@@ -245,9 +257,9 @@ def a_server_gets_the_answer_to_its_question(plan: Plan, talk: Talk) -> Iterator
             numbers = nonces_in(one.frame)
             for event in one.answers:
                 if numbers and "result" in event.frame and nonces_in(event.frame) != numbers:
-                    yield f"{peer} asked {_short(one.frame)} and heard {_short(event.frame)}"
+                    yield f"{peer} asked {short(one.frame)} and heard {short(event.frame)}"
                 if event.turn < one.asked.turn:
-                    yield f"{peer} was answered before it asked: {_short(event.frame)}"
+                    yield f"{peer} was answered before it asked: {short(event.frame)}"
 
 
 @rule("own-rounds")
@@ -260,7 +272,7 @@ def an_answer_in_a_request_is_one_to_its_question(plan: Plan, talk: Talk) -> Ite
             mark = secrets_in(one.params.get("arguments") or {})
             for owner, number in secrets_in(one.params["inputResponses"]):
                 if (owner, number) not in mark:
-                    yield f"{peer} heard an answer for {owner} {number} in a call of {mark}: {_short(one.frame)}"
+                    yield f"{peer} heard an answer for {owner} {number} in a call of {mark}: {short(one.frame)}"
 
 
 @rule("ids")
@@ -276,7 +288,7 @@ def no_id_is_used_while_it_may_be_answered(plan: Plan, talk: Talk) -> Iterator[s
             if before is not None:
                 answered = before.answers[0].there if before.answers else None
                 if answered is None or answered > (one.asked.there or one.asked.turn):
-                    yield f"{peer} heard the id {one.frame['id']!r} again, unanswered: {_short(one.frame)}"
+                    yield f"{peer} heard the id {one.frame['id']!r} again, unanswered: {short(one.frame)}"
             open_[key] = one
 
 
@@ -303,7 +315,7 @@ def _invalid(event: Event, revision: str, method: str | None) -> Iterator[str]:
     try:
         dragoman_spec.validate(event.frame, revision, method)
     except dragoman_spec.errors.Error as error:
-        yield f"{event.peer} speaks {revision} and heard {_short(event.frame)}: {error}"
+        yield f"{event.peer} speaks {revision} and heard {short(event.frame)}: {error}"
 
 
 @rule("order")
@@ -318,7 +330,7 @@ def what_a_server_says_about_a_call_keeps_its_order(plan: Plan, talk: Talk) -> I
                 continue
             for mark, number in _numbered(event.frame):
                 if number < last.get(mark, 0):
-                    yield f"{peer} heard #{number} after #{last[mark]}: {_short(event.frame)}"
+                    yield f"{peer} heard #{number} after #{last[mark]}: {short(event.frame)}"
                 last[mark] = number
 
 
@@ -342,7 +354,7 @@ def a_call_reaches_a_server_once(plan: Plan, talk: Talk) -> Iterator[str]:
             for owner, number in secrets_in(one.params.get("arguments") or {})[:1]:
                 mark = owner, number, str(one.params.get("requestState"))
                 if mark in seen:
-                    yield f"{peer} got the call {number} of {owner}, which {seen[mark]} had got: {_short(one.frame)}"
+                    yield f"{peer} got the call {number} of {owner}, which {seen[mark]} had got: {short(one.frame)}"
                 seen[mark] = peer
 
 
@@ -361,11 +373,11 @@ def progress_belongs_to_a_request_that_wants_it(plan: Plan, talk: Talk) -> Itera
             if event.is_heard and frame.get("method") == "notifications/progress":
                 one = tokens.get(key_of(frame["params"]["progressToken"]))
                 if one is None:
-                    yield f"{peer} heard progress of nothing: {_short(frame)}"
+                    yield f"{peer} heard progress of nothing: {short(frame)}"
                 elif plan.scope != "client" and any(
                     a.turn < event.turn and not is_asking(a.frame) for a in one.answers
                 ):
-                    yield f"{peer} heard progress of what is answered: {_short(frame)}"
+                    yield f"{peer} heard progress of what is answered: {short(frame)}"
 
 
 @rule("handshake")
@@ -391,7 +403,7 @@ def one_revision_passes_unchanged(plan: Plan, talk: Talk) -> Iterator[str]:
     if plan.router or plan.hops > 1:
         return
     said = {
-        secrets_in(one.params)[0]: (peer, one)
+        (one.frame["method"], secrets_in(one.params)[0]): (peer, one)
         for peer in talk.servers()
         for one in talk.got[peer]
         if secrets_in(one.params) and one.answers and one.answers[0].there and "requestState" not in one.params
@@ -399,23 +411,27 @@ def one_revision_passes_unchanged(plan: Plan, talk: Talk) -> Iterator[str]:
     for peer in talk.clients():
         for one in talk.asked[peer]:
             marks = secrets_in(one.params)
-            if not marks or marks[0] not in said or not one.answers or "requestState" in one.params:
+            key = one.frame["method"], marks[0] if marks else None
+            if key not in said or not one.answers or "requestState" in one.params:
                 continue
-            server, got = said[marks[0]]
-            if talk.record.revisions[peer] != talk.record.revisions.get(server) or _client(plan, peer).manner == "odd":
+            server, got = said[key]
+            if (
+                talk.record.revisions[peer] != talk.record.revisions.get(server)
+                or client_of(plan, peer).manner == "odd"
+            ):
                 continue
             yield from _differs(peer, one, got)
 
 
 def _differs(peer: str, one: Asked, got: Asked) -> Iterator[str]:
     if _plain(one.params) != _plain(got.params):
-        yield f"{peer} said {_short(one.params)}, and the server heard {_short(got.params)}"
+        yield f"{peer} said {short(one.params)}, and the server heard {short(got.params)}"
     answer, heard = got.answers[0].frame, one.answers[0].frame
     is_whole = ("result" in answer) != ("error" in answer) and not is_asking(answer)
     if is_whole and "result" in heard and answer.get("result") != heard.get("result"):
-        yield f"the server said {_short(answer)}, and {peer} heard {_short(heard)}"
+        yield f"the server said {short(answer)}, and {peer} heard {short(heard)}"
     if is_whole and "error" in answer and answer["error"] != heard.get("error"):
-        yield f"the server said {_short(answer)}, and {peer} heard {_short(heard)}"
+        yield f"the server said {short(answer)}, and {peer} heard {short(heard)}"
 
 
 def _plain(params: Body) -> Body:
@@ -431,13 +447,19 @@ def without_trouble_every_call_succeeds(plan: Plan, talk: Talk) -> Iterator[str]
         for one in talk.asked[peer]:
             marks = secrets_in(one.params)
             asks = [step for step in _script(one) if step[0] in ("ask", "die")]
+            if one.frame["method"] not in _ANSWERED:
+                continue
             if not marks or asks or not one.answers or _answer_of(one) not in ("text", "structured", "failed", "twice"):
                 continue
             heard = one.answers[0].frame
             if is_asking(heard) or "open_requests" in plan.options:
                 continue
             if "result" not in heard or marks[0] not in secrets_in(heard):
-                yield f"{peer} said {_short(one.frame)}, and heard {_short(heard)}"
+                yield f"{peer} said {short(one.frame)}, and heard {short(heard)}"
+
+
+def _owes(one: Asked) -> bool:
+    return not one.answers and one.frame["method"] != "subscriptions/listen"
 
 
 @rule("no-rows")
@@ -445,7 +467,7 @@ def no_table_has_rows_when_all_have_left(plan: Plan, talk: Talk) -> Iterator[str
     """When all clients have left, and no server owes an answer, nothing is kept of what was under way."""
     if plan.router and plan.network.late_s > 1:
         return  # its servers may be opening still
-    owed = [one for peer in talk.servers() for one in talk.got[peer] if not one.answers]
+    owed = [one for peer in talk.servers() for one in talk.got[peer] if _owes(one)]
     given_up = [one for peer in talk.clients() for one in talk.asked[peer] if not one.answers]
     cancelled = any(one.cancelled for peer in talk.servers() for one in talk.got[peer])  # bounded, and kept for a while
     if not owed and not given_up and not cancelled and "request_timeout_s" not in plan.options:
@@ -461,4 +483,4 @@ def nothing_is_logged_as_a_defect(plan: Plan, talk: Talk) -> Iterator[str]:
     for peer in talk.clients():
         for event in talk.by_peer[peer]:
             if event.is_heard and "internal error" in json.dumps(event.frame):
-                yield f"{peer} heard {_short(event.frame)}"
+                yield f"{peer} heard {short(event.frame)}"

@@ -141,6 +141,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def run_all(seeds: Sequence[int], cells: Sequence[str], limit_s: float | None) -> int:
     """Run worlds until all are done, or the time is over; print each that fails on a line that plays it again."""
+    begin()  # here too: a pool whose processes cannot begin would try without end
     began = time.monotonic()
     ran: list[Ran] = []
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -4,6 +4,8 @@
 |---|---|
 | `call` | `tools/call`, with a secret of its own and steps for the server; `progress` gives it a token |
 | `list`, `read`, `prompt`, `complete`, `ping`, `level` | the request of that name |
+| `subscribe`, `unsubscribe` | to a resource with a secret in its URI (clients with a session) |
+| `subscribe` of a client without a session | it listens: to that resource, and to the list of tools |
 | `cancel` | the request with the number `of` is cancelled |
 | `leave`, `cut` | it closes in order, or breaks off |
 | `stall`, `junk` | it reads nothing for `for` seconds, says something odd |
@@ -12,6 +14,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 from tests.world.peers.words import (
@@ -76,6 +79,12 @@ class Client:
 
     async def live(self, patience_s: float) -> None:
         """Do everything, wait for what is still to come, and leave."""
+        if self.plan.manner == "silent":  # it connects, and says nothing
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.done.wait(), patience_s)
+            if not self.is_over and self.wire is not None:
+                self.wire.leave()
+            return
         self._open()
         acts = asyncio.ensure_future(self._act())
         self._keep(acts)
@@ -213,6 +222,13 @@ class Client:
                 self._ask("ping", {}, number)
             case "level" if not self.is_stateless:
                 self._ask("logging/setLevel", {"level": act["level"]}, number)
+            case "subscribe" | "unsubscribe" if not self.is_stateless:
+                mark = secret(self.name, act.get("of", number))
+                self._ask(f"resources/{act['do']}", {"uri": f"world://{tool}/{mark}"}, number)
+            case "subscribe":
+                wants = {"toolsListChanged": True, "resourceSubscriptions": [f"world://{tool}/{mark}"]}
+                self._ask("subscriptions/listen", {"notifications": wants}, number)
+                self._given_up.add(key_of(self._keys[number]))  # it is answered when it ends
             case "cancel":
                 self._cancel(act["of"])
             case "leave":

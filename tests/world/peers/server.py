@@ -9,6 +9,8 @@ Steps of a call, in order:
 | `["ask", kind]` | the client is asked (`sampling`, `elicitation`, `roots`, `ping`), and its answer waited for |
 | `["ask-on", kind]` | the same, and nobody waits |
 | `["answer", how]` | the answer: `text`, `error`, `failed` (isError), `structured`, `both` (result and error), `twice`, `never`, `wrong-id` |
+| `["updated"]` | whoever has subscribed to a resource is told that it has changed |
+| `["changed"]` | clients are told that the list of tools has changed |
 | `["die"]` | the server is gone |
 
 What stands after `answer` is done all the same: a late word.
@@ -72,6 +74,7 @@ class Server:
         self._calls: dict[tuple[str, tuple[str, Any]], asyncio.Task[None]] = {}  # by what they came on, and id
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._subscribed: list[str] = []
+        self._listens: dict[tuple[str, Any], Body] = {}  # what is listened to, by what it came on, and id
         self.capabilities: Body = {}
 
     # What the wire tells
@@ -87,6 +90,8 @@ class Server:
                 waiting.set_result(frame)
         elif "id" in frame:
             self._start(self._serve(frame, via), (via if self.is_for_all else "", key_of(key)))
+        elif method == "notifications/cancelled" and self._ends_listen(via, frame):
+            pass
         elif method == "notifications/cancelled" and self.plan.manner != "goes-on":
             task = self._calls.pop(("", key_of((frame.get("params") or {}).get("requestId"))), None)
             if task is not None:
@@ -97,8 +102,14 @@ class Server:
     def waits_for(self, key: Any) -> bool:
         return False
 
+    def _ends_listen(self, via: str, frame: Body) -> bool:
+        key = (frame.get("params") or {}).get("requestId")
+        found = next((one for one in self._listens if key_of(one[1]) == key_of(key)), None)
+        return found is not None and self._listens.pop(found) is not None
+
     def drop(self, key: Any, via: str) -> None:
         """Nobody waits for the answer to a request."""
+        self._listens.pop((via, key), None)
         task = self._calls.pop((via, key_of(key)), None)
         if task is not None and self.plan.manner != "goes-on":
             task.cancel()
@@ -138,7 +149,9 @@ class Server:
             await asyncio.sleep(self.plan.start_s)
         if self.plan.manner == "slow":
             await asyncio.sleep(self._chance.uniform(0, 3))
-        if method == "tools/call" and isinstance(params.get("arguments"), dict):
+        if method == "subscriptions/listen" and self._revision == PER_REQUEST:
+            self._listen(key, params, via)
+        elif method == "tools/call" and isinstance(params.get("arguments"), dict):
             await self._call(frame, params, via)
         else:
             said = self._result(method, params)
@@ -146,6 +159,12 @@ class Server:
                 self._say(error(key, said["error"], f"{self.plan.name} has no {method}"), via)
             else:
                 self._say(result(key, self._complete(said, method, params)), via)
+
+    def _listen(self, key: Any, params: Body, via: str) -> None:
+        wants = params.get("notifications") or {}
+        self._listens[via, key] = wants
+        meta = {"_meta": {f"{META}subscriptionId": key}}
+        self._say(notification("notifications/subscriptions/acknowledged", {"notifications": wants, **meta}), via)
 
     def _result(self, method: str, params: Body) -> Body:
         """Give the result to everything but a call."""
@@ -166,7 +185,13 @@ class Server:
                 return {"contents": [{"uri": params["uri"], "text": f"{self.plan.name} has {params['uri']}"}]}
             case "completion/complete":
                 return {"completion": {"values": [f"{params['argument']['value']} of {self.plan.name}"]}}
-            case "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe":
+            case "resources/subscribe":
+                self._subscribed.append(params["uri"])
+                return {}
+            case "resources/unsubscribe":
+                self._subscribed = [uri for uri in self._subscribed if uri != params["uri"]]
+                return {}
+            case "ping" | "logging/setLevel":
                 return {}
         return {"error": -32601}
 
@@ -238,6 +263,22 @@ class Server:
         self._say(request(key, method, params), via)
         return waiting
 
+    def tell(self, method: str, params: Body) -> None:
+        """Say something that is about no call, where the revision has a way to say it."""
+        if self._revision != PER_REQUEST:
+            self._say(notification(method, params))
+        for stream in list(self._listens):
+            wants = self._listens[stream]
+            if method != "notifications/resources/updated" or params["uri"] in wants.get("resourceSubscriptions", ()):
+                meta = {"_meta": {f"{META}subscriptionId": stream[1]}}
+                self._say(notification(method, {**params, **meta}), stream[0])
+
+    def tell_updates(self) -> None:
+        """Say that every resource has changed that somebody has subscribed to."""
+        wanted = [uri for wants in self._listens.values() for uri in wants.get("resourceSubscriptions", ())]
+        for uri in dict.fromkeys([*self._subscribed, *wanted]):
+            self.tell("notifications/resources/updated", {"uri": uri})
+
     def next_nonce(self) -> str:
         """Give a number for a question that goes out in a result."""
         self._asked += 1
@@ -260,6 +301,8 @@ class Call:
             "log": self._log,
             "answer": self._answer,
             "ask-on": lambda kind: self._server.ask(kind, self._secret, self._via),
+            "updated": server.tell_updates,
+            "changed": lambda: server.tell("notifications/tools/list_changed", {}),
             "die": server.die,
         }
 
