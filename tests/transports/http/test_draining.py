@@ -7,6 +7,7 @@ import asyncio
 from dragoman.pool import Scope, UpstreamPool
 from dragoman.proxy import ProxyConfig
 from dragoman.status import StatusBoard
+from dragoman.transports.http.config import FrontConfig, Patience
 from tests.proxy.test_per_request import asks
 from tests.support.waiting import pass_time
 from tests.transports.http.stage import (
@@ -22,8 +23,12 @@ from tests.transports.http.stage import (
     within,
 )
 from tests.transports.http.test_per_request import begin, playing, posts, told
+from tests.transports.http.test_resuming import expect_event
 from tests.transports.http.test_websocket import dial, say, shake_hands
-from tests.transports.http.wire import Reply
+from tests.transports.http.wire import Event, Reply
+
+SOON_BACK = FrontConfig(patience=Patience(retry_s=0.2, stream_after_s=0.05))
+"""Who is away is waited for a second."""
 
 REASON = "the proxy was stopped by SIGTERM"
 ASKED = {"jsonrpc": "2.0", "id": 90, "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}
@@ -125,6 +130,50 @@ async def test_a_client_without_a_session_that_leaves_does_not_hold_up_the_end()
         reply = await within(calling)  # a stream, after a second
         await drain(stage)
         reply.leave()
+        await is_over(stage)
+
+
+async def leave_under_way(stage: Stage) -> Event:
+    """Make a call that is answered with a stream, take its first event, go away, and drain the front."""
+    await stage.open("2025-11-25")
+    calling = stage.call(2)
+    await stage.server.hear()
+    reply = await within(calling)  # a stream, after a second
+    primer = await expect_event(reply)
+    reply.leave()
+    await until(lambda: not stage.front.sessions.all()[0].visits)
+    await drain(stage)
+    return primer
+
+
+@on_loop
+async def test_a_client_that_does_not_come_back_for_its_answer_does_not_hold_up_the_end() -> None:
+    async with serving(SOON_BACK, drain_timeout_s=600.0) as stage:
+        await leave_under_way(stage)
+        await is_over(stage)
+
+
+@on_loop
+async def test_a_client_that_has_deleted_its_session_does_not_hold_up_the_end() -> None:
+    async with serving(SOON_BACK, drain_timeout_s=600.0) as stage:
+        await stage.open()
+        reply = await within(stage.call(2))
+        (await stage.delete()).leave()
+        reply.leave()
+        await drain(stage)
+        await is_over(stage)
+
+
+@on_loop
+async def test_a_client_that_comes_back_in_time_is_answered() -> None:
+    async with serving(SOON_BACK, drain_timeout_s=600.0) as stage:
+        primer = await leave_under_way(stage)
+        await pass_time(0.2)
+        assert primer.id is not None
+        async with await stage.get(last_event_id=primer.id) as resumed:
+            await pass_time(1.5)  # longer than anybody who is away is waited for
+            stage.server.answer(2, **content("in the end"))
+            assert [text_of(frame) for frame in await resumed.frames()] == ["in the end"]
         await is_over(stage)
 
 

@@ -33,6 +33,9 @@ VISITS_A_STREAM = 2
 
 _SWEEPS_PER_IDLE = 8
 
+_RETURNS: Final = 5
+"""When the front ends, a client that is away is expected back within so many times the wait that it was asked for."""
+
 _SAID_AFTER_S: Final = 1.0
 """How long sessions may take to end before the log says what they wait for."""
 
@@ -184,6 +187,7 @@ class Sessions:
     ) -> None:
         self._limit = config.limits.sessions
         self._idle_s = config.patience.idle_s
+        self._return_s = _RETURNS * config.patience.retry_s
         self._serve = serve
         self.tidying = Tidying(tidy, config.patience.tidy_s, lambda: bool(self._sessions))
         self._sessions: dict[str, HttpSession[ClientTransport]] = {}
@@ -245,10 +249,15 @@ class Sessions:
                 session.transport.revoke(principals)  # type: ignore[attr-defined]
 
     async def drain(self, reason: str) -> None:
-        """Open no session any more, and wait until each has ended, with the answers to what it has under way."""
+        """Open no session any more, and wait until each has ended, with the answers to what it has under way.
+
+        An answer that no connection waits for is for a client that comes back; one that does not is not waited for.
+        """
         self.closing = True
         for session in self.all():
             session.runner.drain(reason)
+        self._sweeper.stop()
+        self._schedule_sweep()
         await self._wait_for_ends(_SAID_AFTER_S)
         if self._sessions:
             logger.warning(
@@ -290,7 +299,7 @@ class Sessions:
 
     def _schedule_sweep(self) -> None:
         if self._sessions and not self._sweeper.is_set:
-            after_s = self._idle_s / _SWEEPS_PER_IDLE
+            after_s = (self._return_s if self.closing else self._idle_s) / _SWEEPS_PER_IDLE
             self._sweeper.set(min(after_s, 30.0), self._sweep)
 
     def _sweep(self) -> None:
@@ -298,10 +307,12 @@ class Sessions:
         for session in list(self._sessions.values()):
             LABEL.set(session.label)  # in the context of this timer alone
             session.transport.sweep(now)
-            since = session.idle_since
-            if since is not None and not session.transport.over and now - since > self._idle_s:
-                reason = "the session was idle" if session.transport.readable.is_set() else "the server read nothing"
-                logger.info("a session over %s ends: %s for %g s", session.caller.transport, reason, self._idle_s)
+            since, away = session.idle_since, self.closing and not session.visits
+            limit_s = self._return_s if away else self._idle_s
+            if since is not None and (away or not session.transport.over) and now - since > limit_s:
+                idle = "the session was idle" if session.transport.readable.is_set() else "the server read nothing"
+                reason = "its client was away" if away else idle
+                logger.info("a session over %s ends: %s for %g s", session.caller.transport, reason, limit_s)
                 session.transport.over = not session.visits  # who is there is told
                 session.runner.stop(reason)
         LABEL.set("")
