@@ -12,6 +12,7 @@ import pytest
 
 from tests.peers.ahead import ahead, visits
 from tests.peers.modern_visits import NPM, needs_both
+from tests.peers.released.__main__ import judge, visit_all
 from tests.peers.released.joining import PLAIN, SEEN, Peers
 from tests.peers.released.visiting import DELAYS_S, SERVERS, Report, visit, worked, worse
 from tests.peers.visits import ENVIRONMENTS, SELECTION
@@ -66,3 +67,11 @@ def test_a_server_that_asks_is_spoken_to_in_the_era_of_its_client(server: str, c
     assert answered == (["choose"] if client == "mcp-2" else ["confirm", "summarize"])
     through = released_report(server, client, link, 0)
     assert list(worse(SERVERS[server], direct, through)) == [], through["log"]
+
+
+def test_a_visit_that_fails_is_an_error_of_its_own_and_the_others_are_made(tmp_path: Path) -> None:
+    visits = [("asking, mcp 2.3", client, "direct", 0) for client in ("mcp-1", "mcp-2")]
+    reports = visit_all(visits, Peers(tmp_path, tmp_path), together=2)  # there is no client to start
+    found = judge(visits, reports)
+    assert list(found) == visits
+    assert all(lost[0].startswith("the visit failed: FileNotFoundError") for lost in found.values())

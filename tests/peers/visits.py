@@ -41,6 +41,8 @@ SETTLE_S: Final = "10"
 
 LIMIT_S: Final = 120
 START_S: Final = 60
+END_S: Final = 45
+"""The proxy answers for 30 s at most what is under way, and then has its servers end."""
 
 needs_peers = pytest.mark.skipif(ENVIRONMENTS is None, reason="no peer environments: run `nox -s peers`")
 
@@ -185,7 +187,7 @@ def started(
             # A peer server would wait for streams that nobody closes; the proxy has to end by itself.
             process.kill()
         try:
-            process.wait(30)
+            process.wait(END_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(30)

@@ -1,8 +1,8 @@
 """Every default client before every released server, directly and through the proxy: `nox -s peers -- servers`.
 
 Writes what came of it into `seen.json` and the page `docs/pairs.md`, and fails if a pair is worse off through the
-proxy. `--server PART`, `--client PART`, `--link PART` and `--delay S` choose among them, and `--missing` those that the
-page does not have yet.
+proxy, or a visit failed. `--server PART`, `--client PART`, `--link PART` and `--delay S` choose among them, and
+`--missing` those that the page does not have yet.
 """
 
 from __future__ import annotations
@@ -96,21 +96,27 @@ def main() -> int:
     visits = chosen(arguments)
     reports = visit_all(visits, peers, arguments.together)
     bad = judge(visits, reports)
+    keep(visits, reports, bad)
     # A busy machine makes clients lose patience; what is worse is worse without company, too.
     doubtful = [about for about in visits if about in bad or SLOW in reports[base(about)]["open"].get("raised", "")]
     if doubtful:
         reports |= visit_all(dict.fromkeys([*map(base, doubtful), *doubtful]), peers, together=2)
         bad = judge(visits, reports)
+        keep(visits, reports, bad)
     if arguments.keep:
         arguments.keep.write_text(
             json.dumps({" | ".join(map(str, k)): v for k, v in reports.items()}, indent=1), "utf-8"
         )
-    keep_seen({(*about[:2], f"{about[2]} {about[3]}"): summary(reports[about], bad.get(about)) for about in visits})
-    PAGE.write_text(render(), "utf-8")
     for about, lost in bad.items():
         print(" | ".join(map(str, about)), *lost, sep="\n    ")
     print(f"{len(visits)} visits, {len(bad)} worse than directly")
     return 1 if bad else 0
+
+
+def keep(visits: Iterable[Visit], reports: dict[Visit, Report], bad: dict[Visit, list[str]]) -> None:
+    """Write down what was seen, and the page that shows it."""
+    keep_seen({(*about[:2], f"{about[2]} {about[3]}"): summary(reports[about], bad.get(about)) for about in visits})
+    PAGE.write_text(render(), "utf-8")
 
 
 def summary(report: Report, lost: list[str] | None) -> dict[str, Any]:

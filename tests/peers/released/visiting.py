@@ -141,19 +141,28 @@ def home(server: Server) -> Iterator[Path]:
 
 
 def visit(name: str, client: str, link: str, delay_s: int, peers: Peers) -> Report:
-    """Visit once; the report has how often the server was started, and the end of the proxy's log."""
-    server = SERVERS[name]
-    with home(server) as folder, tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as stack:
-        starts, log = Path(place) / "starts", Path(place) / "log"
+    """Visit once; the report has how often the server was started, the end of the proxy's log, and what `failed`."""
+    report: Report = {}
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            _visit(SERVERS[name], client, link, delay_s, peers, Path(place), report)
+        except Exception as error:  # the other visits are made all the same
+            report.setdefault("open", {"raised": "the visit failed"})
+            report["failed"] = f"the visit failed: {type(error).__name__}: {error}"
+    return report
+
+
+def _visit(server: Server, client: str, link: str, delay_s: int, peers: Peers, place: Path, report: Report) -> None:
+    with home(server) as folder, contextlib.ExitStack() as stack:
+        starts, log = place / "starts", place / "log"
         places = {"{folder}": str(folder), "{npm}": str(peers.npm), "{here}": str(HERE)}
         late = ["/bin/sh", "-c", LATE, str(starts), str(delay_s), *server.command(peers)]
         target = join(Joint(peers, stack, log), link, [_filled(part, places) for part in late])
         command = [*client_command(client, peers), _filled(server.plan(), places), *target]
-        report = _report(command, log, {**os.environ, "HOME": place})
+        said = _report(command, log, {**os.environ, "HOME": str(place)})
         if starts.exists():
-            report["starts"] = len(starts.read_text("utf-8").splitlines())
-        said: Report = json.loads(json.dumps(report).replace(str(folder), "{folder}"))
-        return said
+            said["starts"] = len(starts.read_text("utf-8").splitlines())
+        report.update(json.loads(json.dumps(said).replace(str(folder), "{folder}")))
 
 
 def _report(command: list[str], log: Path, environment: Mapping[str, str]) -> Report:
@@ -175,7 +184,7 @@ def _filled(text: str, places: Mapping[str, str]) -> str:
     return text
 
 
-OPERATIONS_ASIDE: Final = ("starts", "log")
+OPERATIONS_ASIDE: Final = ("starts", "log", "failed")
 SAME_AS_ABSENT: Final[tuple[Any, ...]] = (None, {}, [], "", {"taskSupport": "forbidden"})
 COSMETIC: Final = ("/revision", "/execution", "/capabilities/experimental", "/capabilities/tasks", "/_meta")
 """What a client may miss: a default that is written out, and what its revision does not have."""
@@ -201,7 +210,9 @@ def revision(report: Report) -> str:
 
 
 def worse(server: Server, direct: Report, through: Report, delay_s: int = 0) -> Iterator[str]:
-    """Say what a client had directly and does not have through the proxy."""
+    """Say what a client had directly and does not have through the proxy; first, that the visit failed, if it did."""
+    if "failed" in through:
+        yield through["failed"]
     fell_back = delay_s > 0 and revision(direct) != revision(through)
     for name, found in operations(direct).items():
         if "result" not in found:
