@@ -46,7 +46,7 @@ def render_docs(plans: Sequence[StepPlan]) -> dict[str, str]:
     templates = environment(TEMPLATES)
     pages = {}
     for plan in plans:
-        ways = [_facts(plan, direction) for direction in ("up", "down")]
+        ways = [facts_of_way(plan, direction) for direction in ("up", "down")]
         older, newer = plan.older.definitions.keys(), plan.newer.definitions.keys()
         came, went = len(newer - older), len(older - newer)  # as `dragoman diff` has them, with + and - alone
         text = templates.get_template("step.md.jinja").render(plan=plan, ways=ways, came=came, went=went)
@@ -55,7 +55,8 @@ def render_docs(plans: Sequence[StepPlan]) -> dict[str, str]:
     return pages
 
 
-def _facts(plan: StepPlan, direction: str) -> WayFacts:
+def facts_of_way(plan: StepPlan, direction: str) -> WayFacts:
+    """Choose what is said of one direction."""
     way = plan.ways[direction, "strict"]
     overlay = plan.overlay
     shared = way.source.methods.keys() & (way.target.methods.keys() | way.methods.keys())

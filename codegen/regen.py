@@ -37,6 +37,7 @@ from codegen.overlay import Tables, overlay_path, parse_overlay, read_overlay, r
 from codegen.pins import Pin, check_pins
 from codegen.plan import StepPlan, plan_step
 from codegen.protocol import filled_in
+from codegen.reasons import render_decisions
 from codegen.registry import NOTICE, render_registry
 from codegen.skeleton import add_entries, has_defaults, undecided_error
 from codegen.steps import render_steps
@@ -187,6 +188,7 @@ def render_tree(tree: Tree, *, accept_defaults: bool) -> dict[str, str]:
     package = render_models(schemas, digests, beside) | render_registry(tree.sources, digests, rules, tree.words)
     package |= copy_support() | render_clients(tree.sources, NOTICE)
     package |= render_steps(plans, digests) | render_nulls(specs, digests) | render_changes(specs, digests)
+    package |= render_decisions(specs, plans, digests)
     output = {f"{GENERATED}/{path}": text for path, text in package.items()}
     return format_python(output) | render_docs(plans) | overlays
 

@@ -153,6 +153,17 @@ def test_a_pair_is_explained(visit: Visit) -> None:
     assert visit[1].read("/about")["revisions"][0] == "2024-11-05"
 
 
+def test_what_the_steps_decide_is_told_with_its_reasons(visit: Visit) -> None:
+    first, last = visit[1].read("/why/2025-11-25/2025-03-26")
+    assert (first["from"], last["to"], first["page"]) == ("2025-11-25", "2025-03-26", "docs/steps/2025-11-25.md")
+    (hidden,) = [row for row in first["decisions"] if row.get("name") == "hide-tools-that-need-tasks"]
+    assert (hidden["at"], hidden["losses"]) == (["Tool"], ["hidden"])
+    assert "cannot create a task" in hidden["reason"]
+    assert first["places"]["ListToolsResult.tools[]"] == ["Tool"]
+    assert visit[1].read("/why/2025-11-25/2025-11-25") == []
+    assert visit[1].get("/why/2025-11-25/2099-01-01")[0] == 404
+
+
 def test_a_secret_does_not_reach_the_page(visit: Visit) -> None:
     run, page = visit
     run.say(request(3, "tools/call", name="x", arguments={"password": "hunter2", "text": "Bearer abcdefgh12345678"}))

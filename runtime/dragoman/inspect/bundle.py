@@ -17,6 +17,7 @@ from typing import Final
 MODULES: Final = (
     "dom.js",
     "difference.js",
+    "why.js",
     "model.js",
     "filter.js",
     "source.js",

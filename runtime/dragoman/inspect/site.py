@@ -14,8 +14,10 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.cookies import CookieError, SimpleCookie
+from importlib import import_module
+from importlib.metadata import metadata
 from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
@@ -41,7 +43,7 @@ from dragoman.transports.http.exchange import (
 from dragoman.transports.http.pump import pump
 from dragoman.transports.http.security import Doorkeeper
 from dragoman.transports.http.site import Budget, Hold
-from dragoman_spec import REVISIONS
+from dragoman_spec import REVISIONS, load
 
 COOKIE: Final = "dragoman_inspect"
 
@@ -84,7 +86,7 @@ class InspectSite:
         self._key = key.encode()
         self._gate = Doorkeeper(config.admission)
         self._budget = Budget(config.limits.memory_bytes, config.limits.body_bytes)
-        self._about = {"revisions": REVISIONS, **(about or {})}
+        self._about = {"revisions": REVISIONS, "docs": _find_docs(), **(about or {})}
         over = self._about.get("transports", {})
         self._transports: dict[str, Any] = {
             f"{side}_transport": "http" for side in ("client", "server") if str(over.get(side)).startswith("http")
@@ -96,6 +98,7 @@ class InspectSite:
             "page": self._give_file,
             "about": self._give_about,
             "explain": self._give_explanation,
+            "why": self._give_reasons,
             "trace": self._give_trace,
             "bundle": self._give_bundle,
         }
@@ -214,6 +217,13 @@ class InspectSite:
         ]
         return 200, (JSON,), json.dumps(rows).encode()
 
+    def _give_reasons(self, request: HttpRequest, pair: str) -> tuple[int, Headers, bytes]:
+        """Give what the steps from one revision to another decide, and why."""
+        source, _, target = pair.partition("/")
+        if source not in REVISIONS or target not in REVISIONS:
+            raise RequestRefused(404, "expected /why/REVISION/REVISION, from one to the other")
+        return 200, (JSON,), json.dumps(list(read_reasons(source, target))).encode()
+
     def _give_trace(self, request: HttpRequest, _: str) -> tuple[int, Headers, bytes]:
         """Give everything that is kept, as `--trace` writes it."""
         attachment = (b"content-disposition", b'attachment; filename="trace.ndjson"')
@@ -270,6 +280,32 @@ class LineSource:
     def close(self) -> None:
         """Be told of nothing more."""
         self._recording.forget(self.wake)
+
+
+def read_reasons(source: str, target: str) -> Iterator[dict[str, Any]]:
+    """Yield each step on the way from one revision to another: what it decides, and where its source has what."""
+    first, last = REVISIONS.index(source), REVISIONS.index(target)
+    way = 1 if first < last else -1  # up or down
+    for at in range(first, last, way):
+        one, other = REVISIONS[at], REVISIONS[at + way]
+        decided, here = (import_module(f"{load(revision).__name__}.decisions") for revision in (max(one, other), one))
+        yield {
+            "from": one,
+            "to": other,
+            "page": f"docs/steps/{max(one, other)}.md",
+            "decisions": [row for row in decided.DECISIONS if row["direction"] == ("up" if way > 0 else "down")],
+            "frames": here.FRAMES,
+            "places": here.PLACES,
+        }
+
+
+def _find_docs() -> str:
+    """Return where the folder `docs` of this release is, without a slash at the end; empty if nobody said."""
+    for said in metadata("dragoman").get_all("Project-URL") or ():
+        name, _, url = said.partition(", ")
+        if name == "Documentation":
+            return str(url).removesuffix("/index.md")
+    return ""
 
 
 _LOCKED: Final = "open the address that the proxy printed, with the key in it: other visitors are shown nothing"

@@ -64,6 +64,26 @@ export function join(pointer, name) {
   return `${pointer}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
+/**
+ * Take a pointer apart.
+ * @param {string} pointer
+ */
+export function split(pointer) {
+  return pointer.split("/").slice(1).map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/**
+ * Find what stands at a pointer; undefined where there is nothing.
+ * @param {any} value @param {string} pointer
+ */
+export function find(value, pointer) {
+  for (const part of split(pointer)) {
+    if (value === null || typeof value !== "object" || !Object.hasOwn(value, part)) return undefined;
+    value = value[part];
+  }
+  return value;
+}
+
 /** @param {unknown} value @returns {value is Record<string, unknown>} */
 export function isPlain(value) {
   return value !== null && typeof value === "object" && !Array.isArray(value);

@@ -3,10 +3,11 @@
  */
 
 import { h, put, writeDuration, writeSize } from "./dom.js";
-import { compare } from "./difference.js";
+import { compare, find } from "./difference.js";
 import { readable, showJson } from "./json-view.js";
 import { markOf, timesOf } from "./model.js";
 import { MARKS } from "./frame-list.js";
+import { reasonsOfLoss, reasonsOfRefusal } from "./why.js";
 
 /**
  * @typedef {import("./model.js").Message} Message
@@ -109,10 +110,19 @@ export class FrameView extends HTMLElement {
   #losses(message, conversation) {
     const line = conversation.line(message.translated);
     const refused = line?.refused;
+    const frame = { method: message.method, kind: message.kind, code: line?.before?.error?.code };
+    const decided = this.source?.decide(message.fromRevision, message.toRevision) ?? Promise.resolve([]);
+    /** @param {(steps: import("./why.js").Step[]) => import("./why.js").Reason[]} find */
+    const because = (find) => {
+      const place = h("div", { class: "because" });
+      void decided.then((steps) => put(place, ...find(steps).map((reason) => sayReason(reason, this.source?.about.docs ?? ""))));
+      return place;
+    };
     return h(
       "section",
       { class: "losses", "aria-label": "What was lost" },
       refused ? h("p", { class: "refusal" }, h("b", {}, "Refused: "), readable(String(refused.message))) : null,
+      refused ? because((steps) => reasonsOfRefusal(steps, frame, String(refused.message))) : null,
       message.losses.length
         ? h(
             "ul",
@@ -125,12 +135,13 @@ export class FrameView extends HTMLElement {
                 h("span", { class: "chip" }, loss.kind),
                 loss.cosmetic ? h("span", { class: "chip" }, "cosmetic") : null,
                 h("span", { class: "why" }, ` ${/** @type {Record<string, string>} */ (KINDS)[loss.kind] ?? ""} (${writeSize(loss.bytes)})`),
+                because((steps) => reasonsOfLoss(steps, frame, loss, find(line?.before, loss.pointer))),
               ),
             ),
             message.losses.length > 200 ? h("li", {}, `and ${message.losses.length - 200} more`) : null,
           )
         : null,
-      h("p", { class: "pages" }, "Why: ", ...pages(message)),
+      h("p", { class: "pages" }, ...pages(message)),
     );
   }
 
@@ -260,15 +271,25 @@ function raw(before, after) {
   );
 }
 
+/**
+ * Say a decision: what it is called, why it is so, and where that is written.
+ * @param {import("./why.js").Reason} reason @param {string} docs
+ */
+function sayReason({ step, decision }, docs) {
+  const page = /^https:/.test(docs) ? h("a", { href: docs + step.page.replace(/^docs/, ""), target: "_blank", rel: "noreferrer" }, step.page) : h("code", {}, step.page);
+  return h(
+    "p",
+    { class: "reason" },
+    decision.reason,
+    h("span", { class: "decision" }, ...(decision.name ? [h("b", {}, decision.name), ", "] : []), `${step.from} → ${step.to}, `, page),
+  );
+}
+
 /** @param {Message} message */
 function pages(message) {
-  const [older, newer] = [message.fromRevision, message.toRevision].sort();
-  if (!older || !newer || older === newer) return ["this pair of revisions needs no step."];
-  return [
-    `a step of ${older} and ${newer} decides it; `,
-    h("code", {}, `dragoman diff ${message.fromRevision} ${message.toRevision}`),
-    ` lists what changed, and docs/steps/${newer}.md says the decision with its reason.`,
-  ];
+  const { fromRevision, toRevision } = message;
+  if (!fromRevision || !toRevision || fromRevision === toRevision) return [];
+  return ["What differs between the two revisions: ", h("code", {}, `dragoman diff ${fromRevision} ${toRevision}`)];
 }
 
 customElements.define("frame-view", FrameView);

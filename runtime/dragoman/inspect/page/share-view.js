@@ -26,7 +26,7 @@ const SHOWN = 20_000;
 export async function openShare(source, shown) {
   const dialog = /** @type {HTMLDialogElement} */ (byId("share"));
   const bundle = source.recorded === null ? await (await fetch("/bundle")).text() : null;
-  const explained = bundle === null ? {} : await explainAll(source);
+  const known = bundle === null ? {} : await explainAll(source);
   const forms = Object.entries(FORMS).filter(([form]) => form !== "html" || bundle !== null);
   const all = source.conversation.messages;
   const choice = h("select", { name: "form" }, ...forms.map(([form, { name }]) => h("option", { value: form }, name)));
@@ -48,7 +48,7 @@ export async function openShare(source, shown) {
       case "har":
         return { text: writeHar(source.conversation, messages, redact, redact(source.about.server ?? "server"), "1"), seen: null };
       case "html":
-        return { text: writeHtml(bundle ?? "", { about: redact({ ...source.about, what: "recorded", explained }), status: redact(source.conversation.status), lines: lines.map((line) => JSON.stringify(line)) }), seen: writeNdjson(lines) };
+        return { text: writeHtml(bundle ?? "", { about: redact({ ...source.about, what: "recorded", ...known }), status: redact(source.conversation.status), lines: lines.map((line) => JSON.stringify(line)) }), seen: writeNdjson(lines) };
       default:
         return { text: writeNdjson(lines), seen: null };
     }
@@ -88,19 +88,23 @@ export async function openShare(source, shown) {
 }
 
 /**
- * Say what works between the peers of each session, for a file that can ask nobody.
+ * Say what works between the peers of each session, and why what was lost was lost, for a file that can ask nobody.
  * @param {Source} source
  */
 async function explainAll(source) {
-  /** @type {Record<string, {feature: string, status: string, why: string}[]>} */
-  const found = {};
+  /** @type {{explained: Record<string, any>, decided: Record<string, any>}} */
+  const known = { explained: {}, decided: {} };
   for (const { client, servers } of source.conversation.sessions.values()) {
     const server = servers.at(-1);
     if (client.revision && server?.revision) {
-      found[`${client.revision}/${server.revision}`] = await source.explain(client.revision, server.revision);
+      known.explained[`${client.revision}/${server.revision}`] = await source.explain(client.revision, server.revision);
     }
   }
-  return found;
+  for (const { losses, isRefused, fromRevision, toRevision } of source.conversation.messages) {
+    const pair = `${fromRevision}/${toRevision}`;
+    if ((losses.length > 0 || isRefused) && !(pair in known.decided)) known.decided[pair] = await source.decide(fromRevision, toRevision);
+  }
+  return known;
 }
 
 /** @param {HTMLElement} field */

@@ -12,6 +12,8 @@ import { Conversation } from "./model.js";
  * @property {string[]} revisions
  * @property {{client: string, server: string}} [transports]
  * @property {Record<string, {feature: string, status: string, why: string}[]>} [explained] By both revisions.
+ * @property {Record<string, import("./why.js").Step[]>} [decided] What the steps between them decide, likewise.
+ * @property {string} [docs] Where the documentation is, if that is known.
  */
 
 /** Read what stands in this file; null if it is a live page. */
@@ -34,8 +36,8 @@ export class Source {
     this.about = { what: "proxy", revisions: [] };
     /** @type {any} */
     this.recorded = readRecorded();
-    /** @type {Map<string, Promise<{feature: string, status: string, why: string}[]>>} */
-    this.explained = new Map();
+    /** @type {Map<string, Promise<any>>} what was asked, by its path */
+    this.told = new Map();
   }
 
   async start() {
@@ -94,21 +96,32 @@ export class Source {
   /**
    * Say what works between a client and a server of these revisions.
    * @param {string} client @param {string} server
+   * @returns {Promise<{feature: string, status: string, why: string}[]>}
    */
   explain(client, server) {
-    const pair = `${client}/${server}`;
-    let found = this.explained.get(pair);
-    if (found === undefined) {
-      const kept = this.about.explained?.[pair];
-      found = kept ? Promise.resolve(kept) : this.recorded ? Promise.resolve([]) : this.#ask(pair);
-      this.explained.set(pair, found);
-    }
-    return found;
+    return this.#ask("explain", `${client}/${server}`, this.about.explained);
   }
 
-  /** @param {string} pair */
-  async #ask(pair) {
-    const answer = await fetch(`/explain/${pair}`);
-    return answer.ok ? answer.json() : [];
+  /**
+   * Say what the steps from one revision to another decide, and why.
+   * @param {string} from @param {string} to
+   * @returns {Promise<import("./why.js").Step[]>}
+   */
+  decide(from, to) {
+    return this.#ask("why", `${from}/${to}`, this.about.decided);
+  }
+
+  /**
+   * Ask once; a file that can ask nobody has what it was given.
+   * @param {string} what @param {string} pair @param {Record<string, any[]> | undefined} kept
+   */
+  #ask(what, pair, kept) {
+    const path = `/${what}/${pair}`;
+    let found = this.told.get(path);
+    if (found === undefined) {
+      found = this.recorded ? Promise.resolve(kept?.[pair] ?? []) : fetch(path).then((answer) => (answer.ok ? answer.json() : []), () => []);
+      this.told.set(path, found);
+    }
+    return found;
   }
 }
