@@ -36,7 +36,7 @@ test("what a newer revision requires says so on the way up", () => {
 });
 
 test("a refusal is found by what it says, and else by its method", () => {
-  const said = "This client's revision cannot open a URL for a person: https://example.com/x?a=(b";
+  const said = "cannot translate elicitation/create from 2025-11-25 to 2025-06-18 at /params: This client's revision cannot open a URL for a person: https://example.com/x?a=(b";
   const [asked] = reasonsOfRefusal(down, { method: "elicitation/create", kind: "request" }, said);
   assert.equal(asked.decision.name, "refuse-url-elicitation");
   const [gone] = reasonsOfRefusal(down, { method: "tasks/get", kind: "request" }, "no such thing");

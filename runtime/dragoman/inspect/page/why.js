@@ -67,7 +67,7 @@ export function reasonsOfLoss(steps, frame, loss, value) {
  */
 export function reasonsOfRefusal(steps, frame, said) {
   const all = steps.flatMap((step) => step.decisions.filter((one) => one.do.startsWith("refuse")).map((decision) => ({ step, decision })));
-  const spoken = all.filter(({ decision }) => decision.text !== undefined && likeText(decision.text).test(said));
+  const spoken = all.filter(({ decision }) => decision.text !== undefined && likeText(decision.text, "").test(said));
   return (spoken.length ? spoken : all.filter(({ decision }) => decision.method === frame.method && !decision.frame)).slice(0, MOST);
 }
 
@@ -124,9 +124,9 @@ function reach(step, places) {
 
 /**
  * Make a pattern of a text in which `*` and `{name}` stand for anything; `{}` is itself.
- * @param {string} text
+ * @param {string} text @param {string} [start] With what it begins; a refusal says first where it was.
  */
-function likeText(text) {
+function likeText(text, start = "^") {
   const parts = text.split(/\*|\{\w+\}/).map((part) => part.replace(/[\\^$.+?()[\]{}|/]/g, "\\$&"));
-  return new RegExp(`^${parts.join(".*")}$`, "s");
+  return new RegExp(`${start}${parts.join(".*")}$`, "s");
 }
