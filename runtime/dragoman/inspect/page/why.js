@@ -79,7 +79,7 @@ function fitOf(decision, frame, levels) {
   const { at, codes, method } = decision;
   if (codes) return frame.code !== undefined && frame.code >= Number(codes[0]) && frame.code <= Number(codes[1]) ? 1 : 0;
   if (at) {
-    const places = at.map(likeText);
+    const places = at.map((one) => likeText(one));
     for (let depth = levels.length; depth > 0; depth -= 1) {
       for (const place of levels[depth - 1] ?? []) if (places.some((one) => one.test(place))) return depth;
     }
