@@ -1,4 +1,5 @@
-"""What the page of `--inspect` costs the calls that it shows: the same proxy without it, with it, and with a browser.
+"""What watching costs the calls that are seen: the same proxy without the page of `--inspect`, with it, and with a
+browser; with a trace; and with metrics.
 
 Calls go one after the other, and at a steady 1,000 a second, which are 2,000 frames a second on each side. The figures
 are the processor time of the proxy for a call, and p50 of a call.
@@ -23,6 +24,7 @@ from bench.proxy import PROXY, REQUESTS, server_command
 
 REVISION = "2025-06-18"
 PAGE = ("--inspect", "http://127.0.0.1:0")
+METRICS = ("--metrics-listen", "http://127.0.0.1:0")
 CALLS_PER_S = 1000
 STEADY_S = 2.0
 
@@ -36,6 +38,7 @@ def measure_page(rounds: int) -> None:
             "nothing": stack.enter_context(watched(())),
             "--inspect": stack.enter_context(watched(PAGE)),
             "--inspect, and a browser": stack.enter_context(watched(PAGE, reads=True)),
+            "--metrics-listen": stack.enter_context(watched(METRICS)),
             "--trace": stack.enter_context(watched(("--trace", str(trace)))),
         }
         method, params, calls = REQUESTS["call"]

@@ -165,6 +165,12 @@ WATCHING: Final = (
         "are recognised as such are left out",
         placeholder="FILE",
     ),
+    Option(
+        "metrics-listen",
+        "address",
+        "count calls, sessions, losses and more, and give the figures to Prometheus at this address, path /metrics "
+        "(usual: http://127.0.0.1:9464)",
+    ),
 )
 
 PAGE: Final = (

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dragoman.core.edges.upstream import UpstreamEdge
     from dragoman.middleware import HeaderMiddleware, Middleware, NoticeMiddleware
     from dragoman.status import StatusBoard
+    from dragoman.trace.calls import CallWatch
     from dragoman.trace.trace import Watcher
 
 _OVER: Final = frozenset({FrontState.CLOSED, FrontState.FAILED})
@@ -71,6 +72,7 @@ class ProxyConfig:
         health_s: How long a server may say nothing before it is sent a `ping`, in seconds; if it is silent for as long
             again, it is lost. None: it may be silent for ever.
         trace: Where frames are written down; None where they are not. It may be that of several proxies.
+        calls: Sees each call, for metrics and the access log; None: nobody does. It may be that of several proxies.
         middleware: Your own code around each request, the outermost first: `dragoman.middleware`.
         notice_middleware: The same around each notification.
         header_middleware: Gives headers for each request over HTTP to the server; a server that is not reached over
@@ -114,6 +116,7 @@ class ProxyConfig:
     restarts: int = 0
     health_s: float | None = None
     trace: Watcher | None = None
+    calls: CallWatch | None = None
     middleware: tuple[Middleware, ...] = field(default=(), hash=False)
     notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
     header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), hash=False, repr=False)
@@ -155,6 +158,7 @@ class ProxyConfig:
             known=self.known,
             has_middleware=bool(self.middleware or self.notice_middleware),
             watch=None if self.trace is None else self.trace.translated,
+            observer=self.calls,
         )
 
 

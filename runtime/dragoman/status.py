@@ -149,6 +149,10 @@ class StatusBoard:
         """Record that the proxy serves nobody new."""
         self._stopping = True
 
+    def count_parked(self) -> int:
+        """Return how many calls have asked their client something, and wait for it to come back."""
+        return sum(getattr(switch, "parked", 0) for _, switch, _ in self._hosts.values())
+
     def read(self) -> ProxyStatus:
         """Look at everything that is up."""
         hosts = list(self._hosts.values())

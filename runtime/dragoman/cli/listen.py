@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from dragoman.cli.descriptors import raise_limit
 from dragoman.cli.ink import complain
 from dragoman.cli.memory import give_back, set_apart
+from dragoman.cli.metrics import read_places, serve_metrics
 from dragoman.cli.names import describe_names, is_loopback, own_names
 from dragoman.cli.secrets import caution_secrets
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
@@ -87,7 +88,8 @@ def listen(
         warned = (caution, raise_limit(limits.connections + args.max_parked, limits.sessions))
         cautions = [*filter(None, warned), *_cautions(args, front)]
         try:
-            async with told_at(args.status, board or config.board):
+            places = read_places(front, server.site)
+            async with told_at(args.status, board or config.board), serve_metrics(args, board or config.board, places):
                 await server.run(lambda: _announce(url, pool, cautions), pool.close)
         except SocketTaken as error:
             return _fail(str(error), EXIT_CANNOT_LISTEN)

@@ -20,6 +20,7 @@ from dragoman.cli.ink import complain
 from dragoman.cli.inspecting import CannotShow, open_feed
 from dragoman.cli.known import know_server
 from dragoman.cli.memory import collect_seldom
+from dragoman.cli.metrics import CannotCount, serve_metrics, watch_calls
 from dragoman.cli.middleware import find_middleware
 from dragoman.cli.options import add_group, add_options, add_translation_arguments, chosen_rules
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
@@ -96,7 +97,9 @@ def add_arguments(parser: CommandParser) -> None:
     add_options(parser, FILE)
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
     parser.hide(action for action in parser._actions if action.dest not in _USUAL)
-    parser.set_defaults(usage_error=parser.error, company=company, owns_process=False, stderr=None, feed=None)
+    parser.set_defaults(
+        usage_error=parser.error, company=company, owns_process=False, stderr=None, feed=None, metrics=None, calls=None
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -122,6 +125,11 @@ def run(args: argparse.Namespace) -> int:
         if os.isatty(args.stderr):
             args.stderr = ServerWords(is_opening=False).carry(args.stderr)
     trace = args.written = open_trace(args)
+    try:
+        args.calls = watch_calls(args)
+    except CannotCount as error:
+        complain(f"dragoman proxy: {error}")
+        return EXIT_CANNOT_SHOW
     collect_seldom()
     launcher = Launcher(args)
     watcher: Watcher | None = trace
@@ -232,7 +240,8 @@ def _serve(
             watch_file(args.config, router, reloading)
             reloading.begin()
         watch_signals(caught, proxy.stop, reload=None if reloading is None else reloading.read_all)
-        finish = await (proxy.run() if args.status is None else _run_told(proxy, args.status, board))
+        async with serve_metrics(args, board):
+            finish = await (proxy.run() if args.status is None else _run_told(proxy, args.status, board))
         if finish is None:
             return 1
         if caught:
@@ -275,6 +284,7 @@ def _configure(args: argparse.Namespace, trace: Watcher | None) -> ProxyConfig:
         restarts=args.restarts,
         health_s=args.health_interval,
         trace=trace,
+        calls=args.calls,
         known=know_server(args) if args.config is None else None,
         greets=not args.no_greeting,
         board=_make_board(args),
@@ -299,7 +309,7 @@ def chosen_bridging(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _make_board(args: argparse.Namespace) -> StatusBoard | None:
-    if args.listen is None and args.status is None and args.inspect is None:
+    if args.listen is None and args.status is None and args.inspect is None and args.metrics_listen is None:
         return None
     from dragoman.status import StatusBoard  # nobody else pays for it
 

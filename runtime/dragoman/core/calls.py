@@ -14,7 +14,7 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from dragoman.core.batches import Batch
 from dragoman.core.envelope import (
@@ -86,9 +86,10 @@ class Call:
         first: The id and progress token that it came with, where it goes on under others.
         stream: Of a server's request, the id of the client's request on whose stream it went out, if it did.
         translate: What makes the answer one of who asked, in place of the steps alone.
+        seen: What an observer knows of it; None without one.
     """
 
-    __slots__ = ("batch", "first", "front", "key", "lent", "method", "own", "stream", "token", "translate")
+    __slots__ = ("batch", "first", "front", "key", "lent", "method", "own", "seen", "stream", "token", "translate")
 
     def __init__(self, key: bytes, method: str, batch: Batch | None = None, front: Reached | None = None) -> None:
         self.key = key
@@ -101,6 +102,7 @@ class Call:
         self.first: tuple[bytes, bytes | None] | None = None
         self.stream: bytes | None = None
         self.translate: Callable[[Frame], Frame | Refusal | None] | None = None
+        self.seen: Any = None
 
     @property
     def revision(self) -> str | None:

@@ -66,6 +66,7 @@ class Exchange:
         ages: How old the requests of the client are; None without a limit.
         around: Which requests and notifications middleware has; None without any.
         notes_tokens: Whether it matters which request of the client has which progress token.
+        observer: Told of each call; None where nobody wants to know.
     """
 
     __slots__ = (
@@ -83,6 +84,7 @@ class Exchange:
         "identity",
         "mistakes",
         "notes_tokens",
+        "observer",
         "revisions",
         "settings",
     )
@@ -102,6 +104,8 @@ class Exchange:
         self.around: Around | None = Around(front, self, outbox) if settings.has_middleware else None
         self.ages: Ages[Call] | None = limit_time(Schedule(outbox, front).after, self.tick, settings)
         self.notes_tokens = self.ages is not None
+        self.observer = None if settings.observer is None else settings.observer.session(front)
+        self.counters.tell = None if self.observer is None else self.observer.lost
         self.settings = settings
         self.revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
         self._adaptors = {side: self._adaptor(side, None) for side in Side}
@@ -147,6 +151,7 @@ class Exchange:
         for part in (self.ages, self.around):
             if part is not None:
                 part.release()
+        self.observer = self.counters.tell = None
         del self.front, self.behind, self._reads
 
     def relay(self, side: Side, frame: Frame) -> None:
@@ -185,6 +190,8 @@ class Exchange:
 
     def settle(self, call: Call, frame: Frame) -> None:
         """Give the client an answer to this call that is in its own revision already."""
+        if self.observer is not None:
+            self.observer.answered(call)
         if not self.calls[CLIENT].remove(call):
             self.mistakes.note_unmatched(SERVER, call.key)
         elif self.around is not None and call.method not in self._own:
@@ -243,6 +250,8 @@ class Exchange:
         assert key is not None
         assert method is not None
         call, calls = Call(key, method, batch, self.front), self.calls[side]
+        if self.observer is not None:
+            self.observer.began(side, call, frame)
         if calls.is_used(key):
             frame = calls.rename(call, frame)
             key = call.key
@@ -277,6 +286,8 @@ class Exchange:
         if side is not CLIENT:
             self.front.send(frame)
             return
+        if self.observer is not None:
+            self.observer.handed(call)
         if self.ages is not None and call.method != LISTEN:  # which ends when its client wants
             self.ages.start(call)
         self.behind.carry(call, frame)
@@ -337,6 +348,8 @@ class Exchange:
             params = {**frame.body["params"], "requestId": id_of(renamed.key)}
             key, frame = renamed.key, rewrite(frame, {**frame.body, "params": params})
         call = None if key is None else self.calls[side].cancel(key)
+        if call is not None and self.observer is not None:
+            self.observer.ended(call, None)
         if call is not None and call.batch is not None:
             whole, call.batch = call.batch.forgo(), None
             if whole is not None:  # the answer that will not come must not hold up the others
@@ -365,6 +378,8 @@ class Exchange:
 
     def pass_answer(self, side: Side, call: Call, frame: Frame, is_final: bool = False) -> None:
         """Deliver the answer of this peer to a request that is off the table; final: middleware has had it."""
+        if self.observer is not None:
+            self.observer.answered(call)
         if self.around is not None and not is_final:
             self._settle(side, call, written(frame))
             return
@@ -381,6 +396,8 @@ class Exchange:
             adapted = Refusal(INTERNAL_ERROR, "the answer has no counterpart in the revision of who asked", {})
         answer = adapted.answer(call.key) if isinstance(adapted, Refusal) else adapted
         if call.batch is None and call.first is None:
+            if self.observer is not None:
+                self.observer.ended(call, answer)
             self.front.post(side.other, answer)
         else:
             self._deliver(side.other, call, answer)
@@ -433,6 +450,8 @@ class Exchange:
                 frame = frame._replace(raw=with_id(frame, key), key=key, body=None)
             except ValueError as error:
                 frame = error_frame(key, INTERNAL_ERROR, f"the answer cannot be read: {error}")
+        if self.observer is not None:
+            self.observer.ended(call, frame)
         whole = frame if call.batch is None else call.batch.answer(frame)
         if whole is not None:
             self.front.post(side, whole)

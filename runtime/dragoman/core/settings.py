@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from dragoman.core.batches import BATCH_REQUESTS
 from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.negotiation import AUTO
+from dragoman.core.observing import Observer
 from dragoman.core.translate import Crossing, OnLoss
 
 TURN_S: Final = 7.0
@@ -82,6 +83,7 @@ class Settings:
         has_middleware: Whether requests and notifications are given to middleware on their way.
         known: What is remembered of the server; None where nothing is.
         watch: Told of each frame that is translated; None where nobody wants to know.
+        observer: Told of each call; None where nobody wants to know.
     """
 
     client_revision: str = AUTO
@@ -106,3 +108,4 @@ class Settings:
     has_middleware: bool = False
     known: ServerMemory | None = None
     watch: Callable[[Crossing], None] | None = None
+    observer: Observer | None = None

@@ -79,7 +79,7 @@ class Translator(Protocol):
 
 @dataclass(slots=True)
 class Counters:
-    """What a session has seen, for the closing line of the log."""
+    """What a session has seen, for the closing line of the log; `tell` is told of each loss besides."""
 
     passed: int = 0
     translated: int = 0
@@ -92,11 +92,16 @@ class Counters:
     unmatched: int = 0
     excess: int = 0
     timed_out: int = 0
+    tell: Callable[[str, str, Sequence[Loss]], None] | None = None
 
     def describe(self) -> str:
         """Return the counters that are not zero, on one line."""
         return (
-            ", ".join(f"{n} {name.replace('_', ' ')}" for name in self.__slots__ if (n := getattr(self, name)))
+            ", ".join(
+                f"{n} {name.replace('_', ' ')}"
+                for name in self.__slots__
+                if (n := getattr(self, name)) and name != "tell"
+            )
             or "no frames"
         )
 
@@ -272,6 +277,8 @@ class Adaptor:
             return None
         self.counters.lossy += 1
         self.counters.losses += count
+        if self.counters.tell is not None and self.translator is not None:
+            self.counters.tell(self.translator.source, self.translator.target, translation.losses)
         if self.watch is not None:
             self._lost = translation.losses
         refusal = refuse_losses(self.on_loss, translation, kind, self._where(method))

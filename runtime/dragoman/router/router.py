@@ -174,6 +174,7 @@ class Router:
             request_timeout_s=timeout_s or config.request_timeout_s,
             drain_timeout_s=min(config.drain_timeout_s, _LONGEST_DRAIN_S),
             server_name=server.name,
+            calls=None if config.calls is None else config.calls.behind_router(server.name),
             known=self._know(server),
             greets=config.greets and not member.tries,
         )
@@ -188,7 +189,8 @@ def _usable(configuration: Configuration, before: Mapping[str, ServerConfig]) ->
 
 def before_router(config: ProxyConfig) -> ProxyConfig:
     """Return the configuration of the proxy before a client whose server is a router."""
-    return dataclasses.replace(config, server_revision=SAME, restarts=0, health_s=None, board=None)
+    calls = None if config.calls is None else config.calls.before_router()
+    return dataclasses.replace(config, server_revision=SAME, restarts=0, health_s=None, board=None, calls=calls)
 
 
 def behind_router(config: ProxyConfig) -> ProxyConfig:

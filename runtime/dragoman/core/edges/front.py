@@ -410,6 +410,8 @@ class FrontEdge:
             self._client_owed = None
 
     def _announce(self, initialized: Frame) -> None:
+        if self.exchange.observer is not None:
+            self.exchange.observer.opened(find(self.expect_greeting().frame.body, "params", "clientInfo"))
         self.exchange.relay(Side.CLIENT, initialized)
         # Nobody asks for these again, and of 500 open sessions they would hold a megabyte; the answer to `initialize`
         # is kept as it was written, for a client behind a gateway.
@@ -443,6 +445,8 @@ class FrontEdge:
     def _finish(self) -> None:
         if not self._finished:
             self._finished = True
+            if self.exchange.observer is not None:
+                self.exchange.observer.closed(self._outcome.name)
             self._outbox.add(Finish(self._outcome, self._failure.message, self))
 
 

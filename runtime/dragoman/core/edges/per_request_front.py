@@ -234,6 +234,8 @@ class PerRequestFront:
             logger.warning("%s request of the client refused: %s", frame.method, error.message)
             exchange.front.send(_write_error(key, request.id, error.code, error.message, error.data))
             return
+        if exchange.observer is not None:
+            exchange.observer.began(CLIENT, request, frame)
         if exchange.ages is not None:
             exchange.calls[CLIENT].note_token(request, frame)
         if exchange.around is None or request.method == DISCOVER:

@@ -305,6 +305,8 @@ class Recovery:
         self.is_paused = False
         self._edge.open()
         self.restarts += 1
+        if self._settings.observer is not None:
+            self._settings.observer.restarted()
         self.outbox.add(Wake(self._edge, self._settings.init_timeout_s))
         return None
 

@@ -108,6 +108,8 @@ class UpstreamEdge:
     def release(self) -> None:
         """Let go of who is told, once nothing more comes; a timer may still run."""
         self.state = UpstreamState.LOST
+        if self._settings.observer is not None:
+            self._settings.observer.server(self)
         self._opening = None
         self.recovery.release()
         del self._owner, self._follower
@@ -338,6 +340,8 @@ class UpstreamEdge:
             logger.debug("%s means nothing while the server is %s", event.value, self.state.value)
             return
         self.state = transition.state
+        if self._settings.observer is not None:
+            self._settings.observer.server(self)
         for action in transition.actions:
             _ACTIONS[action](self, about)
 

@@ -73,6 +73,11 @@ class Direct:
         """The one that it has; several where the client's requests declare several things."""
         return (self.upstream,) if self._each is None else self._each.servers
 
+    @property
+    def parked(self) -> int:
+        """How many calls of a client without a session have asked it something."""
+        return 0 if self._each is None else self._each.parked
+
     # What the front edge says
 
     def initialize(self, front: FrontEdge) -> Refusal | None:

@@ -187,6 +187,11 @@ class DeclaredSession:
             self._notifications.listens.end_all(reason)
 
     @property
+    def parked(self) -> int:
+        """How many calls have asked their client something."""
+        return len(self._asking.parked)
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing is under way in it, and nobody is to come back for anything."""
         kept = self._asking.parked or self._promoting.kept or self._notifications.listens

@@ -130,6 +130,11 @@ class ToSession:
         return None
 
     @property
+    def parked(self) -> int:
+        """How many calls have asked their client something."""
+        return sum(session.parked for session in self._sessions.values())
+
+    @property
     def servers(self) -> list[UpstreamEdge]:
         """The edges of all that are there."""
         spare = [] if self._spare is None else [self._spare]

@@ -1,0 +1,98 @@
+"""`--metrics-listen`: what is counted, and the port at which it is read.
+
+Lives here: the address, and what is looked at only when somebody reads. Must not: count (`dragoman.trace.metrics`),
+which is imported only once metrics are wanted. Called by `cli.proxy` and `cli.listen`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
+from dragoman.cli.names import own_names
+
+if TYPE_CHECKING:
+    from dragoman.status import StatusBoard
+    from dragoman.trace.calls import CallWatch
+    from dragoman.trace.metrics import Gauges, Labels
+    from dragoman.transports.http.app import HttpFront
+    from dragoman.transports.http.site import Site
+
+
+class CannotCount(Exception):
+    """The figures cannot be served: why."""
+
+
+def watch_calls(args: argparse.Namespace) -> CallWatch | None:
+    """Return what sees calls, if anybody wants to know of them; open the socket of the metrics.
+
+    Raises:
+        CannotCount: Nothing can listen there.
+    """
+    if args.metrics_listen is None:
+        return None
+    if args.metrics_listen[2] != "http":
+        args.usage_error("--metrics-listen serves no https; expected http://HOST:PORT")
+    from dragoman.errors import TransportClosed
+    from dragoman.trace.calls import CallWatch
+    from dragoman.trace.metrics import Metrics
+    from dragoman.transports.http.serve import Address, bind
+
+    try:
+        args.metrics_socket = bind(Address(*args.metrics_listen[:2]))
+    except TransportClosed as error:
+        raise CannotCount(f"--metrics-listen: {error}") from None
+    server = "" if args.config is not None else "pipe" if args.command else "tcp"
+    args.metrics = Metrics(("pipe" if args.listen is None else "tcp", server))
+    return CallWatch((args.metrics,), args.server_name or "")
+
+
+@contextlib.asynccontextmanager
+async def serve_metrics(
+    args: argparse.Namespace, board: StatusBoard | None, places: Gauges | None = None
+) -> AsyncIterator[None]:
+    """Serve the figures, if they are wanted, as long as this is open.
+
+    Args:
+        args: With what is counted, and its socket.
+        board: How the servers are.
+        places: Which places are taken, of a front.
+    """
+    if args.metrics is None or board is None:
+        yield
+        return
+    from dragoman.trace.metrics import CONTENT_TYPE
+    from dragoman.trace.port import served_at
+
+    args.metrics.gauges += [lambda: _read_servers(board), *([] if places is None else [places])]
+    hosts = (*own_names(args.metrics_listen[0]), *args.allow_host)
+    async with served_at(args.metrics_socket, hosts, args.metrics.write, CONTENT_TYPE):
+        yield
+
+
+def _read_servers(board: StatusBoard) -> Iterator[tuple[str, Labels, float]]:
+    found = board.read()
+    for (server, state), count in Counter((server.name, server.state) for server in found.servers).items():
+        yield "dragoman_servers", (*([("server", server)] if server else []), ("state", state)), count
+    yield "dragoman_parked_calls", (), board.count_parked()
+    for option, turned in found.turned_away.items():
+        yield "dragoman_refusals_total", (("option", option),), turned
+
+
+def read_places(front: HttpFront, site: Site) -> Gauges:
+    """Return what says how many places of a front are taken, and how many there are."""
+    limits = front.config.limits
+
+    def read() -> Iterator[tuple[str, Labels, float]]:
+        for option, taken, limit in (
+            ("--max-sessions", len(front.sessions), limits.sessions),
+            ("--max-connections", len(site.connections), limits.connections),
+            ("--max-memory", front.budget.taken, limits.memory_bytes),
+        ):
+            yield "dragoman_places", (("option", option),), taken
+            yield "dragoman_places_limit", (("option", option),), limit
+
+    return read

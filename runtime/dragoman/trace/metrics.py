@@ -1,0 +1,230 @@
+"""What is counted of calls and sessions, as text for Prometheus.
+
+Lives here: the cells, and their text. Must not: serve them (`port`). The names are those of OpenTelemetry for MCP, as
+Prometheus writes them; what it does not name begins with `dragoman_`.
+
+How many series there are has a bound: methods are those that a revision has, a tool is named if its server has listed
+it, and of tools, codes and both together so many are told apart; all others are one series. Nothing
+says who a client is.
+
+Source: OpenTelemetry, Semantic conventions for the Model Context Protocol, Metrics.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
+
+from dragoman.core.methods import CALL_TOOL
+from dragoman.trace.calls import ASKS, CANCELLED, OK, TOOL_ERROR, UNREADABLE, Ended, SessionEnded
+from dragoman_spec import REVISIONS, load
+from dragoman_spec.losses import Loss
+
+BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+MOST_TOOLS: Final = 1000
+MOST_CODES: Final = 50
+MOST_CELLS: Final = 5000
+"""From here on no tool is told apart that was not before."""
+
+OTHER: Final = "_OTHER"
+"""Stands for what is not told apart, as OpenTelemetry has it."""
+
+CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
+
+_INTERNAL_ERROR: Final = -32603
+_SERVER_ERRORS: Final = range(-32099, -31999)
+_ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+KeyT = TypeVar("KeyT", bound="tuple[str | None, ...]")
+Labels = tuple[tuple[str, str], ...]
+Gauges = Callable[[], Iterable[tuple[str, Labels, float]]]
+"""Reads what is looked at only when somebody asks: the name of a family, labels, and the value."""
+
+_FAMILIES: Final = {
+    "mcp_server_operation_duration_seconds": ("histogram", "How long a client waits for its answer."),
+    "mcp_client_operation_duration_seconds": ("histogram", "How long a request is with whoever serves it."),
+    "mcp_server_session_duration_seconds": ("histogram", "How long sessions of clients last."),
+    "mcp_client_session_duration_seconds": ("histogram", "How long sessions with servers last."),
+    "dragoman_losses_total": ("counter", "What translations could not carry."),
+    "dragoman_questions_total": ("counter", "What clients are asked, by the method."),
+    "dragoman_restarts_total": ("counter", "How often a server is started again."),
+    "dragoman_refusals_total": ("counter", "Requests that a limit turned away, by the option that sets it."),
+    "dragoman_parked_calls": ("gauge", "Calls that have asked their client something."),
+    "dragoman_servers": ("gauge", "Servers, by their state."),
+    "dragoman_places": ("gauge", "Places that are taken, by the option that sets how many there are."),
+    "dragoman_places_limit": ("gauge", "Places that there are."),
+}
+
+
+class Histogram:
+    """Counts durations, by how long they are."""
+
+    __slots__ = ("counts", "sum_s")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS_S) + 1)
+        self.sum_s = 0.0
+
+    def add(self, duration_s: float) -> None:
+        """Count one."""
+        self.counts[bisect_left(BUCKETS_S, duration_s)] += 1
+        self.sum_s += duration_s
+
+
+class Metrics:
+    """The cells of one proxy.
+
+    Args:
+        transports: What clients are reached over and what servers are: `pipe` or `tcp`; empty: both occur.
+
+    Attributes:
+        gauges: Read when somebody asks.
+    """
+
+    def __init__(self, transports: tuple[str, str] = ("", "")) -> None:
+        self.gauges: list[Gauges] = []
+        self._transports = transports
+        self._methods = frozenset(name for revision in REVISIONS for name in load(revision).METHODS)
+        self._tools: set[tuple[str, str]] = set()
+        self._codes: set[str] = set()
+        self._front: dict[tuple[str, str, str, str | None], Histogram] = {}
+        self._back: dict[tuple[str, str, str, str | None, str], Histogram] = {}
+        self._sessions: dict[tuple[str, str, str], Histogram] = {}
+        self._losses: Counter[tuple[str, str, str]] = Counter()
+        self._questions: Counter[str] = Counter()
+        self._restarts = 0
+
+    def take_call(self, call: Ended, is_front: bool, is_back: bool) -> None:
+        """Count how long it took."""
+        method = call.method if call.method in self._methods else OTHER
+        tool = call.tool
+        if tool and (call.server, tool) not in self._tools:
+            tool = OTHER
+        outcome = call.outcome
+        if outcome != OK and outcome not in self._codes:
+            outcome = self._bound(outcome)
+        theirs, server = call.revisions
+        if is_front:
+            key = (method, tool, outcome, theirs)
+            cell = self._front.get(key) or self._front.get(key := self._fold(self._front, key))
+            if cell is None:
+                cell = self._front[key] = Histogram()
+            cell.add(call.ours_s + (call.server_s or 0.0))
+        if is_back and call.server_s is not None:
+            there = (method, tool, outcome, server, call.server)
+            cell = self._back.get(there) or self._back.get(there := self._fold(self._back, there))
+            if cell is None:
+                cell = self._back[there] = Histogram()
+            cell.add(call.server_s)
+
+    def take_session(self, session: SessionEnded) -> None:
+        """Count how long it was open, once it is over."""
+        if session.outcome:
+            side = "client" if session.client is None else "server"
+            outcome = "" if session.outcome in ("over", "client_closed", "stopped") else session.outcome
+            self._sessions.setdefault((side, session.revision, outcome), Histogram()).add(session.lasted_s)
+
+    def take_losses(self, source: str, target: str, losses: Sequence[Loss]) -> None:
+        """Count them by kind and pair."""
+        for loss in losses:
+            self._losses[loss.kind, source, target] += 1
+
+    def take_question(self, method: str) -> None:
+        """Count it."""
+        self._questions[method if method in self._methods else OTHER] += 1
+
+    def take_restart(self) -> None:
+        """Count it."""
+        self._restarts += 1
+
+    def take_tools(self, server: str, names: Sequence[str]) -> None:
+        """Remember them: they may be named."""
+        for name in names[: max(0, MOST_TOOLS - len(self._tools))]:
+            self._tools.add((server, name))
+
+    def _bound(self, outcome: str) -> str:
+        if outcome not in (ASKS, CANCELLED, TOOL_ERROR, UNREADABLE) and len(self._codes) >= MOST_CODES:
+            return OTHER
+        self._codes.add(outcome)
+        return outcome
+
+    def _fold(self, cells: Mapping[KeyT, Histogram], key: KeyT) -> KeyT:
+        """Return a key without its tool, where there are as many as may be."""
+        return key if len(cells) < MOST_CELLS else (key[0], key[1] and OTHER, *key[2:])  # type: ignore[return-value]
+
+    def write(self) -> bytes:
+        """Return all of it, in Prometheus' text format 0.0.4."""
+        found = self._read()
+        lines = [line for name in _FAMILIES for line in _write_family(name, found.get(name, []))]
+        return "".join(f"{line}\n" for line in lines).encode()
+
+    def _read(self) -> Mapping[str, list[tuple[Labels, Histogram | float]]]:
+        found: dict[str, list[tuple[Labels, Histogram | float]]] = {}
+        client, server = self._transports
+        for (method, tool, outcome, revision), cell in self._front.items():
+            labels = _name_call(method, tool, outcome, revision, client, is_server=True)
+            found.setdefault("mcp_server_operation_duration_seconds", []).append((labels, cell))
+        for (method, tool, outcome, revision, name), cell in self._back.items():
+            labels = _name_call(method, tool, outcome, revision, server, is_server=False) + _given(server=name)
+            found.setdefault("mcp_client_operation_duration_seconds", []).append((labels, cell))
+        for (side, revision, outcome), cell in self._sessions.items():
+            labels = _given(mcp_protocol_version=revision, error_type=outcome)
+            labels += _given(network_transport=client if side == "server" else server)
+            found.setdefault(f"mcp_{side}_session_duration_seconds", []).append((labels, cell))
+        for (kind, source, target), count in self._losses.items():
+            labels = _given(kind=kind, source=source, target=target)
+            found.setdefault("dragoman_losses_total", []).append((labels, count))
+        for method, asked in self._questions.items():
+            found.setdefault("dragoman_questions_total", []).append((_given(mcp_method_name=method), asked))
+        found["dragoman_restarts_total"] = [((), self._restarts)]
+        for gauges in self.gauges:
+            for name, labels, value in gauges():
+                found.setdefault(name, []).append((labels, value))
+        return found
+
+
+def _name_call(
+    method: str, tool: str, outcome: str, revision: str | None, transport: str, *, is_server: bool
+) -> Labels:
+    """Return the labels of an operation. For a server, only what it is to blame for is an error."""
+    code = outcome if outcome.lstrip("-").isdigit() else ""
+    is_blamed = not code or not is_server or int(code) == _INTERNAL_ERROR or int(code) in _SERVER_ERRORS
+    is_error = outcome not in (OK, ASKS) and is_blamed
+    return _given(
+        mcp_method_name=method,
+        gen_ai_operation_name="execute_tool" if method == CALL_TOOL else "",
+        gen_ai_tool_name=tool,
+        error_type=outcome if is_error else "",
+        rpc_response_status_code=code,
+        mcp_protocol_version=revision or "",
+        network_transport=transport,
+    )
+
+
+def _given(**labels: str) -> Labels:
+    return tuple((name, value) for name, value in labels.items() if value)
+
+
+def _write_family(name: str, cells: Sequence[tuple[Labels, Histogram | float]]) -> Iterable[str]:
+    if not cells:
+        return
+    kind, about = _FAMILIES[name]
+    yield f"# HELP {name} {about}"
+    yield f"# TYPE {name} {kind}"
+    for labels, cell in cells:
+        if not isinstance(cell, Histogram):
+            yield f"{name}{_show(labels)} {cell:g}"
+            continue
+        total = 0
+        for limit, count in zip((*map("{:g}".format, BUCKETS_S), "+Inf"), cell.counts, strict=True):
+            total += count
+            yield f"{name}_bucket{_show((*labels, ('le', limit)))} {total}"
+        yield f"{name}_sum{_show(labels)} {cell.sum_s!r}"
+        yield f"{name}_count{_show(labels)} {total}"
+
+
+def _show(labels: Labels) -> str:
+    said = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels)
+    return f"{{{said}}}" if said else ""
