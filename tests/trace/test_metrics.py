@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dragoman.core.commands import Outcome
 from dragoman.trace import metrics
-from dragoman.trace.calls import CallWatch, Ended
+from dragoman.trace.calls import CallWatch, SeenCall
 from dragoman.trace.metrics import Metrics
 from tests.proxy import test_per_request, test_per_request_relay
 from tests.proxy.conversation import (
@@ -187,9 +187,9 @@ def test_how_many_series_there_are_has_a_bound() -> None:
     for number in range(3 * metrics.MOST_TOOLS):
         revisions = ("2025-06-18", "2025-06-18")
         names = ("", "ann", "editor 7", revisions, "", "tools/call", f"tool-{number}", str(-40000 - number % 100))
-        cells.take_call(Ended(*names, 0.1, 0.0, 1, 1), True, True)
+        cells.take_call(SeenCall(*names, 0.1, 0.0, 1, 1), True, True)
         names = ("", "ann", "editor 7", revisions, "", f"made/up-{number}", "", "ok")
-        cells.take_call(Ended(*names, 0.1, 0.0, 1, 1), True, True)
+        cells.take_call(SeenCall(*names, 0.1, 0.0, 1, 1), True, True)
     series = read(cells.write())
     named = {dict(has).get("gen_ai_tool_name") for name, has in series}
     assert len(named - {None}) == metrics.MOST_TOOLS + 1

@@ -44,7 +44,7 @@ _ASKS: Final = b'"input_required"'
 _LASTING: Final = frozenset({UpstreamState.READY, UpstreamState.RECOVERING})
 
 
-class Ended(NamedTuple):
+class SeenCall(NamedTuple):
     """A call that is over.
 
     Attributes:
@@ -76,7 +76,7 @@ class Ended(NamedTuple):
     answer_bytes: int
 
 
-class SessionEnded(NamedTuple):
+class SeenSession(NamedTuple):
     """A session of a client, or with a server, that is over; or a client's that has begun.
 
     Attributes:
@@ -99,10 +99,10 @@ class SessionEnded(NamedTuple):
 class Sink(Protocol):
     """Who gets what is seen; never waits, never fails."""
 
-    def take_call(self, call: Ended, is_front: bool, is_back: bool) -> None:
+    def take_call(self, call: SeenCall, is_front: bool, is_back: bool) -> None:
         """A call is over; it came from a client of the proxy's, and went to a server of its own."""
 
-    def take_session(self, session: SessionEnded) -> None:
+    def take_session(self, session: SeenSession) -> None:
         """A session has begun or is over."""
 
     def take_losses(self, source: str, target: str, losses: Sequence[Loss]) -> None:
@@ -159,7 +159,7 @@ class CallWatch:
         if edge.state in _LASTING:
             self._open.setdefault(id(edge), (perf_counter(), edge.revision))
         elif (since := self._open.pop(id(edge), None)) is not None:
-            over = SessionEnded(LABEL.get(), "", None, since[1], "over", perf_counter() - since[0])
+            over = SeenSession(LABEL.get(), "", None, since[1], "over", perf_counter() - since[0])
             for sink in self.sinks:
                 sink.take_session(over)
 
@@ -215,7 +215,7 @@ class SessionWatch:
     def _tell(self, outcome: str, lasted_s: float) -> None:
         if self._watch.is_front:
             revision = self._front.exchange.revisions[CLIENT] or ""
-            told = SessionEnded(self._label, self._principal, self._client, revision, outcome, lasted_s)
+            told = SeenSession(self._label, self._principal, self._client, revision, outcome, lasted_s)
             for sink in self._watch.sinks:
                 sink.take_session(told)
 
@@ -251,7 +251,7 @@ class SessionWatch:
         if call.method == LIST_TOOLS and frame is not None and outcome == OK:
             self._note_tools(frame)
         client = self._client or _name(getattr(getattr(call, "metadata", None), "client_info", None))
-        told = Ended(
+        told = SeenCall(
             seen.label,
             seen.principal,
             client,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from dragoman.core.methods import CALL_TOOL
-from dragoman.trace.calls import ASKS, CANCELLED, OK, TOOL_ERROR, UNREADABLE, Ended, SessionEnded
+from dragoman.trace.calls import ASKS, CANCELLED, OK, TOOL_ERROR, UNREADABLE, SeenCall, SeenSession
 from dragoman_spec import REVISIONS, load
 from dragoman_spec.losses import Loss
 
@@ -96,7 +96,7 @@ class Metrics:
         self._questions: Counter[str] = Counter()
         self._restarts = 0
 
-    def take_call(self, call: Ended, is_front: bool, is_back: bool) -> None:
+    def take_call(self, call: SeenCall, is_front: bool, is_back: bool) -> None:
         """Count how long it took."""
         method = call.method if call.method in self._methods else OTHER
         tool = call.tool
@@ -119,7 +119,7 @@ class Metrics:
                 cell = self._back[there] = Histogram()
             cell.add(call.server_s)
 
-    def take_session(self, session: SessionEnded) -> None:
+    def take_session(self, session: SeenSession) -> None:
         """Count how long it was open, once it is over."""
         if session.outcome:
             side = "client" if session.client is None else "server"
