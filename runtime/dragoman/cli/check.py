@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
+from dragoman.cli.against import FORMATS, compare_with_file
 from dragoman.cli.child import Launcher
 from dragoman.cli.ink import REVISIONS, Style, complain, write_painted
 from dragoman.cli.options import add_seconds, revision, seconds
@@ -66,10 +67,22 @@ def add_arguments(parser: CommandParser) -> None:
         help="how long the very first answer may take (default: 12, or what --timeout says if that is more)",
     )
     add_seconds(parser, "--overall-timeout", 180, "how long the whole check may take")
+    parser.add_argument(
+        "--against",
+        metavar="FILE",
+        help="in place of the check: say what has changed since `dragoman list --json` has written this file, and fail "
+        "if it would break clients",
+    )
+    parser.add_argument(
+        "--error-format", choices=FORMATS, default="text", help="how --against prints it (default: %(default)s)"
+    )
+    parser.set_defaults(revision="any", log_level="warning", no_era_cache=False)
 
 
 def run(args: argparse.Namespace) -> int:
     """Check a server."""
+    if args.against is not None:
+        return compare_with_file(args)
     check_server_arguments(args)
     import asyncio
     import contextlib

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     args.server = named[0] if named else args.server
 
     async def look(client: Client, owner_of: OwnerOf) -> int:
-        found = {kind: await _list(client, kind, bool(args.kinds)) for kind in args.kinds or KINDS}
+        found = {kind: await list_all(client, kind, bool(args.kinds)) for kind in args.kinds or KINDS}
         server = {} if client.server_info is None else client.server_info.model_dump()
         if args.json:
             print_json({"server": server, "revision": client.server_revision, **found})
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     return run_session(args, look)
 
 
-async def _list(client: Client, kind: str, is_asked_for: bool) -> list[dict[str, Any]]:
+async def list_all(client: Client, kind: str, is_asked_for: bool) -> list[dict[str, Any]]:
     """Return all of a kind; none where the server has no such list, unless a person asked for just that."""
     try:
         return [one.model_dump() async for one in getattr(client, kind)()]
