@@ -332,6 +332,14 @@ def test_a_name_that_is_too_long_is_not_remembered() -> None:
     assert made.find(RESOURCE, "x:1") == NameOwner("a", "x:1")
 
 
+def test_a_uri_that_a_server_says_is_compared_with_few_templates_and_few_pieces() -> None:
+    made = names("a", "b")
+    made.learn("a", TEMPLATE, ["b+x" + "{e}z" * 60 + str(number) for number in range(MOST_TEMPLATES)])
+    assert len(made.show("a", TEMPLATE)) == MOST_TEMPLATES
+    assert made.show_uri("a", "b+x/").startswith("b+x")
+    assert effort(lambda: [made.show_uri("a", "b+x" + "z" * 100) for _ in range(200)]) < 4
+
+
 def test_a_uri_is_compared_with_a_bounded_number_of_templates() -> None:
     """One server may list any number, and each read of a URI that is on no list would be compared with all of them."""
     made = names("a", "b")

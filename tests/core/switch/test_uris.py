@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.switch.catalogue.uris import show_pages, show_uris
+from dragoman.core.switch.catalogue.uris import at_most, show_pages, show_uris
 
 PAGE = "ui://weather/dash"
 
@@ -38,3 +38,8 @@ def test_a_page_is_shown_where_it_is_one() -> None:
 def test_only_metadata_of_what_is_listed_names_pages() -> None:
     tool = {"name": PAGE, "_meta": {"ui": {"resourceUri": PAGE}}}
     assert show_pages(tool, show) == {**tool, "_meta": {"ui": {"resourceUri": f"shown:{PAGE}"}}}
+
+
+def test_only_so_many_uris_of_a_result_are_looked_up() -> None:
+    result = {"content": [{"uri": "x:1"}, {"uri": "x:2"}, {"uri": "x:3"}]}
+    assert show_uris(result, at_most(2, show))["content"] == [{"uri": "shown:x:1"}, {"uri": "shown:x:2"}, {"uri": "x:3"}]

@@ -25,6 +25,10 @@ LONGEST: Final = 64
 MOST_NAMES: Final = 2_000
 """How many names of a kind are remembered of one server, beside those that it lists at present."""
 
+MOST_SHOWN: Final = 64
+"""How many templates of one server, of those that clients know by another name, a URI in its results is compared with:
+it may say very many URIs."""
+
 MOST_TEMPLATES: Final = 1_000
 """How many templates of one server a URI is compared with that is on no list; it is asked for at each server else."""
 
@@ -34,7 +38,7 @@ LONGEST_NAME: Final = 8_192
 EXTENSION_SCHEMES: Final = ("skill://", "ui://")
 """How URIs begin whose scheme an extension has given a meaning: clients know it by that, so it stays in front."""
 
-_MOST_EXPRESSIONS: Final = 64
+_MOST_EXPRESSIONS: Final = 16
 """How many expressions a template may have that URIs are compared with."""
 
 _HASH: Final = 6
@@ -71,6 +75,7 @@ class _Table:
     owners: dict[str, NameOwner] = field(default_factory=dict)
     told: dict[str, NameOwner] = field(default_factory=dict)
     shown: dict[str, dict[str, str]] = field(default_factory=dict)
+    pieces: dict[str, list[str]] = field(default_factory=dict)
     is_told: bool = False
 
 
@@ -169,8 +174,9 @@ class Names:
             return _put_prefix(self._starts[NameKind.RESOURCE][server], uri)
         if shown is not None or uri in self._tables[NameKind.RESOURCE].claims.get(server, {}):
             return shown or uri
-        for template, known in self.show(server, NameKind.TEMPLATE).items():
-            if _fit_template(template, uri) is not None:
+        table = self._tables[NameKind.TEMPLATE]
+        for template, known in islice(table.shown.get(server, {}).items(), MOST_SHOWN):
+            if _fits(table.pieces[template], uri):
                 return known.removesuffix(template) + uri
         return uri
 
@@ -202,7 +208,9 @@ class Names:
         table = self._tables[NameKind.TEMPLATE]
         for known in (table.owners, table.told):
             fitting = [
-                (sum(map(len, pieces)), shown) for shown in known if (pieces := _fit_template(shown, uri)) is not None
+                (sum(map(len, pieces)), shown)
+                for shown in known
+                if _fits(pieces := table.pieces.get(shown) or _literals(shown), uri)
             ]
             if fitting:
                 shown = max(fitting)[1]
@@ -239,6 +247,9 @@ class Names:
         if shown != table.shown:
             self.version += 1
         table.owners, table.shown, table.is_told = owners, shown, False
+        if kind is NameKind.TEMPLATE:
+            named = (*owners, *(owner.name for owner in owners.values()))
+            table.pieces = {template: table.pieces.get(template) or _literals(template) for template in named}
 
     def _is_of_other(self, kind: NameKind, server: str, name: str) -> bool:
         """Whether a name reads as if another server had it: then nobody else gets it, in whatever order they come."""
@@ -294,23 +305,22 @@ def _digest(text: str) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:_HASH]
 
 
-def _fit_template(template: str, uri: str) -> list[str] | None:
-    """Return the literal pieces of a template that stand in a URI in its order; None where it cannot be an instance.
+def _fits(pieces: list[str], uri: str) -> bool:
+    """Whether the literal pieces of a template stand in a URI in its order, so that it can be an instance.
 
     What an expression may become is not looked at: RFC 6570 has many kinds, and a server says itself what it has not.
     """
-    pieces = _literals(template)
-    if not uri.startswith(pieces[0]) or not sum(map(len, pieces)) <= len(uri) <= LONGEST_NAME:
-        return None
-    at = len(pieces[0])
+    at, end = len(pieces[0]), len(uri) - len(pieces[-1])
+    if not (uri.startswith(pieces[0]) and uri.endswith(pieces[-1])) or len(uri) > LONGEST_NAME:
+        return False
     if len(pieces) == 1:
-        return pieces if at == len(uri) else None
+        return at == len(uri)
     for piece in pieces[1:-1]:
-        at = uri.find(piece, at)
+        at = uri.find(piece, at, end)
         if at < 0:
-            return None
+            return False
         at += len(piece)
-    return pieces if uri.endswith(pieces[-1]) and len(uri) - len(pieces[-1]) >= at else None
+    return at <= end
 
 
 def _literals(template: str) -> list[str]:

@@ -18,11 +18,11 @@ from dragoman.core.switch.catalogue.asking import name_askers, name_elicitations
 from dragoman.core.switch.catalogue.common import Common
 from dragoman.core.switch.catalogue.lists import Lists
 from dragoman.core.switch.catalogue.member import Member, MemberState
-from dragoman.core.switch.catalogue.names import LONGEST_NAME, NameKind, NameOwner
+from dragoman.core.switch.catalogue.names import LONGEST_NAME, MOST_SHOWN, NameKind, NameOwner
 from dragoman.core.switch.catalogue.pages import LISTS
 from dragoman.core.switch.catalogue.search import Search
 from dragoman.core.switch.catalogue.tasks import name_in, name_related, name_task, read_task
-from dragoman.core.switch.catalogue.uris import may_name_pages, show_uris
+from dragoman.core.switch.catalogue.uris import at_most, may_name_pages, show_uris
 from dragoman.core.unchecked import find
 
 logger = logging.getLogger("dragoman.router")
@@ -50,6 +50,9 @@ _LISTED_WITH: Final[Mapping[NameKind, tuple[NameKind, ...]]] = {
 """What is listed to find something: a URI may be that of a resource, or made of a template."""
 
 _MOST_REMEMBERED: Final = 10_000
+
+_MOST_COMPARED: Final = 100_000
+"""How often a URI in one result is compared with a template: what a server says holds nobody else up for longer."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -231,7 +234,9 @@ class Routes:
             return frame
         told = name_askers(member.name, name_in(result, partial(name_task, member)))
         if has_uris:
-            told = show_uris(told, partial(self.show_uri, member))
+            templates = len(self._common.names.show(member.name, NameKind.TEMPLATE))
+            times = _MOST_COMPARED // (1 + min(templates, MOST_SHOWN))
+            told = show_uris(told, at_most(times, partial(self.show_uri, member)))
         return frame if told is result else rewrite(frame, {**body, "result": told})
 
     # Refusing

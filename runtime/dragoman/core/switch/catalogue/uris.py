@@ -30,6 +30,12 @@ def show_uris(result: dict[str, Any], show: Show) -> dict[str, Any]:
     return result if all(result[name] is value for name, value in told.items()) else {**result, **told}
 
 
+def at_most(times: int, show: Show) -> Show:
+    """Return what does the same so many times, and gives URIs back as they are after that."""
+    left = iter(range(times))
+    return lambda uri: show(uri) if next(left, None) is not None else uri
+
+
 def show_pages(entry: dict[str, Any], show: Show) -> dict[str, Any]:
     """Do it in the metadata of what is listed: a tool may name a page there (`_meta.ui.resourceUri`)."""
     meta = entry.get("_meta")
