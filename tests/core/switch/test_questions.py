@@ -153,7 +153,7 @@ def test_tasks_of_others_are_neither_seen_nor_touched() -> None:
     number = talk.opens("a", "b")
     talk.says("a", call(1, task={}))
     talk.says("server", result(number, {"task": {"taskId": "t1"}}))
-    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+    for method in ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update"):
         [(to, frame)] = talk.says("b", request(2, method, taskId="t1"))
         assert to == "b"
         assert an_error(2, -32602, "no such task")(frame)

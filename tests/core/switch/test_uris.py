@@ -42,4 +42,8 @@ def test_only_metadata_of_what_is_listed_names_pages() -> None:
 
 def test_only_so_many_uris_of_a_result_are_looked_up() -> None:
     result = {"content": [{"uri": "x:1"}, {"uri": "x:2"}, {"uri": "x:3"}]}
-    assert show_uris(result, at_most(2, show))["content"] == [{"uri": "shown:x:1"}, {"uri": "shown:x:2"}, {"uri": "x:3"}]
+    assert show_uris(result, at_most(2, show))["content"] == [
+        {"uri": "shown:x:1"},
+        {"uri": "shown:x:2"},
+        {"uri": "x:3"},
+    ]

@@ -44,9 +44,6 @@ class FromClients:
             "logging/setLevel": self._set_level,
             "resources/subscribe": self._subscribe,
             "resources/unsubscribe": self._unsubscribe,
-            "tasks/get": self._use_task,
-            "tasks/result": self._use_task,
-            "tasks/cancel": self._use_task,
             "tasks/list": lambda session, call, frame: self._forward(session, call, frame, self._filter_tasks),
         }
         self._notices: Mapping[str, Callable[[ClientSession, Frame], None]] = {
@@ -71,7 +68,8 @@ class FromClients:
             reason = f"expected id and progress token to be text or numbers of at most {NAME_BYTES} bytes"
             self._desk.refuse(session, call, INVALID_REQUEST, reason)
         else:
-            self._requests.get(frame.method or "", self._forward)(session, call, frame)
+            take = self._use_task if call.method.startswith("tasks/") else self._forward
+            self._requests.get(call.method, take)(session, call, frame)
 
     def take_notice(self, session: ClientSession, frame: Frame) -> None:
         """Pass a notification on if the revision has it and it is mapped; see docs/sessions.md for all others."""
