@@ -39,6 +39,7 @@ def measure_page(rounds: int) -> None:
             "--inspect": stack.enter_context(watched(PAGE)),
             "--inspect, and a browser": stack.enter_context(watched(PAGE, reads=True)),
             "--metrics-listen": stack.enter_context(watched(METRICS)),
+            "--access-log": stack.enter_context(watched(("--access-log", str(trace.with_name("access"))))),
             "--trace": stack.enter_context(watched(("--trace", str(trace)))),
         }
         method, params, calls = REQUESTS["call"]

@@ -171,6 +171,14 @@ WATCHING: Final = (
         "count calls, sessions, losses and more, and give the figures to Prometheus at this address, path /metrics "
         "(usual: http://127.0.0.1:9464)",
     ),
+    Option(
+        "access-log",
+        "text",
+        "append a line for each call, and for each session that begins or ends, to a file or a pipe; - is stdout",
+        placeholder="FILE|-",
+    ),
+    Option("log-file", "text", "append the log to a file or a pipe, in place of stderr", placeholder="FILE"),
+    Option("log-format", ("text", "json"), "how a line of the log and of the access log looks", "text"),
 )
 
 PAGE: Final = (

@@ -38,7 +38,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 def handler_on(fd: int) -> PatientHandler:
-    return PatientHandler(PatientWriter(fd), OneLine(LINE))
+    return PatientHandler(PatientWriter(fd).write, OneLine(LINE))
 
 
 def a_record(text: str) -> logging.LogRecord:
@@ -96,7 +96,7 @@ def test_the_end_of_a_long_trace_is_kept(pipe: tuple[int, int]) -> None:
 
 
 def test_among_many_sessions_a_line_says_when_and_whose(pipe: tuple[int, int]) -> None:
-    handler = PatientHandler(PatientWriter(pipe[1]), OneLine(LINE_OF_MANY, "%Y"))
+    handler = PatientHandler(PatientWriter(pipe[1]).write, OneLine(LINE_OF_MANY, "%Y"))
     handler.addFilter(Whose())
     token = LABEL.set("session 3 of ada")
     handler.handle(a_record("lost"))

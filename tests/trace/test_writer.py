@@ -134,7 +134,7 @@ def test_a_file_that_was_moved_is_opened_again_though_nothing_comes(tmp_path: Pa
     path.rename(tmp_path / "moved")
     wait_until(path.exists)  # by itself
     path.rename(tmp_path / "moved again")
-    writer.look()
+    writer.reopen()
     wait_until(path.exists)
     writer.put(entry("two"))
     writer.close()

@@ -160,8 +160,8 @@ def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront
         reloading.add(read_keys, args.state_key_file.file)
     if args.tls_cert is not None:
         reloading.add(read_certificate, args.tls_cert, args.tls_key)
-    if args.written is not None:
-        reloading.add_at_signal(args.written.reopen)
+    for file in args.files:
+        reloading.add_at_signal(file.reopen)
     reloading.begin()
     return reloading
 

@@ -9,10 +9,12 @@ about different peers, `Flood` lets some through in a while.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final
 
 from dragoman.cli.ink import Style, dye
@@ -34,6 +36,9 @@ WHILE_S: Final = 10.0
 
 _KINDS: Final = 1000
 
+_CUT: Final = LINE_BYTES // 16
+"""How many characters of each value an object keeps that is too long: one may take six bytes."""
+
 _STYLES: Final = {"WARNING": Style.LOSS, "ERROR": Style.ERROR, "CRITICAL": Style.ERROR}
 
 LINE: Final = "%(levelname)s %(name)s: %(message)s"
@@ -52,6 +57,30 @@ class OneLine(logging.Formatter):
             line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
         style = _STYLES.get(record.levelname)
         return line.replace(record.levelname, dye(record.levelname, style, sys.stderr), 1) if style else line
+
+
+class JsonLine(logging.Formatter):
+    """Writes a record as one JSON object, of ASCII alone."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write time, level, place, whose it is and the text; less of it where that is very long."""
+        from dragoman.core.label import LABEL
+
+        said = {
+            "time": datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "event": "log",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "session": LABEL.get(),
+            "message": record.getMessage(),
+            "where": self.formatException(record.exc_info) if record.exc_info else "",
+        }
+        line = _encode(said)
+        return line if len(line) < LINE_BYTES else _encode({name: text[-_CUT:] for name, text in said.items()})
+
+
+def _encode(said: dict[str, str]) -> str:
+    return json.dumps({name: value for name, value in said.items() if value})
 
 
 class Whose(logging.Filter):
@@ -121,14 +150,14 @@ class PatientHandler(logging.Handler):
     """Writes a line at a time, each whole or not at all.
 
     Args:
-        writer: Never blocks, and counts what there is no room for.
+        write: Never blocks, and counts what there is no room for.
         formatter: Makes a line of a record.
     """
 
-    def __init__(self, writer: PatientWriter, formatter: logging.Formatter) -> None:
+    def __init__(self, write: Callable[[bytes], object], formatter: logging.Formatter) -> None:
         super().__init__()
         self.setFormatter(formatter)
-        self._writer = writer
+        self._write = write
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line, or count it."""
@@ -136,17 +165,22 @@ class PatientHandler(logging.Handler):
         if len(text) >= LINE_BYTES:  # what a trace ends with says most
             end = text[-LINE_BYTES // 2 :] if record.exc_info else b""
             text = text[: LINE_BYTES - 4 - len(end)] + b"..." + end
-        self._writer.write(text + b"\n")
+        self._write(text + b"\n")
 
 
-def set_up_logging(level: str, line: str = LINE) -> None:
+def set_up_logging(
+    level: str, line: str = LINE, form: str = "text", write: Callable[[bytes], object] | None = None
+) -> None:
     """Send what Dragoman logs, from this level up, to stderr; what asyncio and Python itself have to say, too.
 
     Args:
         level: Of `logging`, in small letters.
         line: How a line is laid out.
+        form: `json`, where it is an object instead.
+        write: Gets each line, in place of stderr.
     """
-    handler = PatientHandler(PatientWriter(), OneLine(line, "%Y-%m-%dT%H:%M:%S%z"))
+    shape = JsonLine() if form == "json" else OneLine(line, "%Y-%m-%dT%H:%M:%S%z")
+    handler = PatientHandler(write or PatientWriter().write, shape)
     handler.addFilter(Flood())
     if line is LINE_OF_MANY:
         handler.addFilter(Whose())

@@ -1,4 +1,4 @@
-"""`--metrics-listen`: what is counted, and the port at which it is read.
+"""`--metrics-listen` and `--access-log`: who is told of calls, and the port at which what is counted is read.
 
 Lives here: the address, and what is looked at only when somebody reads. Must not: count (`dragoman.trace.metrics`),
 which is imported only once metrics are wanted. Called by `cli.proxy` and `cli.listen`.
@@ -13,10 +13,11 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
 from dragoman.cli.names import own_names
+from dragoman.cli.trace import is_stdout
 
 if TYPE_CHECKING:
     from dragoman.status import StatusBoard
-    from dragoman.trace.calls import CallWatch
+    from dragoman.trace.calls import CallWatch, Sink
     from dragoman.trace.metrics import Gauges, Labels
     from dragoman.transports.http.app import HttpFront
     from dragoman.transports.http.site import Site
@@ -27,17 +28,41 @@ class CannotCount(Exception):
 
 
 def watch_calls(args: argparse.Namespace) -> CallWatch | None:
-    """Return what sees calls, if anybody wants to know of them; open the socket of the metrics.
+    """Return what sees calls, if anybody wants to know of them; open the access log, and the socket of the metrics.
 
     Raises:
         CannotCount: Nothing can listen there.
     """
-    if args.metrics_listen is None:
+    if args.access_log is None and args.metrics_listen is None:
         return None
+    from dragoman.trace.calls import CallWatch
+
+    sinks = [*_open_access_log(args), *_open_metrics(args)]
+    return CallWatch(tuple(sinks), args.server_name or "")
+
+
+def _open_access_log(args: argparse.Namespace) -> Iterator[Sink]:
+    if args.access_log is None:
+        return
+    from dragoman.trace.access import STDOUT, AccessLog
+
+    if args.listen is None and (args.access_log == STDOUT or is_stdout(args.access_log)):
+        args.usage_error("--access-log: stdout carries the protocol; name another file or pipe")
+    try:
+        log = AccessLog(args.access_log, args.log_format == "json")
+    except OSError as error:
+        args.usage_error(f"--access-log: cannot write to {args.access_log}: {error.strerror}")
+        raise
+    args.files.append(log)
+    yield log
+
+
+def _open_metrics(args: argparse.Namespace) -> Iterator[Sink]:
+    if args.metrics_listen is None:
+        return
     if args.metrics_listen[2] != "http":
         args.usage_error("--metrics-listen serves no https; expected http://HOST:PORT")
     from dragoman.errors import TransportClosed
-    from dragoman.trace.calls import CallWatch
     from dragoman.trace.metrics import Metrics
     from dragoman.transports.http.serve import Address, bind
 
@@ -47,7 +72,7 @@ def watch_calls(args: argparse.Namespace) -> CallWatch | None:
         raise CannotCount(f"--metrics-listen: {error}") from None
     server = "" if args.config is not None else "pipe" if args.command else "tcp"
     args.metrics = Metrics(("pipe" if args.listen is None else "tcp", server))
-    return CallWatch((args.metrics,), args.server_name or "")
+    yield args.metrics
 
 
 @contextlib.asynccontextmanager

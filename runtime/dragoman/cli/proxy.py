@@ -25,7 +25,7 @@ from dragoman.cli.middleware import find_middleware
 from dragoman.cli.options import add_group, add_options, add_translation_arguments, chosen_rules
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.stderr import ServerWords, free_stderr
-from dragoman.cli.trace import open_trace
+from dragoman.cli.trace import open_log, open_trace
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, opener_of_server
 from dragoman.errors import TransportClosed
 from dragoman.options import (
@@ -98,7 +98,14 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the server, with its arguments, after `--`")
     parser.hide(action for action in parser._actions if action.dest not in _USUAL)
     parser.set_defaults(
-        usage_error=parser.error, company=company, owns_process=False, stderr=None, feed=None, metrics=None, calls=None
+        usage_error=parser.error,
+        company=company,
+        owns_process=False,
+        stderr=None,
+        feed=None,
+        metrics=None,
+        calls=None,
+        files=None,
     )
 
 
@@ -124,7 +131,9 @@ def run(args: argparse.Namespace) -> int:
         args.stderr = free_stderr()
         if os.isatty(args.stderr):
             args.stderr = ServerWords(is_opening=False).carry(args.stderr)
-    trace = args.written = open_trace(args)
+    args.files = []  # what is opened again at SIGHUP, and closed at the end, the log last
+    args.write_log = open_log(args)
+    trace = open_trace(args)
     try:
         args.calls = watch_calls(args)
     except CannotCount as error:
@@ -143,8 +152,8 @@ def run(args: argparse.Namespace) -> int:
     finally:
         if args.feed is not None:
             args.feed.close()
-        if trace is not None:
-            trace.close()
+        for file in reversed(args.files):
+            file.close()
 
 
 def _describe(args: argparse.Namespace) -> dict[str, Any]:
@@ -177,7 +186,7 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None)
     from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
     from dragoman.signin.invitations import Invitations
 
-    set_up_logging(args.log_level, LINE_OF_MANY)
+    set_up_logging(args.log_level, LINE_OF_MANY, args.log_format, args.write_log)
     args.invitations = Invitations()
     config = _configure(args, trace)
     if args.configuration is not None:
@@ -213,7 +222,8 @@ def _serve(
     from dragoman.transports.defects import log_defects
     from dragoman.transports.stdio import take_standard_streams
 
-    set_up_logging(args.log_level, LINE if args.config is None else LINE_OF_MANY)
+    line = LINE if args.config is None and args.log_file is None else LINE_OF_MANY
+    set_up_logging(args.log_level, line, args.log_format, args.write_log)
     if os.isatty(0):
         print(_WAITING, file=sys.stderr)
     config = _configure(args, trace)

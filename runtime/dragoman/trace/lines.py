@@ -51,11 +51,14 @@ class Translated(NamedTuple):
     crossing: Crossing
 
 
-Entry = Noted | Translated
+Entry = Noted | Translated | bytes
+"""What is to be written; bytes are lines that somebody has written already."""
 
 
 def size_of(entry: Entry) -> int:
     """Return how many bytes an entry holds on to, nearly."""
+    if isinstance(entry, bytes):
+        return len(entry)
     if isinstance(entry, Translated):
         after = entry.crossing.after
         return len(entry.crossing.before.raw) + (len(after.raw) if isinstance(after, Frame) else 0)
@@ -76,6 +79,8 @@ class Scribe:
 
     def write(self, entry: Entry) -> bytes:
         """Return the line for what happened."""
+        if isinstance(entry, bytes):
+            return entry
         said = self._describe_crossing(entry) if isinstance(entry, Translated) else self._describe(entry)
         return _line(entry.time_s, self._process, entry.session, said)
 

@@ -60,7 +60,7 @@ class Trace:
 
     def reopen(self) -> None:
         """Open the file anew, if it is not the same any more; else that is noticed in a second."""
-        self._writer.look()
+        self._writer.reopen()
 
     def close(self) -> None:
         """Write what waits, and close the file; call it once the proxies have ended."""

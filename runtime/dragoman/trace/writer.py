@@ -1,4 +1,4 @@
-"""Writing a trace without making anybody wait for it.
+"""Writing a trace, or another log, without making anybody wait for it.
 
 Lives here: the file or pipe, the thread that writes, and what becomes of lines that nobody takes. Must not: know what a
 line says (`lines`). Used by `trace`.
@@ -19,6 +19,7 @@ import stat
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from dragoman.trace.lines import Entry, Scribe, size_of
@@ -60,14 +61,25 @@ class LineWriter:
         fd: Where to; closed at the end.
         path: Its name; a file that has another by now is opened anew.
         queue_bytes: How much may wait.
+        what: Is written, for messages.
+        drop: Writes the line that says how many are missing; else it is one of a trace.
     """
 
-    def __init__(self, fd: int, path: str, queue_bytes: int = QUEUE_BYTES) -> None:
+    def __init__(
+        self,
+        fd: int,
+        path: str,
+        queue_bytes: int = QUEUE_BYTES,
+        what: str = "the trace",
+        drop: Callable[[float, int], bytes] | None = None,
+    ) -> None:
         self._fd = fd
         self._name = path
         self._looked_at = time.monotonic()
         self._limit = queue_bytes
         self._scribe = Scribe()
+        self._what = what
+        self._write_dropped = drop or self._scribe.write_dropped
         self._queue: deque[tuple[Entry, int]] = deque()
         self._changed = threading.Condition()
         self._bytes = 0
@@ -83,7 +95,7 @@ class LineWriter:
             if self._closing:
                 return
             if self._queue and self._bytes + size > self._limit:
-                self._dropped += 1
+                self._dropped += entry.count(b"\n") if isinstance(entry, bytes) else 1
                 return
             self._queue.append((entry, size))
             self._bytes += size
@@ -92,7 +104,7 @@ class LineWriter:
                 self._thread = threading.Thread(target=self._run, name="dragoman-trace", daemon=True)
                 self._thread.start()
 
-    def look(self) -> None:
+    def reopen(self) -> None:
         """Look at once whether the file still has its name."""
         with self._changed:
             self._looked_at = -math.inf
@@ -112,7 +124,7 @@ class LineWriter:
             self._thread.join(STALL_S)
         left = len(self._queue) + self._dropped
         if self._thread.is_alive() or left:
-            logger.warning("%d lines of the trace to %s are missing: they were not taken", left, self._name)
+            logger.warning("%d lines of %s to %s are missing: they were not taken", left, self._what, self._name)
 
     def _run(self) -> None:
         try:
@@ -120,13 +132,13 @@ class LineWriter:
                 entry, dropped = taken
                 self._follow_name()
                 if dropped:
-                    self._write(self._scribe.write_dropped(time.time(), dropped))
+                    self._write(self._write_dropped(time.time(), dropped))
                 if entry is not None:
                     self._write(self._scribe.write(entry))
         except OSError as error:
-            logger.warning("the trace to %s has ended: %s", self._name, error.strerror)
+            logger.warning("%s to %s has ended: %s", self._what, self._name, error.strerror)
         except Exception as error:  # a defect of ours must not take the session down
-            logger.error("the trace to %s has ended: %s: %s", self._name, type(error).__name__, error)
+            logger.error("%s to %s has ended: %s: %s", self._what, self._name, type(error).__name__, error)
         finally:
             with self._changed:
                 self._closing = True
@@ -161,7 +173,7 @@ class LineWriter:
             try:
                 fd = open_target(self._name)
             except OSError as error:
-                logger.warning("the trace goes on under its old name: %s cannot be opened: %s", self._name, error)
+                logger.warning("%s goes on under its old name: %s cannot be opened: %s", self._what, self._name, error)
                 return
             os.close(self._fd)
             self._fd = fd
