@@ -238,6 +238,12 @@ LISTEN: Final = (
     Option("max-connections", "count", "how many connections may be open at once", 2048),
     Option("max-sessions", "count", "how many sessions may be open at once", 100),
     Option("max-streams", "count", "how many requests of a session may be under way at once", 64),
+    Option(
+        "shutdown-delay",
+        "seconds",
+        "after SIGTERM, serve everybody for S seconds more while /readyz says 503, so that balancers send nobody any "
+        "more, before new sessions are refused (refused at once if absent)",
+    ),
     Option("session-idle", "seconds", "after how many idle seconds a session ends", 1800),
     Option("header-timeout", "seconds", "how long the headers of a request may take", 10),
     Option("body-timeout", "seconds", "how long the body of a request may take", 30),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 import time
+import urllib.error
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -110,3 +112,30 @@ def test_a_call_is_answered_that_was_under_way_when_the_signal_came(tmp_path: Pa
         status, _, answer = calling.result(BOUND_S)
         assert (status, answer["id"], "result" in answer) == (200, 2, True)
         assert proxy.process.wait(BOUND_S) == 143
+
+
+def test_balancers_are_given_notice_before_anybody_is_refused() -> None:
+    with listening("--shutdown-delay", "600") as proxy:
+        ready = proxy.url.removesuffix("/mcp") + "/readyz"
+        assert status_of(ready) == 200
+        proxy.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: status_of(ready) == 503)
+        assert proxy.post(INITIALIZE)[0] == 200
+        proxy.process.send_signal(signal.SIGTERM)  # a second one does not wait
+        assert proxy.process.wait(BOUND_S) == 143
+
+
+def test_what_notice_was_given_of_begins_when_the_time_is_over() -> None:
+    with listening("--shutdown-delay", "1.5") as proxy:
+        began = time.monotonic()
+        assert proxy.end()[0] == 143
+        assert time.monotonic() - began >= 1.5
+
+
+def status_of(url: str) -> int:
+    try:
+        with urllib.request.urlopen(url, timeout=BOUND_S) as reply:
+            return int(reply.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code

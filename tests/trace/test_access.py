@@ -15,6 +15,7 @@ from dragoman.core.commands import Outcome
 from dragoman.trace.access import AccessLog, write_line
 from dragoman.trace.calls import CallWatch
 from tests.proxy.conversation import (
+    READY,
     Step,
     client,
     client_closes,
@@ -23,13 +24,14 @@ from tests.proxy.conversation import (
     expect_to_client,
     expect_to_server,
     hold,
+    initialize,
     opening,
     request,
     result,
     server,
 )
 from tests.proxy.test_per_request import NEW, asks
-from tests.proxy.test_scopes import Client, Running
+from tests.proxy.test_scopes import SERVER, Client, Running
 from tests.support.waiting import wait_until
 
 PATIENCE_S = 60
@@ -122,6 +124,24 @@ def test_a_proxy_that_listens_logs_calls_with_their_people(tmp_path: Path) -> No
     assert any(line.get("session") == "session 1 of ann" for line in ours)
     assert " INFO " not in told
     assert b"secret-of" not in log.read_bytes() + theirs.read_bytes()
+
+
+def test_a_call_through_a_router_has_a_line_for_its_server_too(tmp_path: Path) -> None:
+    config, log = tmp_path / "servers.json", tmp_path / "access"
+    scripted = {"command": SERVER[0], "args": SERVER[1:]}
+    config.write_text(json.dumps({"mcpServers": {"shop": scripted}}))
+    line = [sys.executable, "-m", "dragoman", "proxy", "--access-log", str(log), "--log-format", "json"]
+    frames = [initialize("2025-06-18"), READY, request(1, "tools/call", name="t")]
+    said = b"".join(json.dumps(frame).encode() + b"\n" for frame in frames)
+    command = [*line, "--config", str(config)]
+    subprocess.run(command, input=said, capture_output=True, timeout=PATIENCE_S, check=True)
+    lines = [json.loads(line) for line in log.read_bytes().splitlines()]
+    (front,) = (line for line in lines if line["event"] == "call")
+    (back,) = (line for line in lines if line["event"] == "server call" and line["method"] == "tools/call")
+    assert (front["tool"], front["client"], front["outcome"]) == ("t", "test 1", "ok")
+    assert (back["tool"], back["server"], back["outcome"]) == ("t", "shop", "ok")
+    assert "server" not in front
+    assert "client" not in back
 
 
 def test_stdout_is_for_the_protocol_or_for_the_log(tmp_path: Path) -> None:

@@ -204,6 +204,7 @@ def _configure(args: argparse.Namespace) -> FrontConfig:
             stall_s=args.stall_timeout,
             idle_s=args.session_idle,
             poll_s=args.sse_poll,
+            notice_s=args.shutdown_delay or 0.0,
         ),
         admission=_read_admission(args),
         answers=args.answers,

@@ -112,16 +112,19 @@ class HttpFront:
         self.sessions.revoke(revoked)
         return len(revoked)
 
-    async def drain(self, reason: str) -> None:
-        """Take no new sessions, and wait until those that are open have ended with what they have under way."""
+    def give_notice(self) -> None:
+        """Say at `/readyz` that nobody new should come; whoever comes is served."""
         if self.board is not None:
             self.board.stop()
+
+    async def drain(self, reason: str) -> None:
+        """Take no new sessions, and wait until those that are open have ended with what they have under way."""
+        self.give_notice()
         await self.sessions.drain(reason)
 
     async def close(self, reason: str = "the server is stopping") -> None:
         """End every session, and wait until everything of theirs is gone."""
-        if self.board is not None:
-            self.board.stop()
+        self.give_notice()
         await self.sessions.close(reason)
         await self._websocket.close()
 

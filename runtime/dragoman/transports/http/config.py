@@ -74,6 +74,7 @@ class Patience:
         poll_s: A stream's connection is closed after this long, and the client is asked to come back for more, if
             its revision knows of that (2025-11-25); None keeps it open.
         retry_s: How long a client is asked to wait before it comes back.
+        notice_s: How long everybody is still served after `/readyz` has begun to say that the server is to stop.
         closing_s: How long connections may take to end when the server stops.
         tidy_s: How long after the end of the last session, or of many connections, whoever made the front may tidy up;
             while sessions are open, it is twelve times as long.
@@ -88,6 +89,7 @@ class Patience:
     keepalive_s: float = 15.0
     poll_s: float | None = None
     retry_s: float = 1.0
+    notice_s: float = 0.0
     closing_s: float = 1.0
     tidy_s: float = 5.0
 

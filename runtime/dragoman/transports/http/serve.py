@@ -115,7 +115,10 @@ class HttpServer:
         self._door.tls = read_certificate(self._address)
 
     def drain(self, reason: str) -> None:
-        """End as `stop` does, but let what is under way be answered before; new sessions are refused meanwhile."""
+        """End as `stop` does, but let what is under way be answered before; new sessions are refused meanwhile.
+
+        Before that everybody is served as before for `Patience.notice_s`, and only `/readyz` says what is to come.
+        """
         self._reason = reason
         self._drain.set()
 
@@ -135,6 +138,11 @@ class HttpServer:
         self._door.open()
         on_ready()
         await self._drain.wait()
+        notice_s = self._front.config.patience.notice_s
+        if notice_s and not self._stop.is_set():
+            logger.warning("%s: from %g s on, no new sessions are taken", self._reason, notice_s)
+            self._front.give_notice()
+            await _wait_for_one(self._stop.wait(), asyncio.sleep(notice_s))
         if not self._stop.is_set():
             await _wait_for_one(self._stop.wait(), self._front.drain(self._reason))
         await asyncio.gather(self._front.close(self._reason), *([] if on_stop is None else [on_stop()]))
