@@ -142,6 +142,16 @@ def test_losses_are_counted_by_kind_and_pair() -> None:
     assert find(series, "dragoman_losses_total", kind="replaced", source="2025-11-25", target="2024-11-05") == 1
 
 
+def test_counting_losses_does_not_change_what_is_logged_of_them(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "dragoman.translate")
+    tool = {"name": "buy", "inputSchema": {"type": "object"}, "icons": [{"src": "x"}]}
+    listed = result(1, {"tools": [tool, tool]})
+    steps = [client(LISTING[0]), expect_to_server(LISTING[0]), server(listed), expect_to_client(lambda _: True)]
+    series = count([*opening("2024-11-05", "2025-11-25"), *steps])
+    assert find(series, "dragoman_losses_total", kind="dropped", source="2025-11-25", target="2024-11-05") == 2
+    assert "/result/tools/*/icons x 2" in caplog.text
+
+
 def test_questions_are_counted_by_their_method() -> None:
     asked = request(7, "roots/list")
     said = result(7, {"roots": []})

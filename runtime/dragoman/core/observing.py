@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dragoman_spec.losses import Loss
+from dragoman_spec.losses import LossGroup
 
 if TYPE_CHECKING:
     from dragoman.core.calls import Call
@@ -38,7 +38,7 @@ class SessionObserver(Protocol):
     def ended(self, call: Call, frame: Frame | None) -> None:
         """Its answer goes to the client, in the client's revision; None: it was cancelled."""
 
-    def lost(self, source: str, target: str, losses: Sequence[Loss]) -> None:
+    def lost(self, source: str, target: str, losses: Sequence[LossGroup]) -> None:
         """A translation could not carry all."""
 
 

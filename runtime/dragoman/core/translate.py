@@ -92,7 +92,7 @@ class Counters:
     unmatched: int = 0
     excess: int = 0
     timed_out: int = 0
-    tell: Callable[[str, str, Sequence[Loss]], None] | None = None
+    tell: Callable[[str, str, Sequence[LossGroup]], None] | None = None
 
     def describe(self) -> str:
         """Return the counters that are not zero, on one line."""
@@ -278,7 +278,7 @@ class Adaptor:
         self.counters.lossy += 1
         self.counters.losses += count
         if self.counters.tell is not None and self.translator is not None:
-            self.counters.tell(self.translator.source, self.translator.target, translation.losses)
+            self.counters.tell(self.translator.source, self.translator.target, translation.group_losses())
         if self.watch is not None:
             self._lost = translation.losses
         refusal = refuse_losses(self.on_loss, translation, kind, self._where(method))

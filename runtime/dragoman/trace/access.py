@@ -17,7 +17,7 @@ from typing import Any, Final
 from dragoman.core.exact_json import encode
 from dragoman.trace.calls import SeenCall, SeenSession
 from dragoman.trace.writer import LineWriter, open_target
-from dragoman_spec.losses import Loss
+from dragoman_spec.losses import LossGroup
 
 STDOUT: Final = "-"
 
@@ -76,7 +76,7 @@ class AccessLog:
             about |= {"outcome": session.outcome, "lasted_s": round(session.lasted_s, 3)}
         self._put("session ended" if session.outcome else "session began", about)
 
-    def take_losses(self, source: str, target: str, losses: Sequence[Loss]) -> None:
+    def take_losses(self, source: str, target: str, losses: Sequence[LossGroup]) -> None:
         """Nothing to do: the log has them."""
 
     def take_question(self, method: str) -> None:

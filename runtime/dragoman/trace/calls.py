@@ -21,7 +21,7 @@ from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.core.methods import CALL_TOOL, LIST_TOOLS
 from dragoman.core.unchecked import find, find_list
 from dragoman_spec import HANDSHAKE_REVISIONS
-from dragoman_spec.losses import Loss
+from dragoman_spec.losses import LossGroup
 
 if TYPE_CHECKING:
     from dragoman.core.observing import Observer, SessionObserver
@@ -105,7 +105,7 @@ class Sink(Protocol):
     def take_session(self, session: SeenSession) -> None:
         """A session has begun or is over."""
 
-    def take_losses(self, source: str, target: str, losses: Sequence[Loss]) -> None:
+    def take_losses(self, source: str, target: str, losses: Sequence[LossGroup]) -> None:
         """A translation could not carry all."""
 
     def take_question(self, method: str) -> None:
@@ -268,7 +268,7 @@ class SessionWatch:
         for sink in watch.sinks:
             sink.take_call(told, watch.is_front, watch.is_back)
 
-    def lost(self, source: str, target: str, losses: Sequence[Loss]) -> None:
+    def lost(self, source: str, target: str, losses: Sequence[LossGroup]) -> None:
         """Hand it on."""
         for sink in self._watch.sinks:
             sink.take_losses(source, target, losses)

@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 from dragoman.core.methods import CALL_TOOL
 from dragoman.trace.calls import ASKS, CANCELLED, OK, TOOL_ERROR, UNREADABLE, SeenCall, SeenSession
 from dragoman_spec import REVISIONS, load
-from dragoman_spec.losses import Loss
+from dragoman_spec.losses import LossGroup
 
 BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 MOST_TOOLS: Final = 1000
@@ -126,10 +126,10 @@ class Metrics:
             outcome = "" if session.outcome in ("over", "client_closed", "stopped") else session.outcome
             self._sessions.setdefault((side, session.revision, outcome), Histogram()).add(session.lasted_s)
 
-    def take_losses(self, source: str, target: str, losses: Sequence[Loss]) -> None:
+    def take_losses(self, source: str, target: str, losses: Sequence[LossGroup]) -> None:
         """Count them by kind and pair."""
-        for loss in losses:
-            self._losses[loss.kind, source, target] += 1
+        for group in losses:
+            self._losses[group.kind, source, target] += len(group.values)
 
     def take_question(self, method: str) -> None:
         """Count it."""
