@@ -52,6 +52,13 @@ def test_a_run_that_was_started_to_ignore_a_hangup_goes_on_ignoring_it() -> None
     assert done.stdout == "still here\n"
 
 
+@pytest.mark.parametrize("folder", ["tests/browser", "tests/peers"])
+def test_tests_that_have_a_session_of_their_own_can_be_collected(folder: str) -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", folder]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 def test_a_line_that_does_not_come_is_not_waited_for_without_end() -> None:
     with saying("import sys; print('half', end='', flush=True); sys.stdin.read()") as process:
         with pytest.raises(TimeoutError, match=r"no line within 0\.2 s, only b'(half)?'"):

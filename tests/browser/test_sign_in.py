@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shlex
 import shutil
@@ -13,7 +14,8 @@ import pytest
 
 from tests.browser.test_browser import HERE, QUIET, REPORT_S
 from tests.conformance.signing_in import Http
-from tests.peers.authorization import OPENING, placed
+from tests.peers.authorization import OPENING, Place, running
+from tests.peers.visits import HERE as PEERS
 from tests.peers.visits import proxy_command, started
 from tests.signin.far import find_link
 from tests.signin.house import Person, house
@@ -25,6 +27,11 @@ PACKAGES = os.environ.get("DRAGOMAN_BROWSER_NPM")
 NODE = shutil.which("node")
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs DRAGOMAN_CHROMIUM, as `nox -s browser` sets it")
+
+
+def placed(folder: Path) -> contextlib.AbstractContextManager[Place]:
+    """Start `oidc-provider`, and a server that takes its tokens."""
+    return running([str(NODE), str(PEERS / "npm" / "authorization.mjs"), str(PACKAGES), str(folder)], folder)
 
 
 class ChromiumUser(Person):
@@ -52,7 +59,7 @@ def test_a_person_signs_in_at_a_server_that_others_wrote_and_reads_that_the_page
     person = [str(NODE), str(HERE / "sign_in.mjs"), str(PACKAGES), CHROMIUM, str(tmp_path / "last")]
     monkeypatch.setenv("BROWSER", shlex.join(person))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    with placed(str(NODE), str(PACKAGES), tmp_path) as place, place.sitting() as sitting:
+    with placed(tmp_path) as place, place.sitting() as sitting:
         assert sitting.call("read").startswith("read by ")
         text, picture = tmp_path / "last.txt", tmp_path / "last.png"
         wait_until(text.exists)
@@ -73,7 +80,7 @@ def test_a_person_far_away_comes_by_a_link_from_another_site_and_back(
     secrets.write_text("ann secret-of-ann")
     where = "--oauth-redirect-url", f"http://localhost:{port}/oauth/callback"  # to browsers, 127.0.0.1 is another site
     options = "--listen", f"http://127.0.0.1:{port}", "--auth-token-file", str(secrets), *where
-    with placed(str(NODE), str(PACKAGES), tmp_path) as place:
+    with placed(tmp_path) as place:
         command = proxy_command(*options, "--url", place.url)
         with started(command, tmp_path / "log", announced_on_stderr=True):
             line = Http(f"http://127.0.0.1:{port}/mcp")
