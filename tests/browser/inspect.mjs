@@ -25,7 +25,9 @@ async function open(address, width = 1440, scheme = "light") {
   });
   page.on("request", (request) => seen.requests.push(request.url()));
   await page.goto(address, { waitUntil: "load", timeout: 60_000 });
-  await page.waitForSelector(".row", { timeout: 60_000 });
+  // What comes before the last one is long, and takes its time on a busy machine.
+  const all = () => [...document.querySelectorAll(".row .what")].some((what) => what.textContent.startsWith("server ended"));
+  await page.waitForFunction(all, { timeout: 60_000 });
   return page;
 }
 
