@@ -74,4 +74,5 @@ def test_a_visit_that_fails_is_an_error_of_its_own_and_the_others_are_made(tmp_p
     reports = visit_all(visits, Peers(tmp_path, tmp_path), together=2)  # there is no client to start
     found = judge(visits, reports)
     assert list(found) == visits
-    assert all(lost[0].startswith("the visit failed: FileNotFoundError") for lost in found.values())
+    assert all(lost[0] == "the visit failed: FileNotFoundError" for lost in found.values())
+    assert all(str(tmp_path) in report["log"] for report in reports.values())

@@ -108,7 +108,8 @@ def main() -> int:
             json.dumps({" | ".join(map(str, k)): v for k, v in reports.items()}, indent=1), "utf-8"
         )
     for about, lost in bad.items():
-        print(" | ".join(map(str, about)), *lost, sep="\n    ")
+        log = [reports[about]["log"]] if "failed" in reports[about] else []
+        print(" | ".join(map(str, about)), *lost, *log, sep="\n    ")
     print(f"{len(visits)} visits, {len(bad)} worse than directly")
     return 1 if bad else 0
 

@@ -148,7 +148,8 @@ def visit(name: str, client: str, link: str, delay_s: int, peers: Peers) -> Repo
             _visit(SERVERS[name], client, link, delay_s, peers, Path(place), report)
         except Exception as error:  # the other visits are made all the same
             report.setdefault("open", {"raised": "the visit failed"})
-            report["failed"] = f"the visit failed: {type(error).__name__}: {error}"
+            report["failed"] = f"the visit failed: {type(error).__name__}"
+            report["log"] = f"{report.get('log', '')}{error}"
     return report
 
 
