@@ -270,6 +270,60 @@ def test_a_server_that_refuses_ends_the_session_with_its_words(known: KnownServe
     )
 
 
+def test_a_server_that_asks_before_it_has_come_gets_its_answer_at_once(known: KnownServer) -> None:
+    learn(known, "a")
+    holds(
+        known,
+        *greeted("a"),
+        expect_to_server(method("initialize")),
+        server(request("p", "ping")),
+        expect_to_client(request("p", "ping")),
+        client(result("p", {})),
+        expect_to_server(result("p", {})),
+        server(initialized(D, tools={})),
+        expect_to_server(READY),
+        expect_to_server(method("tools/list")),
+    )
+
+
+def test_an_answer_to_something_else_is_not_taken_for_the_servers_first(known: KnownServer) -> None:
+    learn(known, "a")
+    holds(
+        known,
+        *greeted("a"),
+        expect_to_server(method("initialize")),
+        server(result("stray", {})),
+        server(error("stray", -32601)),
+        server(initialized(D, tools={})),
+        expect_to_server(READY),
+        expect_to_server(request(COMPARE, "tools/list")),
+        client(CALL),
+        expect_to_server(CALL),
+    )
+
+
+def test_a_server_that_cannot_read_the_question_ends_the_session_with_its_words(known: KnownServer) -> None:
+    learn(known, "a")
+    refusal = error(None, -32700, "parse error")
+    holds(known, *greeted("a"), OFFERED, server(refusal), expect_end(Outcome.SERVER_CLOSED, "parse error"))
+
+
+def test_a_call_that_is_cancelled_while_it_waits_is_never_made(known: KnownServer) -> None:
+    learn(known, "a")
+    kept = CALL | {"id": 3}
+    holds(
+        known,
+        *greeted("a"),
+        client(CALL),
+        client(kept),
+        client(notification("notifications/cancelled", requestId=2)),
+        expect_to_client(an_error(2, -32000, "cancelled before the server had come")),
+        *arrives(),
+        expect_to_server(request(COMPARE, "tools/list")),
+        expect_to_server(kept),
+    )
+
+
 def test_a_server_that_is_started_again_is_waited_for(known: KnownServer) -> None:
     learn(known, "a")
     holds(
@@ -654,6 +708,7 @@ def test_what_is_remembered_is_for_its_owner_alone(answers: KnownAnswers) -> Non
         b"\xff\x00",
         b'{"took_s":"a","since":1,"answers":{}}',
         b'{"took_s":1,"since":NaN,"answers":{}}',
+        b'{"took_s":1%b,"since":1,"answers":{}}' % (b"0" * 400),
         b" " * (3 * MOST_BYTES),
     ],
 )

@@ -18,6 +18,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from dragoman.core.edges.greeting import DISCOVER, PROTOCOL_VERSION_KEY
 from dragoman.core.envelope import (
@@ -34,7 +35,7 @@ from dragoman.core.envelope import (
     twin_of,
 )
 from dragoman.core.exact_json import decode, encode
-from dragoman.core.methods import ACKNOWLEDGED, INITIALIZED, LISTEN, PING
+from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, INITIALIZED, LISTEN, PING
 from dragoman.core.paging import Paging
 from dragoman.core.places import keep_latest
 from dragoman.core.unchecked import MOST_LEVELS, find, find_list, find_object, is_deeper, with_meta
@@ -160,8 +161,8 @@ class Greeter:
     # What the edge says
 
     def take_from_edge(self, frame: Frame) -> None:
-        """Take a frame for the server."""
-        if not self.is_waiting:
+        """Take a frame for the server: what answers it does not wait, for it may start only once it has that."""
+        if not self.is_waiting or frame.kind in ("result", "error"):
             self._pass_on(frame)
             return
         self.is_believed = True
@@ -169,6 +170,8 @@ class Greeter:
         key = frame.key or b"null"
         if result is not None:
             self._outside.tell_edge(result_frame(key, result))
+        elif frame.method == CANCELLED and (cancelled := cancelled_key(frame)) and self._room.remove(cancelled):
+            self._outside.tell_edge(error_frame(cancelled, CONNECTION_CLOSED, "cancelled before the server had come"))
         elif not self._room.add(frame):
             logger.warning("a %s dropped: too many frames wait for the server, which is starting", frame.kind)
             if frame.kind == "request":
@@ -242,21 +245,27 @@ class Greeter:
         if isinstance(frame, Malformed):
             is_answer = self.is_waiting and frame.is_response
             self._arrive({}, frame.reason) if is_answer else self._outside.tell_edge(frame)
-        elif self.is_waiting and frame.method is None and frame.kind != "batch":
+        elif self.is_waiting and self._is_first_answer(frame):
             self._arrive(*_read_result(frame))
         elif frame.method is None and (expected := self._expected.pop(frame.key or b"", None)) is not None:
             self._take_page(*expected, frame)
             if not expected[2]:
                 self._outside.tell_edge(frame)
         else:
-            first = self._first
-            if first is not None and not self._is_open and frame.key in (first.key, twin_of(first.key or b"")):
+            if not self._is_open and self._is_first_answer(frame):
                 result, fault = _read_result(frame)
-                if frame.method is None and not fault:
+                if not fault:
                     self._open(result)
             self._outside.tell_edge(frame)
             if frame.method == ACKNOWLEDGED:
                 self._note_stream(read_params(frame))
+
+    def _is_first_answer(self, frame: Frame) -> bool:
+        """Whether the server answers the first request: with its id, or with an error about what it could not read."""
+        if self._first is None or frame.kind not in ("result", "error"):
+            return False
+        key = self._first.key or b"null"
+        return frame.key in ((key, twin_of(key)) if frame.kind == "result" else (key, twin_of(key), None, b"null"))
 
     def _open(self, result: dict[str, Any]) -> None:
         assert self._first is not None

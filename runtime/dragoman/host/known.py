@@ -82,7 +82,7 @@ class KnownAnswers:
         try:
             kept = decode(read_small(self._path(asked), 2 * MOST_BYTES))
             said = Said(read_answers(find_object(kept, "answers")), float(kept["took_s"]), float(kept["since"]))
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
             return None
         return said if 0 <= time.time() - said.since < SAID_S else None
 
