@@ -164,6 +164,29 @@ def test_a_list_that_the_client_has_had_meanwhile_is_not_announced(known: KnownS
     )
 
 
+def test_tools_that_a_call_has_brought_are_not_told_to_the_next_session(known: KnownServer) -> None:
+    learn(known, "a")
+    again = LIST | {"id": 3}
+    holds(
+        known,
+        *greeted("a"),
+        *arrives(),
+        expect_to_server(request(COMPARE, "tools/list")),
+        server(result(COMPARE, tools("a"))),
+        client(CALL),
+        expect_to_server(CALL),
+        server(CALLED),
+        expect_to_client(CALLED),
+        server(CHANGED),
+        expect_to_client(CHANGED),
+        client(again),
+        expect_to_server(again),
+        server(result(3, tools("a", "of this session"))),
+        expect_to_client(result(3, tools("a", "of this session"))),
+    )
+    holds(known, *greeted("a"), OFFERED)
+
+
 def test_a_list_of_several_pages_is_told_as_one(known: KnownServer) -> None:
     second = request(2, "tools/list", cursor="2")
     holds(
@@ -504,8 +527,8 @@ def test_two_without_a_handshake_are_joined_before_the_server_has_come(known: Kn
         client(call),
         expect_to_server(method("server/discover")),
         server(discovered("dragoman-discover-1", tools={"listChanged": True})),
-        expect_to_server(method("tools/call")),
         expect_to_server(lambda frame: frame["id"] == COMPARE and "_meta" in frame["params"]),
+        expect_to_server(method("tools/call")),
         server(answer),
         expect_to_client(lambda frame: frame["id"] == 2 and "result" in frame),
         server(result(COMPARE, tools("a", **PER_REQUEST))),
@@ -524,12 +547,41 @@ def test_a_change_is_told_on_the_stream_that_listens_for_it(known: KnownServer) 
         client(asks(5, "subscriptions/listen", notifications=wanted)),
         expect_to_server(method("server/discover")),
         server(discovered("dragoman-discover-1", tools={"listChanged": True})),
-        expect_to_server(method("subscriptions/listen")),
         expect_to_server(method("tools/list")),
+        expect_to_server(method("subscriptions/listen")),
         server(result(COMPARE, tools("b", **PER_REQUEST))),
         server(agreed),
         expect_to_client(agreed),
         expect_to_client(notification("notifications/tools/list_changed", _meta=named)),
+    )
+
+
+def test_a_change_is_told_once_on_each_stream_that_listens_for_it(known: KnownServer) -> None:
+    learn_per_request(known, "a")
+    wanted = {"toolsListChanged": True}
+
+    def names(key: int) -> dict[str, Any]:
+        return {"_meta": {"io.modelcontextprotocol/subscriptionId": key}}
+
+    def agrees(key: int) -> list[Step]:
+        agreed = notification("notifications/subscriptions/acknowledged", **names(key), notifications=wanted)
+        told = notification("notifications/tools/list_changed", **names(key))
+        return [server(agreed), expect_to_client(agreed), expect_to_client(told)]
+
+    holds(
+        known,
+        client(asks(1, "tools/list")),
+        expect_to_client(result(1, tools("a", **HELD))),
+        client(asks(5, "subscriptions/listen", notifications=wanted)),
+        client(asks(6, "subscriptions/listen", notifications=wanted)),
+        expect_to_server(method("server/discover")),
+        server(discovered("dragoman-discover-1", tools={"listChanged": True})),
+        expect_to_server(method("tools/list")),
+        expect_to_server(method("subscriptions/listen")),
+        expect_to_server(method("subscriptions/listen")),
+        server(result(COMPARE, tools("b", **PER_REQUEST))),
+        *agrees(5),
+        *agrees(6),
     )
 
 

@@ -5,7 +5,8 @@ Stands between an edge and its server, and speaks the server's revision. Must no
 
 Theory of operation. The first request on a connection says in which revision, and with which capabilities of a client,
 the server is asked: `initialize`, or `server/discover`. What it answered to the same before is answered at once, and so
-are its lists, of one page each. All else waits until the server has answered that request itself. Then the lists that
+are its lists, of one page each: as they were before a tool was called, because calls change what a server has, and the
+next one has not been called. All else waits until the server has answered that request itself. Then the lists that
 were told are asked for once more, and the client hears of those that have changed: by the notification, or, without a
 handshake, on the streams on which it listens for that. A capability that the server has no more is refused with these
 words, and another revision ends the session: what has crossed was translated for the one that is gone.
@@ -35,7 +36,7 @@ from dragoman.core.envelope import (
     twin_of,
 )
 from dragoman.core.exact_json import decode, encode
-from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, INITIALIZED, LISTEN, PING
+from dragoman.core.methods import ACKNOWLEDGED, CALL_TOOL, CANCELLED, INITIALIZED, LISTEN, PING
 from dragoman.core.paging import Paging
 from dragoman.core.places import keep_latest
 from dragoman.core.unchecked import MOST_LEVELS, find, find_list, find_object, is_deeper, with_meta
@@ -62,7 +63,7 @@ _HELD: Final = {"ttlMs": 0, "cacheScope": "private"}
 MOST_BYTES: Final = 1024 * 1024
 """How long what is kept of a server may be: a hundred tools take 50 kB."""
 
-_MOST_STREAMS: Final = 64
+_MOST_OPEN: Final = 64
 
 Answers = dict[str, bytes]
 """Results as JSON, by the method of the request."""
@@ -156,7 +157,9 @@ class Greeter:
 
     def minds(self, frame: Frame) -> bool:
         """Whether it has to see a frame for the server."""
-        return bool(self._lost) or (self._records and frame.method in LISTED)
+        return bool(self._lost) or (
+            self._records and (frame.method in LISTED or frame.method == CALL_TOOL or frame.kind == "batch")
+        )
 
     # What the edge says
 
@@ -209,10 +212,11 @@ class Greeter:
                 return
             elif self._records and method in LISTED and self._is_alike(frame):
                 cursor = read_params(frame).get("cursor")
-                self._expected[key] = (method, cursor if isinstance(cursor, str) else None, False)
+                page = method, cursor if isinstance(cursor, str) else None, False
+                keep_latest(self._expected, key, page, _MOST_OPEN)
             elif method == LISTEN and not self.is_idle:
                 wanted = find_object(read_params(frame), "notifications")
-                keep_latest(self._streams, key, (wanted, False), _MOST_STREAMS)
+                keep_latest(self._streams, key, (wanted, False), _MOST_OPEN)
         if self._is_open and not self._is_kept:  # the edge goes on, so the answer was one
             self._is_kept = True
             if self._records:
@@ -220,6 +224,8 @@ class Greeter:
         self._outside.tell_server(frame)
         if method == INITIALIZED:
             self._compare_lists()
+        elif method == CALL_TOOL or frame.kind == "batch":  # from here on, what it has may be for this session alone
+            self._records = False
 
     def _begin(self, frame: Frame) -> Frame:
         """Take the first request; answer it, if that is known. Return what the server is asked."""
@@ -294,10 +300,10 @@ class Greeter:
         if self._lost:
             lost = ", ".join(sorted(self._lost))
             logger.warning("the server has no %s any more: the client was told so from its last start", lost)
-        for frame in self._room.take_all():
-            self._pass_on(frame)
         if self._first.method == DISCOVER:
             self._compare_lists()
+        for frame in self._room.take_all():
+            self._pass_on(frame)
 
     def end(self, reason: str) -> None:
         """The server says no more; one that was answered for in vain is waited for the next time."""
@@ -369,16 +375,24 @@ class Greeter:
         """The server has agreed to a stream of notifications."""
         key = encode(find(params, "_meta", _SUBSCRIPTION_KEY))
         if key in self._streams:
-            self._streams[key] = (find_object(params, "notifications"), True)
+            self._streams[key] = ({**find_object(params, "notifications")}, True)
             self._tell_streams()
 
     def _tell_streams(self) -> None:
+        """Say on each stream what has changed; what another one waits for, which is not agreed to yet, is kept."""
+        told, waits = set(), set()
         for key, (wanted, is_agreed) in self._streams.items():
-            for name, notification in _FACTS.subscriptions.items() if is_agreed else ():
-                if wanted.get(name) is True and notification in self._changed:
-                    named = with_meta({}, _SUBSCRIPTION_KEY, id_of(key))
-                    self._outside.tell_edge(notification_frame(notification, named))
-                    self._changed.discard(notification)
+            for name, notification in _FACTS.subscriptions.items():
+                if wanted.get(name) is not True or notification not in self._changed:
+                    continue
+                if not is_agreed:
+                    waits.add(notification)
+                    continue
+                named = with_meta({}, _SUBSCRIPTION_KEY, id_of(key))
+                self._outside.tell_edge(notification_frame(notification, named))
+                wanted[name] = False
+                told.add(notification)
+        self._changed -= told - waits
 
 
 def find_capability(method: str) -> str:
