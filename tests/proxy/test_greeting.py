@@ -535,6 +535,14 @@ def test_two_without_a_handshake_are_joined_before_the_server_has_come(known: Kn
     )
 
 
+def test_what_a_server_has_no_more_is_forgotten_though_nothing_else_is_asked(known: KnownServer) -> None:
+    learn_per_request(known, "a")
+    told = [client(asks(1, "tools/list")), expect_to_client(result(1, tools("a", **HELD)))]
+    gone = [expect_to_server(method("server/discover")), server(discovered("dragoman-discover-1", prompts={}))]
+    holds(known, *told, *gone, time_passes(0.01))
+    holds(known, client(asks(1, "tools/list")), *gone, expect_to_server(method("tools/list")))
+
+
 def test_a_change_is_told_on_the_stream_that_listens_for_it(known: KnownServer) -> None:
     learn_per_request(known, "a")
     named = {"io.modelcontextprotocol/subscriptionId": 5}

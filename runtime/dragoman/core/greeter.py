@@ -203,6 +203,7 @@ class Greeter:
 
     def _pass_on(self, frame: Frame) -> None:
         method, key = frame.method or "", frame.key
+        self._keep_first()
         if frame.kind == "request" and key is not None:
             if not self._is_open and method in _FIRST:
                 frame = self._begin(frame)
@@ -217,15 +218,18 @@ class Greeter:
             elif method == LISTEN and not self.is_idle:
                 wanted = find_object(read_params(frame), "notifications")
                 keep_latest(self._streams, key, (wanted, False), _MOST_OPEN)
-        if self._is_open and not self._is_kept:  # the edge goes on, so the answer was one
-            self._is_kept = True
-            if self._records:
-                self._outside.keep(self._asked, self._answers)
         self._outside.tell_server(frame)
         if method == INITIALIZED:
             self._compare_lists()
         elif method == CALL_TOOL or frame.kind == "batch":  # from here on, what it has may be for this session alone
             self._records = False
+
+    def _keep_first(self) -> None:
+        """Keep the first answer, once the edge goes on: so it was one."""
+        if self._is_open and not self._is_kept:
+            self._is_kept = True
+            if self._records:
+                self._outside.keep(self._asked, self._answers)
 
     def _begin(self, frame: Frame) -> Frame:
         """Take the first request; answer it, if that is known. Return what the server is asked."""
@@ -300,6 +304,8 @@ class Greeter:
         if self._lost:
             lost = ", ".join(sorted(self._lost))
             logger.warning("the server has no %s any more: the client was told so from its last start", lost)
+        if self.is_believed:
+            self._keep_first()
         if self._first.method == DISCOVER:
             self._compare_lists()
         for frame in self._room.take_all():
