@@ -18,6 +18,7 @@ MODULES: Final = (
     "dom.js",
     "difference.js",
     "why.js",
+    "frames.js",
     "model.js",
     "filter.js",
     "source.js",

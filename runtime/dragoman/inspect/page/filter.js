@@ -77,7 +77,7 @@ function makeTest(name, value, isOver) {
     case "name":
       return (message) => like(message.name);
     case "session":
-      return (message) => like(message.session) || like(message.session.replace(/^session /, "").replace(/ of .*$/, ""));
+      return (message) => like(message.session) || like(message.session.replace(/^session /, "").replace(/ (of|\(process) .*$/, ""));
     case "from":
       return (message) => like(message.isOurs ? "dragoman" : message.from);
     case "kind":

@@ -87,6 +87,7 @@ export class FrameView extends HTMLElement {
         h("button", { class: "close-view", type: "button", "aria-label": "Close (Esc)", title: "Close (Esc)", onclick: () => this.dispatchEvent(new CustomEvent("leave")) }, "×"),
       ),
       h("p", { class: `mark is-${mark.replace(" ", "-")}` }, h("b", {}, mark), `: ${MARKS[mark]}`),
+      message.isFailure && message.words ? h("p", { class: "failure" }, readable(message.words)) : null,
       h("dl", { class: "facts" }, ...facts.filter(([, said]) => said).map(([name, said]) => h("div", {}, h("dt", {}, name ?? ""), h("dd", {}, readable(String(said)))))),
       h(
         "div",
@@ -223,8 +224,8 @@ export class FrameView extends HTMLElement {
       const line = received ?? sent;
       return { before: { malformed: line?.malformed, line: line?.line }, after: undefined, isSame: true };
     }
-    const before = translated?.before ?? received?.frame;
-    const after = sent?.frame ?? (translated ? translated.after : undefined);
+    const before = translated?.before ?? partOf(received?.frame, message);
+    const after = partOf(sent?.frame, message) ?? (translated ? translated.after : undefined);
     const isSame = before !== undefined && after !== undefined && JSON.stringify(before) === JSON.stringify(after);
     return { before, after, isSame };
   }
@@ -242,6 +243,16 @@ export class FrameView extends HTMLElement {
     await navigator.clipboard.writeText(JSON.stringify(before ?? after));
     this.dispatchEvent(new CustomEvent("copied"));
   }
+}
+
+/**
+ * Find a message in the batch that brought it.
+ * @param {any} frame @param {Message} message
+ */
+function partOf(frame, message) {
+  if (!Array.isArray(frame)) return frame;
+  const ids = [message.id, message.request?.id];
+  return frame.find((one) => (one?.method ?? "") === (message.request ? "" : message.method) && (one?.id === undefined || ids.includes(JSON.stringify(one.id)))) ?? frame;
 }
 
 /** @param {Message} message */

@@ -3,8 +3,9 @@
  * lost. Nothing here draws.
  *
  * A message that a peer sends has a line `received`, often one `translated`, and a line `sent` where it goes out on the
- * other side. They are joined here: answers by the ids of their requests, everything else by its method, in order. What
- * was only sent, the proxy has said itself; what was only received has ended there.
+ * other side. They are joined here: answers by the ids of their requests, everything else by its method and by what it
+ * says, in order. What was only sent, the proxy has said itself; what was only received has ended there. A server that
+ * several share has a session of its own; what it says to one of them is that one's, once it goes out there.
  */
 
 /**
@@ -52,11 +53,13 @@
  * @property {string} revision The one that was agreed on.
  * @property {number} connection
  * @property {string} ended Why its connection has ended.
+ * @property {string} refusal With which words it refused to open a session; empty where it did not.
  *
  * @typedef {object} Session
  * @property {string} label
  * @property {Peer} client
  * @property {Peer[]} servers One after the other, where one was started again.
+ * @property {number} upstream The connection on which its server was last told something.
  * @property {number} messages
  * @property {number} losses
  * @property {number} failures
@@ -66,12 +69,16 @@
  */
 
 import { isPlain } from "./difference.js";
+import { bodyOf, kindOf, nameOf, timeOf, wordsOf } from "./frames.js";
 
 /** @type {Record<Side, Side>} */
 const OTHER = { client: "server", server: "client" };
 
 /** How much text of lines is kept; then the oldest go. */
 const MOST_CHARACTERS = 150_000_000;
+
+/** The session of a server that several share. */
+export const SHARED = "shared server";
 
 /** What the ids of requests begin with that the proxy makes up. */
 const OURS = "dragoman-";
@@ -98,6 +105,12 @@ export class Conversation {
     this.put = new Map();
     /** @type {Message[]} what has come and not gone out */
     this.pending = [];
+    /** @type {Map<number, number>} the processes, by their numbers, in the order in which they came */
+    this.processes = new Map();
+    /** @type {WeakMap<Message, {translated: number, said: string[]}>} */
+    this.bodies = new WeakMap();
+    /** @type {Message | null} the notification that went out last */
+    this.told = null;
     /** @type {Map<string, Message>} calls that wait for input, by the state that comes back with it */
     this.states = new Map();
     this.characters = 0;
@@ -122,8 +135,9 @@ export class Conversation {
     this.last = n;
     this.lines.set(n, text);
     this.characters += text.length;
-    if (line.frame !== undefined && !isPlain(line.frame)) line.frame = {};
-    this.#take(line, n, text.length);
+    this.#tellApart(line);
+    const batch = Array.isArray(line.frame) && line.frame.length > 0 ? line.frame : [line.frame];
+    for (const frame of batch) this.#take({ ...line, frame: frame === undefined || isPlain(frame) ? frame : {} }, n, Math.ceil(text.length / batch.length));
     while (this.characters > MOST_CHARACTERS && this.messages.length > 1) this.#forget();
   }
 
@@ -149,6 +163,18 @@ export class Conversation {
     return false;
   }
 
+  /**
+   * Keep processes apart that have written to one file: each counts its connections and sessions from 1.
+   * @param {any} line
+   */
+  #tellApart(line) {
+    if (!this.processes.has(line.process)) this.processes.set(line.process, this.processes.size);
+    const index = this.processes.get(line.process) ?? 0;
+    if (index === 0) return;
+    line.session = `${line.session ?? ""} (process ${line.process})`.trim();
+    if (typeof line.connection === "number") line.connection += index * 1e6;
+  }
+
   /** @param {any} line @param {number} n @param {number} size */
   #take(line, n, size) {
     const { direction, side } = line;
@@ -156,8 +182,9 @@ export class Conversation {
       if (direction === "dropped") this.#note(line, n, `${line.lines} lines are missing here`);
     } else if (direction === "translated") this.#translated(line, n);
     else if (line.malformed !== undefined) this.#malformed(line, n, size);
+    else if (direction === "unsent") this.#unsent(line);
     else if (typeof line.reason === "string" || line.frame === undefined) this.#event(line, n);
-    else if (direction === "received" || direction === "given up" || direction === "session lost") {
+    else if (direction === "received" || direction === "given up") {
       this.#received(line, n, size);
     } else if (direction === "sent") this.#sent(line, n, size);
     else this.#event(line, n);
@@ -172,7 +199,9 @@ export class Conversation {
     message.fromConnection = line.connection;
     message.fromRevision = line.revision ?? "";
     if (message.kind === "result" || message.kind === "error") {
-      this.#answers(message, this.put.get(keyOf(line.connection, frame.id)));
+      const request = this.put.get(keyOf(line.connection, frame.id));
+      this.#answers(message, request);
+      if (request && typeof frame.result?.requestState === "string") this.states.set(frame.result.requestState, request);
       this.put.delete(keyOf(line.connection, frame.id));
     } else if (message.kind === "request") {
       this.asked.set(keyOf(line.connection, frame.id), message);
@@ -185,6 +214,17 @@ export class Conversation {
     if (this.pending.length > 500) this.pending.shift();
   }
 
+  /**
+   * Let a message wait again: it was not sent, and goes out once more.
+   * @param {any} line
+   */
+  #unsent(line) {
+    const message = this.put.get(keyOf(line.connection, line.frame?.id));
+    if (message === undefined) return;
+    message.sent = 0;
+    this.pending.unshift(message);
+  }
+
   /** @param {any} line @param {number} n @param {number} size */
   #sent(line, n, size) {
     const frame = line.frame;
@@ -194,13 +234,11 @@ export class Conversation {
     const request = answers ? this.asked.get(keyOf(line.connection, frame.id)) : undefined;
     const isMadeUp = typeof frame.id === "string" && frame.id.startsWith(OURS);
     let found = answers
-      ? request && this.#take_pending((one) => one.kind === kind && one.request !== null && isOf(one.request, request))
+      ? request &&
+        this.#take_pending((one) => one.from === from && one.kind === kind && one.request !== null && (isOf(one.request, request) || isOf(request, one.request)))
       : isMadeUp
         ? undefined
-        : this.#take_pending(
-            (one) => one.from === from && one.kind === kind && one.method === frame.method,
-            line.session ?? "",
-          );
+        : this.#take_alike(line, from, kind);
     if (!found) {
       found = this.#make({ ...line, side: from }, n, size);
       found.isOurs = true;
@@ -208,19 +246,25 @@ export class Conversation {
       if (request) this.#answers(found, request);
       else if (isMadeUp && kind === "request") found.isMadeUp = true;
       else if (kind === "request") this.#session(found).open.add(found);
+      if (kind === "request") this.#resume(found, frame);
+      if (kind === "request" && found.call === null) this.#nest(found, line);
       this.#learn(found, frame, line);
     } else if (frame.method === "initialize" || frame.result?.protocolVersion) this.#learn(found, frame, line);
     found.sent = n;
     found.sentAt = timeOf(line);
+    if (from === "server") this.#move(found, line.session ?? "");
+    if (kind === "notification") this.told = found;
     found.toConnection = line.connection;
     found.toRevision = line.revision ?? "";
     if (kind === "request") this.put.set(keyOf(line.connection, frame.id), found);
+    if (from === "client") this.#session(found).upstream = line.connection;
     if (request && typeof frame.result?.requestState === "string") this.states.set(frame.result.requestState, request);
     if (request) {
-      if (found.request !== null && found.request !== request) {
-        found.request = request;
-        request.answer = found;
-      }
+      // What the one who asked is told is the answer, whatever came before it.
+      found.request = request;
+      if (request.answer === null || request.answer.sent === 0) request.answer = found;
+      const unsent = this.pending.indexOf(request);
+      if (unsent >= 0) this.pending.splice(unsent, 1);
       this.asked.delete(keyOf(line.connection, frame.id));
       this.#session(request).open.delete(request);
     }
@@ -230,11 +274,26 @@ export class Conversation {
   #translated(line, n) {
     const before = line.before ?? {};
     const kind = kindOf(before);
-    const found = this.pending.findLast(
-      (one) =>
-        one.from === line.side && one.kind === kind && one.translated === 0 && (one.method === line.method || one.method === ""),
+    const id = before.id === undefined ? "" : JSON.stringify(before.id);
+    const alike = this.pending.filter(
+      (one) => one.from === line.side && one.kind === kind && one.translated === 0 && (one.method === line.method || one.method === ""),
     );
+    const isItself = (/** @type {Message} */ one) => one.id === id || one.request?.id === id;
+    const isHere = (/** @type {Message} */ one) => [one.session, one.request?.session].includes(line.session ?? "");
+    const answers = kind === "result" || kind === "error";
+    const body = alike.length > 1 && !answers ? bodyOf(before) : "";
+    const found = answers
+      ? (alike.findLast((one) => isItself(one) && isHere(one)) ?? alike.findLast(isItself))
+      : (alike.find((one) => isHere(one) && body !== "" && this.#bodies(one).includes(body)) ?? alike.findLast(isHere) ?? alike.at(-1));
     const message = found ?? this.#make({ ...line, frame: before }, n, 0);
+    if (found === undefined && answers) {
+      // Said from what is known already: an answer that one session got before another asked.
+      const asked = [...this.asked.values()].filter((one) => one.session === message.session && one.from !== line.side && one.method === line.method);
+      const request = asked.findLast((one) => one.id === id) ?? asked.at(-1);
+      message.isOurs = true;
+      this.#answers(message, request);
+      this.pending.push(message);
+    }
     message.translated = n;
     message.isChanged = true;
     message.losses = Array.isArray(line.losses) ? line.losses : [];
@@ -246,6 +305,8 @@ export class Conversation {
       this.#failed(message);
       message.words ||= String(line.refused?.message ?? "");
     }
+    const hidden = message.losses.filter((loss) => loss.kind === "hidden").length;
+    if (hidden > 0) message.words = `${message.words}, ${hidden} hidden`;
     if (message.losses.some((loss) => !loss.cosmetic)) {
       this.#session(message).losses += 1;
       this.losses += 1;
@@ -347,7 +408,7 @@ export class Conversation {
     message.name = request.name;
     message.depth = request.depth;
     message.call = request.call;
-    if (request.answer === null || !message.isOurs) request.answer = message;
+    if (request.answer === null) request.answer = message;
     if (request.isOurs) this.#session(request).open.delete(request);
     // That a server does not know what only we ask is no failure of anybody's.
     if (request.isMadeUp && message.isFailure) {
@@ -375,7 +436,7 @@ export class Conversation {
    * @param {Message} message @param {any} line
    */
   #nest(message, line) {
-    if (message.from !== "server") return;
+    if (message.from !== "server" || message.session === SHARED) return;
     let call = line.stream === undefined ? undefined : this.put.get(keyOf(line.connection, line.stream));
     if (call === undefined) {
       const open = [...this.#session(message).open].filter((one) => one.from === "client" && one !== message);
@@ -387,11 +448,60 @@ export class Conversation {
     }
   }
 
-  /** @param {(one: Message) => boolean} wanted @param {string} [session] */
-  #take_pending(wanted, session) {
-    let index = session === undefined ? -1 : this.pending.findIndex((one) => one.session === session && wanted(one));
-    if (index < 0) index = this.pending.findIndex(wanted);
+  /** @param {(one: Message) => boolean} wanted */
+  #take_pending(wanted) {
+    const index = this.pending.findIndex(wanted);
     return index < 0 ? undefined : this.pending.splice(index, 1)[0];
+  }
+
+  /**
+   * Take what goes out now: of several, the one that says the same, before or after its translation. What goes on with
+   * a call is never guessed: it ends at the proxy as often as not.
+   * @param {any} line @param {Side} from @param {Kind} kind
+   * @returns {Message | undefined}
+   */
+  #take_alike(line, from, kind) {
+    const session = line.session ?? "";
+    const fitting = this.pending.filter((one) => one.from === from && one.kind === kind && one.method === line.frame.method);
+    const [here, elsewhere] = [fitting.filter((one) => one.session === session), fitting.filter((one) => one.session !== session)];
+    const near = [...here, ...elsewhere.filter((one) => one.session === SHARED || session.startsWith(SHARED) || session === "")];
+    const body = near.length > 1 || near[0]?.call ? bodyOf(line.frame) : "";
+    const found = near.find((one) => body !== "" && this.#bodies(one).includes(body)) ?? near.find((one) => one.call === null || from === "server");
+    if (found !== undefined) return this.#take_pending((one) => one === found);
+    const told = this.told;
+    if (kind !== "notification" || told === null || told.isOurs || told.method !== line.frame.method || told.toConnection === line.connection) return undefined;
+    // The same is told to each who shares the server.
+    const copy = this.#make({ ...line, side: from }, told.received, 0);
+    for (const field of /** @type {const} */ (["received", "receivedAt", "fromConnection", "fromRevision", "bytes"])) Object.assign(copy, { [field]: told[field] });
+    return copy;
+  }
+
+  /**
+   * Give what a message says, as it came and after translation.
+   * @param {Message} message
+   */
+  #bodies(message) {
+    let known = this.bodies.get(message);
+    if (known === undefined || known.translated !== message.translated) {
+      const said = [this.line(message.received)?.frame, this.line(message.translated)?.after].flat().filter(isPlain).map(bodyOf);
+      this.bodies.set(message, (known = { translated: message.translated, said }));
+    }
+    return known.said;
+  }
+
+  /**
+   * Let a message be another session's.
+   * @param {Message} message @param {string} label
+   */
+  #move(message, label) {
+    if (message.session === label) return;
+    for (const [name, sign] of /** @type {[string, number][]} */ ([[message.session, -1], [label, 1]])) {
+      message.session = name;
+      const session = this.#session(message);
+      session.messages += sign;
+      if (message.isFailure) session.failures += sign;
+      if (message.losses.some((loss) => !loss.cosmetic)) session.losses += sign;
+    }
   }
 
   /** @param {Message} message @returns {Session} */
@@ -402,6 +512,7 @@ export class Conversation {
         label: message.session,
         client: noPeer(),
         servers: [],
+        upstream: 0,
         messages: 0,
         losses: 0,
         failures: 0,
@@ -419,7 +530,7 @@ export class Conversation {
    * @param {Message} message @param {any} frame @param {any} line
    */
   #learn(message, frame, line) {
-    const session = this.#session(message);
+    const session = this.#session({ ...message, session: line.session ?? "" });
     const meta = frame.params?._meta ?? frame.result?._meta ?? {};
     const isHeard = line.direction === "received";
     if (message.from === "client" && isHeard) {
@@ -438,6 +549,8 @@ export class Conversation {
       }
       const about = frame.result?.serverInfo ?? meta["io.modelcontextprotocol/serverInfo"];
       if (about) describe(server, about);
+      if (message.kind === "error" && message.method === "initialize") server.refusal = message.words;
+      else if (message.kind === "result") server.refusal = "";
       if (typeof frame.result?.protocolVersion === "string") server.revision = frame.result.protocolVersion;
       else if (Array.isArray(frame.result?.supportedVersions)) server.revision ||= frame.result.supportedVersions.at(-1);
       server.revision = line.revision || server.revision;
@@ -519,74 +632,14 @@ function isOf(request, last) {
   return one === request;
 }
 
-/** @param {any} frame @returns {Kind} */
-function kindOf(frame) {
-  if (typeof frame?.method === "string") return frame.id === undefined ? "notification" : "request";
-  if (frame?.error !== undefined) return "error";
-  return frame?.result === undefined ? "malformed" : "result";
-}
-
-/** @param {any} frame */
-function nameOf(frame) {
-  const params = frame.params ?? {};
-  const name = params.name ?? params.uri ?? params.ref?.name ?? params.ref?.uri ?? params.taskId ?? "";
-  return typeof name === "string" ? name : "";
-}
-
-/**
- * Say in a few words what a frame says.
- * @param {any} frame
- */
-function wordsOf(frame) {
-  if (frame.error !== undefined) return `${frame.error?.code}: ${frame.error?.message}`;
-  const result = frame.result;
-  if (result !== undefined && result !== null) {
-    if (result.resultType === "input_required") return `asks ${Object.keys(result.inputRequests ?? {}).length} questions`;
-    for (const list of ["tools", "prompts", "resources", "resourceTemplates", "contents", "messages", "roots"]) {
-      if (Array.isArray(result[list])) return count(result[list].length, list);
-    }
-    if (Array.isArray(result.content)) return textOf(result.content);
-    if (result.serverInfo?.name) return `${result.serverInfo.name} ${result.serverInfo.version ?? ""}`;
-    if (typeof result.action === "string") return result.action;
-    return "";
-  }
-  const params = frame.params ?? {};
-  if (params.clientInfo?.name) return `${params.clientInfo.name} ${params.clientInfo.version ?? ""}`;
-  if (typeof params.message === "string") return params.message;
-  if (params.progress !== undefined) return `${params.progress}${params.total === undefined ? "" : ` of ${params.total}`}`;
-  if (params.data !== undefined) return typeof params.data === "string" ? params.data : JSON.stringify(params.data);
-  if (params.arguments !== undefined) return JSON.stringify(params.arguments);
-  return "";
-}
-
-/** @param {any[]} content */
-function textOf(content) {
-  const first = content[0];
-  const said = typeof first?.text === "string" ? first.text : (first?.type ?? "");
-  return content.length > 1 ? `${said} (and ${content.length - 1} more)` : said;
-}
-
-/** @param {number} number @param {string} things */
-function count(number, things) {
-  return `${number} ${number === 1 ? things.replace(/s$/, "") : things}`;
-}
-
 /** @param {number} connection @param {unknown} id */
 function keyOf(connection, id) {
   return `${connection} ${JSON.stringify(id)}`;
 }
 
-/** @param {any} line */
-function timeOf(line) {
-  const text = String(line.time ?? "");
-  const whole = Date.parse(`${text.slice(0, 19)}Z`);
-  const part = /\.(\d+)/.exec(text);
-  return (Number.isNaN(whole) ? 0 : whole) + (part ? Number(`0.${part[1]}`) * 1000 : 0);
-}
-
 /** @returns {Peer} */
 function noPeer() {
-  return { name: "", version: "", title: "", offered: "", revision: "", connection: 0, ended: "" };
+  return { name: "", version: "", title: "", offered: "", revision: "", connection: 0, ended: "", refusal: "" };
 }
 
 /** @param {Peer} peer @param {any} about */

@@ -5,6 +5,7 @@
 
 import { h, put, writeCount, writeDuration } from "./dom.js";
 import { readable } from "./json-view.js";
+import { SHARED } from "./model.js";
 
 /**
  * @typedef {import("./model.js").Session} Session
@@ -115,7 +116,9 @@ export class SessionView extends HTMLElement {
 
   /** @param {Session} session @param {Source} source */
   #card(session, source) {
-    const server = session.servers.at(-1);
+    const shared = [...source.conversation.sessions.values()].find((one) => one.label.startsWith(SHARED));
+    const isShared = session.label.startsWith(SHARED);
+    const server = session.servers.at(-1) ?? shared?.servers.find((one) => one.connection === session.upstream) ?? shared?.servers.at(-1);
     const isOver = source.conversation.isOver;
     const open = isOver ? [] : [...session.open];
     const trouble = server?.ended && !session.client.ended ? server.ended : "";
@@ -131,11 +134,12 @@ export class SessionView extends HTMLElement {
       h(
         "div",
         { class: "pair" },
-        peer("client", session.client, source.about.transports?.client ?? ""),
+        isShared ? h("p", { class: "peer client" }, "several sessions share it") : peer("client", session.client, source.about.transports?.client ?? ""),
         h("div", { class: "joint", "aria-hidden": "true" }, "⟷"),
         server ? peer("server", server, source.about.transports?.server ?? "") : h("p", { class: "peer" }, "no server has answered yet"),
       ),
-      session.servers.length > 1 ? h("p", {}, `The server was started ${session.servers.length} times.`) : null,
+      session.servers.length > 1 && !isShared ? h("p", {}, `The server was started ${session.servers.length} times.`) : null,
+      server?.refusal ? h("p", { class: "trouble" }, h("b", {}, "The server refused to open a session: "), readable(server.refusal)) : null,
       trouble ? h("p", { class: "trouble" }, h("b", {}, "The server is gone: "), readable(trouble)) : null,
       session.client.ended ? h("p", { class: "ended" }, `The client's side ended: ${readable(session.client.ended)}`) : null,
       h(

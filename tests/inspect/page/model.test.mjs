@@ -1,0 +1,123 @@
+// The joining of lines to messages, held against traces of real sessions: `PAGE` is the folder of the page's modules.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+const { Conversation, markOf, SHARED } = await import(`${process.env.PAGE}/model.js`);
+
+function read(name) {
+  const text = readFileSync(new URL(`${name}.ndjson`, import.meta.url), "utf-8").trimEnd();
+  return hear(text.split("\n").map((line) => JSON.parse(line)));
+}
+function hear(lines) {
+  const conversation = new Conversation();
+  for (const [index, line] of lines.entries()) conversation.add(JSON.stringify(line), index + 1);
+  return conversation;
+}
+const ways = (found, kind, method) => found.messages.filter((one) => one.kind === kind && one.method === method);
+const line = (direction, side, connection, frame, more = {}) => ({ time: "2026-01-31T09:15:02.000001Z", process: 1, session: null, side, connection, direction, frame, ...more });
+const call = (id, text) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "t", arguments: { text } } });
+const result = (id, text) => ({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text }] } });
+
+test("every frame of a trace stands in one message, and every answer at its request", () => {
+  for (const name of ["refused", "handshake", "promoted", "asked", "shared"]) {
+    const { messages } = read(name);
+    for (const one of messages.filter(({ kind }) => kind === "request")) {
+      assert.notEqual(one.answer, null, `${name}: ${one.number} ${one.method}`);
+      if (one.answer.sent > 0 && !one.isOurs) assert.equal(one.answer.request, one, `${name}: ${one.number}`);
+    }
+  }
+});
+
+test("a question by URL that is refused is in its call, and so is its error", () => {
+  const [question] = ways(read("refused"), "request", "elicitation/create");
+  assert.equal(markOf(question), "refused");
+  assert.deepEqual([question.call.name, question.answer.isOurs, question.answer.kind], ["sign_in", true, "error"]);
+});
+
+test("a list says how many of it are hidden", () => {
+  assert.equal(ways(read("refused"), "result", "tools/list")[0].words, "3 tools, 1 hidden");
+});
+
+test("a server that refuses the handshake is said to have refused it, with its words", () => {
+  const session = read("handshake").sessions.get("");
+  assert.match(session.servers[0].refusal, /license expired/);
+});
+
+test("a question becomes a result that asks, and the call goes on with the next request", () => {
+  const found = read("promoted");
+  const calls = ways(found, "request", "tools/call");
+  assert.deepEqual(calls.map((one) => [one.id, one.sent > 0, one.call?.id ?? ""]), [["1", true, ""], ['"again1"', false, "1"], ["2", true, ""], ['"again2"', false, "2"]]);
+  assert.deepEqual(calls.map((one) => one.answer.words.slice(0, 6)), ["asks 1", "-32603", "asks 1", "-32603"]);
+  assert.deepEqual(ways(found, "request", "elicitation/create").map((one) => one.call.id), ["1", "2"]);
+});
+
+test("a result that asks becomes a question in its call, and what comes of it is the answer of the call", () => {
+  const found = read("asked");
+  const later = found.messages.filter((one) => one.session === "(process 2)");
+  const calls = later.filter((one) => one.kind === "request" && one.method === "tools/call");
+  assert.deepEqual(calls.map((one) => [one.isOurs, one.call === null]), [[false, true], [true, false], [false, true], [true, false]]);
+  for (const one of later.filter(({ method, kind }) => method === "elicitation/create" && kind === "request")) assert.equal(one.call.method, "tools/call");
+  assert.equal(calls[0].answer.received > 0 && calls[0].answer.sent > calls[0].answer.received, true);
+});
+
+test("processes that wrote to one file are kept apart", () => {
+  const found = read("asked");
+  assert.deepEqual([...found.sessions.keys()], ["", "(process 2)"]);
+  for (const one of found.messages) if (one.request) assert.equal(one.request.session, one.session);
+});
+
+test("what clients of one server ask at the same time is each one's own, and so is what it answers", () => {
+  const found = read("shared");
+  for (const one of ways(found, "result", "tools/call")) {
+    assert.equal(`{"who":"${one.words}"}`, one.request.words);
+    assert.equal(one.session, one.request.session);
+  }
+  const [, second] = ways(found, "result", "tools/list").map((one) => [one.session, one.translated > 0]);
+  assert.deepEqual(second, ["session 2", true]);
+  assert.deepEqual(found.sessions.get(SHARED).servers.map((one) => one.name), ["shared"]);
+  assert.deepEqual(["session 1", "session 2", "session 3"].map((name) => found.sessions.get(name).client.name), ["client0", "client2", "client1"]);
+});
+
+test("what is told to all who share a server was said by it, not by Dragoman", () => {
+  const told = ways(read("shared"), "notification", "notifications/tools/list_changed");
+  assert.deepEqual(told.map((one) => one.session).sort(), ["session 1", "session 2", "session 3"]);
+  assert.deepEqual(told.map((one) => [one.isOurs, one.received > 0]), [[false, true], [false, true], [false, true]]);
+});
+
+test("each part of a batch is a message of its own", () => {
+  const found = read("shared");
+  assert.deepEqual(found.messages.filter((one) => one.kind === "malformed"), []);
+  const parts = found.messages.filter((one) => one.id === '"x"' || one.id === '"y"');
+  assert.deepEqual(parts.map((one) => [one.method, one.answer.received > 0]), [["tools/call", true], ["ping", true]]);
+});
+
+test("ids that are texts and numbers are two, and a request that never goes out leaves its place to the next", () => {
+  const found = hear([
+    line("received", "client", 1, call(1, "a")),
+    line("received", "client", 1, call("1", "b")),
+    line("sent", "server", 2, call(1, "b")),
+    line("received", "server", 2, result(1, "B")),
+    line("sent", "client", 1, result("1", "B")),
+    line("sent", "client", 1, { jsonrpc: "2.0", id: 1, error: { code: -1, message: "no" } }),
+    line("sent", "server", 2, call(9, "c")),
+  ]);
+  const [first, second, ours] = ways(found, "request", "tools/call");
+  assert.deepEqual([first.answer.words, first.sent, second.answer.words, second.sent > 0], ["-1: no", 0, "B", true]);
+  assert.deepEqual([ours.isOurs, ours.words], [true, '{"text":"c"}']);
+});
+
+test("given up, session lost and unsent", () => {
+  const found = hear([
+    line("received", "client", 1, call(1, "a")),
+    line("sent", "server", 2, call(1, "a")),
+    line("unsent", "server", 2, call(1, "a")),
+    line("sent", "server", 3, call(1, "a")),
+    line("session lost", "server", 3, call(1, "a")),
+    line("given up", "server", 3, { jsonrpc: "2.0", id: 1, error: { code: -32000, message: "gone" } }),
+    line("sent", "client", 1, { jsonrpc: "2.0", id: 1, error: { code: -32000, message: "gone" } }),
+  ]);
+  assert.deepEqual(found.messages.map((one) => [one.kind, one.from, one.isOurs]), [["request", "client", false], ["event", "server", false], ["error", "server", false]]);
+  assert.deepEqual([found.messages[0].toConnection, found.messages[0].answer.words], [3, "-32000: gone"]);
+});
