@@ -30,16 +30,16 @@ class Known:
         return finding.rule == self.rule and re.search(self.pattern, finding.text) is not None
 
 
-KNOWN: Final = (
+KNOWN: Final[tuple[Known, ...]] = (
     Known(
         "no-rows",
         r"suspects\._by_key has",
-        "a request that waited for a server to be started again counts as one that the server may speak of",
+        "what a server answered to a request that was given up did not arrive, so it counts until the server goes",
     ),
     Known(
         "progress",
         r"heard progress of what is answered",
-        "a shared server's progress of a call whose time was over is passed on",
+        "an answer in JSON may overtake progress, which comes on the stream of a GET",
     ),
 )
 

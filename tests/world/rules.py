@@ -221,17 +221,19 @@ def nobody_hears_an_answer_to_what_was_not_asked(plan: Plan, talk: Talk) -> Iter
 @rule("own-secrets")
 def nobody_hears_a_secret_of_somebody_else(plan: Plan, talk: Talk) -> Iterator[str]:
     """What is said about a call is heard by its client alone."""
+    named = {client.name: client.principal if plan.front == "http" else "" for client in plan.clients}
     for peer in talk.clients():
         for event in talk.by_peer[peer]:
             if not event.is_heard:
                 continue
             for owner, number in secrets_in(event.frame):
-                if owner != peer and not _is_guessed(plan, talk, event.frame):
+                is_between = named.get(owner) != named.get(peer)
+                if owner != peer and (is_between or not _is_guessed(plan, talk, event.frame)):
                     yield f"{peer} heard the secret {number} of {owner}: {short(event.frame)}"
 
 
 def _is_guessed(plan: Plan, talk: Talk, frame: Body) -> bool:
-    """Whether it is known that this may go astray: late words at a shared server (docs/security.md, decision 13)."""
+    """Whether it is known that this may go astray: late words at a server of one principal, or of whom nobody knows."""
     if plan.scope == "client":
         return False
     if frame.get("method") == "notifications/message":

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.core.label import PRINCIPAL
 from dragoman.core.settings import RestartPolicy
 from tests.core.switch.talk import Heard, Talk
 from tests.core.switch.test_questions import ALL, TASK, elicit
@@ -80,6 +81,59 @@ def test_a_late_answer_may_be_garbled_or_have_another_type(answer: bytes) -> Non
     talk.says("b", call(1))
     talk.says("server", b'{"jsonrpc":"2.0","x":1,"id":%s,"result":[]}\n' % (answer % number))
     assert talk.says("server", elicit(0)) == [("b", elicit(0))]
+
+
+def test_progress_of_what_nobody_waits_for_reaches_nobody() -> None:
+    talk = Talk()
+    number = talk.opens("a", "b", **ALL)
+    talk.says("a", request(1, "tools/call", name="t", _meta={"progressToken": "p"}))
+    progress = notification("notifications/progress", progressToken=number, progress=1)
+    assert talk.says("server", progress) == [
+        ("a", notification("notifications/progress", progressToken="p", progress=1))
+    ]
+    cancels(talk)
+    assert talk.says("server", progress) == []
+
+
+def of_principals(**names: str) -> tuple[Talk, int]:
+    """Let sessions of these principals open, and call something that is answered."""
+    talk = Talk()
+    for name, principal in names.items():
+        before = PRINCIPAL.set(principal)
+        talk.opens(name, **ALL)
+        PRINCIPAL.reset(before)
+    for name in names:
+        ((_, asked),) = talk.says(name, call(1))
+        talk.says("server", result(asked["id"], {}))
+    return talk, asked["id"] + 1
+
+
+def test_a_question_that_comes_after_its_call_was_answered_reaches_no_other_principal() -> None:
+    talk, number = of_principals(a="ada", b="bob")
+    talk.says("b", call(2))
+    assert refused(talk.says("server", elicit(0)))
+    assert talk.streams(number, elicit(1)) == [("b", elicit(1))], "the stream says whose it is"
+    assert talk.says("a", call(2)) == [("server", call(number + 1))], "nobody waits for a turn that helps nobody"
+    talk.leaves("a")
+    assert refused(talk.says("server", elicit(2)), 2)
+
+
+@pytest.mark.parametrize("principal", ["ada", ""])
+def test_one_principal_may_be_asked_in_another_session(principal: str) -> None:
+    talk, _ = of_principals(a=principal, b=principal)
+    talk.says("b", call(2))
+    assert talk.says("server", elicit(0)) == [("b", elicit(0))]
+
+
+def test_a_principal_that_has_called_nothing_is_no_reason_to_refuse() -> None:
+    talk, _ = of_principals(a="ada")
+    before = PRINCIPAL.set("bob")
+    talk.opens("b", **ALL)
+    PRINCIPAL.reset(before)
+    ((_, listed),) = talk.says("b", request(1, "tools/list"))
+    talk.says("server", result(listed["id"], {"tools": []}))
+    talk.says("a", call(2))
+    assert talk.says("server", elicit(0)) == [("a", elicit(0))]
 
 
 def test_a_session_is_asked_about_what_it_cancelled_itself() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from dragoman.core.settings import RestartPolicy
 from tests.core.switch.talk import Talk
 from tests.proxy.conversation import initialized, notification, request, result
@@ -68,6 +70,24 @@ def test_an_answer_to_the_lost_server_does_not_answer_what_the_next_one_asks() -
     ((_, asked),) = talk.says("server", question)
     assert talk.says("A", result(1, {"model": "to the first"})) == []
     assert talk.says("A", result(asked["id"], {})) == [("server", result(1, {}))]
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_a_call_that_was_given_up_before_the_next_server_was_there_is_suspected_of_nothing(is_cancelled: bool) -> None:
+    talk = Talk(restart=RestartPolicy(attempts=3))
+    talk.opens("A", "B", sampling={})
+    crash(talk)
+    assert talk.says("A", request(1, "tools/call", name="a", arguments={})) == []
+    if is_cancelled:
+        talk.says("A", notification("notifications/cancelled", requestId=1))
+    else:
+        talk.leaves("A")
+    sent = [frame.get("method") for name, frame in return_again(talk) if name == "server"]
+    assert sent == ["notifications/initialized"]
+    talk.time_passes(60)
+    talk.says("B", request(1, "tools/call", name="b", arguments={}))
+    question = request(7, "sampling/createMessage", messages=[], maxTokens=1)
+    assert talk.says("server", question) == [("B", question)]
 
 
 def test_calls_that_wait_for_their_turn_go_to_the_next_server() -> None:

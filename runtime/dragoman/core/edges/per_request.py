@@ -140,8 +140,12 @@ class PerRequestEdge:
         """Cancel a request, if it is not answered."""
         if self._lent.pop(lent.key, None) is None:
             return
-        self._suspects.add(lent.key, Suspect(lent.owner, lent.hears_logs))
+        self._suspect(lent)
         self.upstream.send(cancellation(lent.key, reason))
+
+    def _suspect(self, lent: Lent) -> None:
+        if lent.hears_logs:
+            self._suspects.add(lent.key, Suspect(lent.owner, asks=True))
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """The server is gone: what it was asked may have run, so it is answered with an error and not sent again.
@@ -194,7 +198,7 @@ class PerRequestEdge:
             lent = self._lent.pop(twin, None)
         is_final = not is_unanswered(frame)
         if lent is not None and not is_final:
-            self._suspects.add(lent.key, Suspect(lent.owner, lent.hears_logs))
+            self._suspect(lent)
         if lent is None:
             if is_final:
                 self._suspects.clear(key or b"")

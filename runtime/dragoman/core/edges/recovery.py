@@ -209,6 +209,10 @@ class Recovery:
             self.session.forget(frame)
             self._edge.send(frame)
 
+    def forgo(self, key: bytes) -> bool:
+        """Take back a request that waits for another session; False if it does not: the server may have it."""
+        return self._given_back.remove(key) or self._meanwhile.remove(key)
+
     def keep(self, frame: Frame) -> bool:
         """Let a frame wait for another session; False if it does not have to."""
         is_response = frame.kind in _RESPONSES
@@ -366,11 +370,7 @@ class Recovery:
         """Let a frame wait: one that the old session has not looked at, or one that came meanwhile."""
         if frame.kind in _RESPONSES:
             logger.warning("a response of the client not delivered: the session in which it asked is gone")
-        elif (
-            frame.method == CANCELLED
-            and (key := cancelled_key(frame))
-            and (self._given_back.remove(key) or self._meanwhile.remove(key))
-        ):
+        elif frame.method == CANCELLED and (key := cancelled_key(frame)) and self.forgo(key):
             logger.debug("a request was cancelled before it was sent again")
         elif frame.method != INITIALIZED:
             if room is self._given_back:

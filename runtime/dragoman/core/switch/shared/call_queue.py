@@ -6,7 +6,8 @@ A server request that comes while calls of two sessions are open may belong to e
 So once a server has sent such a request, calls wait until those of other sessions are answered, first come, first
 served. Calls of one session do not wait for each other. A cancelled call delays the others only for a short time,
 although it stays suspect: a server that never answers must not stop all sessions. Nor does one that takes long: once a
-call has waited for too long it goes on, and nobody waits for those that held it up any more.
+call has waited for too long it goes on, and nobody waits for those that held it up any more. If several principals have
+called, no call waits at all: then nobody is asked what may be about another one's, however few are open.
 """
 
 from __future__ import annotations
@@ -67,4 +68,4 @@ class CallQueue:
         self._bytes = sum(len(frame.raw) for _, frame, _ in self._queue)
 
     def _is_free_for(self, loan: Loan) -> bool:
-        return self._loans.callers() <= {loan.session}
+        return self._loans.is_of_several or self._loans.callers() <= {loan.session}

@@ -144,8 +144,11 @@ class Desk:
             frame: That frame, with the id of ours of the request on whose stream it came.
         """
         among = frozenset(frame.source[1:]) if frame.source else None
-        reasons = self.attribution.named_owners(params, frame.stream) or self.loans.reasons(True, among)
-        if reasons or not self.sessions:
+        named = self.attribution.named_owners(params, frame.stream)
+        reasons = named or self.loans.reasons(True, among)
+        # It may be about a call that is answered: of another principal, whatever is open now.
+        is_unproved = not named and self.loans.is_of_several
+        if (reasons and not is_unproved) or not self.sessions:
             return reasons
         reasons = self.loans.reasons(False, among)
         if reasons and not self.is_of_several:
@@ -210,7 +213,7 @@ class Desk:
 
     def abandon(self, loan: Loan) -> None:
         """Give up a request of a session that has ended."""
-        if not loan.started:
+        if not loan.started or self.upstream.recovery.forgo(loan.key):
             self.lane.remove(loan)
             self.loans.forget(loan)
         elif loan.cancelled_at is None:

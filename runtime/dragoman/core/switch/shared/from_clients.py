@@ -209,7 +209,7 @@ class FromClients:
         loan = None if call is None else desk.loans.by_key.get(call.lent or b"")
         if loan is None or loan.cancelled_at is not None:
             desk.counters.unmatched += 1
-        elif not loan.started:
+        elif not loan.started or desk.upstream.recovery.forgo(loan.key):
             desk.lane.remove(loan)
             desk.loans.forget(loan)
             desk.let_in()

@@ -185,18 +185,19 @@ class FromServer:
         self._desk.counters.dropped += not listeners
 
     def _pass_progress(self, frame: Frame, params: dict[str, Any]) -> None:
-        """Pass progress to whose it is, with the client's own token."""
-        key = key_of(params.get("progressToken")) or b""
-        loan = self._desk.loans.find(key)
-        known = loan if loan is not None else self._desk.attribution.token_owner(key)
+        """Pass progress to whose it is, with the client's own token; of what nobody waits for, to nobody."""
+        desk, key = self._desk, key_of(params.get("progressToken")) or b""
+        loan = desk.loans.find(key)
+        known = loan if loan is not None else desk.attribution.token_owner(key)
         session = None if known is None or known.token is None else known.session
-        if known is None or known.token is None or session is None or not session.present:
+        is_over = loan is not None and loan.cancelled_at is not None
+        if known is None or known.token is None or session is None or not session.present or is_over:
             self._drop_nobodys("notifications/progress")
             return
         params["progressToken"] = known.token[0]
         own = rewrite(frame, frame.body)
         stream = None if loan is None or loan.call is None else loan.call.key
-        self._desk.tell(session, own._replace(stream=stream))
+        desk.tell(session, own._replace(stream=stream))
 
     def _find_log_reader(self, frame: Frame, params: dict[str, Any]) -> ClientSession | None:
         session = self._find_reason(frame, params)

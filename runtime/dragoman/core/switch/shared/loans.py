@@ -70,6 +70,7 @@ class Loans:
         by_key: All others.
         cancelled: Those of `by_key` that were cancelled a moment ago: their answer is passed on if it comes.
         senders: Whose requests the server has had; of several, two are named.
+        callers_named: The principals who have called something; of several, two are named.
     """
 
     suspects: Suspects[ClientSession]
@@ -77,7 +78,13 @@ class Loans:
     by_key: dict[bytes, Loan] = field(default_factory=dict)
     cancelled: dict[Loan, None] = field(default_factory=dict)
     senders: set[str] = field(default_factory=set)
+    callers_named: set[str] = field(default_factory=set)
     _last: int = 0
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether several principals have called something: then only a stream or a task says whose a question is."""
+        return len(self.callers_named) > 1
 
     def next_key(self) -> bytes:
         """Return an id that was never used."""
@@ -94,9 +101,22 @@ class Loans:
             call.lent = loan.key
         if session is not None:
             session.called = session.called or loan.asks
-            if len(self.senders) < 2:
-                self.senders.add(session.sender)
+            self._note(loan, session)
         return loan
+
+    def _note(self, loan: Loan, session: ClientSession) -> None:
+        if len(self.senders) < 2:
+            self.senders.add(session.sender)
+        if loan.asks and len(self.callers_named) < 2:
+            self.callers_named.add(session.principal)
+
+    def note_others(self) -> None:
+        """Record that there is another server: it has had nothing but what goes to it now."""
+        self.senders.clear()
+        self.callers_named.clear()
+        for loan in self.by_key.values():
+            if loan.session is not None:
+                self._note(loan, loan.session)
 
     def find(self, key: bytes | None) -> Loan | None:
         """Find a request by our id for it, or by one that differs in type alone."""

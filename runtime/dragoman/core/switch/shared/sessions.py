@@ -21,6 +21,7 @@ class ClientSession:
         front: Its edge.
         label: What the log calls it.
         sender: Whose share of the places at the server its requests take; empty where nobody has a share.
+        principal: Who its client is; empty where nobody has a name.
 
     Attributes:
         declared: What its client can be asked; see the module of that name.
@@ -31,13 +32,26 @@ class ClientSession:
         uris: The resources that it subscribed to.
     """
 
-    __slots__ = ("called", "declared", "front", "label", "level", "number", "present", "ready", "sender", "uris")
+    __slots__ = (
+        "called",
+        "declared",
+        "front",
+        "label",
+        "level",
+        "number",
+        "present",
+        "principal",
+        "ready",
+        "sender",
+        "uris",
+    )
 
-    def __init__(self, number: int, front: FrontEdge, label: str = "", sender: str = "") -> None:
+    def __init__(self, number: int, front: FrontEdge, label: str = "", sender: str = "", principal: str = "") -> None:
         self.number = number
         self.front = front
         self.label = label
         self.sender = sender
+        self.principal = principal
         self.declared = _NOTHING
         self.ready = False
         self.present = True

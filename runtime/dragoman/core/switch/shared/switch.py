@@ -128,8 +128,9 @@ class Shared:
         """
         self._joined += 1
         front = FrontEdge(self._wiring, self.outbox, self)
-        sender = (PRINCIPAL.get() or f"session {self._joined}") if self._desk.settings.is_for_all else ""
-        self._desk.sessions[front] = ClientSession(self._joined, front, label, sender)
+        principal = PRINCIPAL.get()
+        sender = (principal or f"session {self._joined}") if self._desk.settings.is_for_all else ""
+        self._desk.sessions[front] = ClientSession(self._joined, front, label, sender, principal)
         return front
 
     def leave(self, front: FrontEdge) -> None:
@@ -257,7 +258,7 @@ class Shared:
             self._from_server.take_frame(failure.answer(loan.key))
         desk.loans.suspects.forget_all()
         desk.attribution.clear()
-        desk.loans.senders = {loan.session.sender for loan in desk.loans.by_key.values() if loan.session is not None}
+        desk.loans.note_others()
         for key, session in desk.questions.withdraw_all().items():
             desk.tell(session, cancellation(key, "the server that asked is gone"))
         desk.let_in()
