@@ -193,7 +193,7 @@ def _make_act(plan: Plan, chance: random.Random, number: int, at_s: float) -> Ac
     elif kind < 0.93:
         act["do"], act["of"] = "cancel", chance.randrange(number)
     elif kind < 0.96:
-        act["do"], act["which"] = "junk", chance.randrange(6)
+        act["do"], act["which"] = "junk", chance.choice((0, 1, 2, 3, 4, 5, 13, 13, 20))
     elif kind < 0.97:
         act["do"], act["for"] = "stall", chance.choice((1.0, 50.0))
     else:

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.world.loop import WorldLoop
+from tests.world.mistakes import known
 from tests.world.plan import Plan
 from tests.world.plans import CELLS, make_plan
 from tests.world.shrink import make_small
 from tests.world.simulate import sort_out
 from tests.world.system import System, installed
+from tests.world.table import ROWS
 from tests.world.worlds import World, run_world
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +61,10 @@ def test_a_plan_is_the_same_when_it_was_written_down(cell: str) -> None:
     plan = make_plan(cell, 5)
     assert Plan.from_json(plan.to_json()) == plan
     assert make_plan(cell, 5) == plan != make_plan(cell, 6)
+
+
+def test_every_mistake_that_is_written_down_has_its_place() -> None:
+    assert len(known()) == len(ROWS)
 
 
 def test_a_failing_plan_is_made_small() -> None:

@@ -1,0 +1,59 @@
+"""Mistakes that people make, by hand: `python -m tests.world.mistakes -k`. Each was noticed by the rule that it names.
+
+The rows are (what it is, file below the runtime, what stands there, what is put in its place).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXCHANGE: Final = "core/exchange.py"
+LOANS: Final = "core/switch/shared/loans.py"
+QUESTIONS: Final = "core/switch/shared/server_requests.py"
+
+ROWS: Final = (
+    (
+        "a request that failed is answered again when its answer comes",
+        EXCHANGE,
+        "for call in self.calls[side].take_all():\n            if self.around",
+        "for call in list(self.calls[side].waiting.values()):\n            if self.around",
+    ),
+    ("a lent id is not given back", LOANS, "        self.by_key.pop(loan.key, None)\n", "        pass\n"),
+    (
+        "a call that ended without an answer is not remembered",
+        LOANS,
+        "        self.suspects.add(loan.key, Suspect(loan.owner, loan.asks))",
+        "        pass",
+    ),
+    ("lent ids come again", LOANS, "        self._last += 1\n", "        self._last = (self._last + 1) % 5\n"),
+    (
+        "who has left still owns a call",
+        LOANS,
+        "        return self.session if self.session is not None and self.session.present else None\n\n\n@data",
+        "        return self.session\n\n\n@data",
+    ),
+    (
+        "a call that was cancelled is no reason for a question",
+        LOANS,
+        "            if loan.started and not (only_asking",
+        "            if loan.started and loan.cancelled_at is None and not (only_asking",
+    ),
+    (
+        "a question that was answered may be answered again",
+        QUESTIONS,
+        "        del self._asked[key]\n        return True",
+        "        return True",
+    ),
+    (
+        "a question that may be about several goes to one of them",
+        QUESTIONS,
+        "        session = next(iter(reasons)) if len(reasons) == 1 else None",
+        "        session = next(iter(reasons), None)",
+    ),
+    (
+        "what a server asked before it was lost may be answered to the next",
+        QUESTIONS,
+        "        self._asked.clear()\n        return asked",
+        "        return asked",
+    ),
+)
