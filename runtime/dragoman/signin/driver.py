@@ -46,9 +46,12 @@ _WRONG: Final = "it is not the whole address, or that of another sign-in."
 _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
 """Leads to the IPv4 address at its end (RFC 6052): that of a public server, too, where a network has no other way."""
 
-_TUNNELS: Final = tuple(map(ipaddress.IPv6Network, ("::/96", "2002::/16", "64:ff9b:1::/48")))
-"""Leads to an IPv4 address within, and no public server is there today: IPv4-compatible ones (RFC 4291), 6to4
-(RFC 7526), translation within a network (RFC 8215)."""
+_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
+"""All public IPv6 addresses there are (RFC 4291 and its registry): not the site's own (RFC 3879), nor those that are
+translated to IPv4 or lead there, but for `_TRANSLATED`."""
+
+_TUNNELS: Final = ipaddress.IPv6Network("2002::/16")
+"""Leads to an IPv4 address within, and no public server is there today: 6to4 (RFC 7526)."""
 
 _T = TypeVar("_T")
 
@@ -273,6 +276,6 @@ def _is_public(address: Address) -> bool:
     if isinstance(found, ipaddress.IPv6Address):
         if found in _TRANSLATED or found.ipv4_mapped is not None:
             found = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
-        elif any(found in network for network in _TUNNELS):
+        elif found not in _UNICAST or found in _TUNNELS:
             return False
     return found.is_global and not found.is_multicast
