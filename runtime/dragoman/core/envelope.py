@@ -117,7 +117,7 @@ def _find_fault(body: dict[str, Any], key: bytes | None, is_response: bool) -> s
         return f"expected id to be a string or an integer, found {_named(body['id'])}"
     if not isinstance(body.get("params", {}), dict | None):
         return f"expected params to be an object, found {_named(body['params'])}"
-    if "id" not in body and needs_id(body["method"]):
+    if "id" not in body and needs_id(body["method"].partition("\0")[0]):
         return f"expected {body['method']} to have an id: it is a request"
     return None
 

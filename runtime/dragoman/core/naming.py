@@ -17,7 +17,7 @@ from typing import Any, Final
 from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Refusal, decoded
 from dragoman.core.methods import CALL_TOOL, COMPLETE, LISTEN
-from dragoman.core.repeats import TWO_FRAMES, repeats_name
+from dragoman.core.repeats import TWO_FRAMES, read_widely, repeats_name
 from dragoman.core.unchecked import find, find_object
 
 TOOL: Final = "tool"
@@ -49,9 +49,9 @@ HEARD: Final = ("notifications", "resourceSubscriptions")
 
 def read_named(frame: Frame) -> Frame | Refusal:
     """Return a request, decoded if it names something; a refusal where two peers may read two requests in it."""
-    if repeats_name(frame.raw):
-        return Refusal(INVALID_REQUEST, TWO_FRAMES, {})
     method = frame.method or ""
+    if "\0" in method or repeats_name(frame.raw):
+        return Refusal(INVALID_REQUEST, TWO_FRAMES, {})
     if method not in NAMING:
         return frame
     try:
@@ -64,8 +64,8 @@ def read_named(frame: Frame) -> Frame | Refusal:
 
 def _find_fault(method: str, params: Mapping[str, Any]) -> str | None:
     if method in NAMED:
-        member = NAMED[method][1]
-        return None if isinstance(_find_once(params, member), str) else f"{member} to be a string"
+        kind, member = NAMED[method]
+        return None if _is_name(kind, _find_once(params, member)) else f"{member} to be a string"
     if method == LISTEN:
         heard, resources = HEARD
         wanted = _find_once(params, heard)
@@ -78,16 +78,21 @@ def _find_fault(method: str, params: Mapping[str, Any]) -> str | None:
     named = _find_once(ref, "type")
     if not isinstance(named, str) or named not in REFERRED:
         return f"ref.type to be {' or '.join(map(str, REFERRED))}"
-    for kind, (_, member) in REFERRED.items():  # one that its type does not need is a name, too
-        if (kind == named or _spellings(ref, member)) and not isinstance(_find_once(ref, member), str):
+    for given, (kind, member) in REFERRED.items():  # one that its type does not need is a name, too
+        if (given == named or _spellings(ref, member)) and not _is_name(kind, _find_once(ref, member)):
             return f"ref.{member} to be a string"
     return None
 
 
 def _find_once(holder: Any, member: str) -> Any:
-    """Return a member of an object; None where another one reads the same to who does not tell cases apart."""
+    """Return a member of an object; None where another one reads the same to some servers."""
     return find(holder, member) if len(_spellings(holder, member)) == 1 else None
 
 
 def _spellings(holder: Any, member: str) -> list[str]:
-    return [name for name in find_object(holder) if name.casefold() == member.casefold()]
+    return [name for name in find_object(holder) if read_widely(name) == member.casefold()]
+
+
+def _is_name(kind: str, value: object) -> bool:
+    """Whether it can be a name: some servers end one at a NUL; URIs are looked at where there is a rule for them."""
+    return isinstance(value, str) and (kind == RESOURCE or "\0" not in value)

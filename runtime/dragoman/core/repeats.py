@@ -18,8 +18,9 @@ TWO_FRAMES: Final = "expected one kind of frame, and id and method no more than 
 
 _OWN: Final = frozenset(("id", "method", "params", "result", "error"))
 _FOUND: Final = re.compile(rb'"((?i:id|method|params|result|error))"')
-_DISGUISED: Final = re.compile(rb"\\u0(?:0[4-7]|17[fF])|\xc5\xbf")
-"""Letters that are escaped, in a name perhaps, and the long s, which is an s where cases are not told apart."""
+_DISGUISED: Final = re.compile(rb"\\u0(?:00|0[4-7]|17[fF])|\xc5\xbf")
+"""Letters that are escaped, in a name perhaps; the long s, which is an s where cases are not told apart; and what may
+be the end of a text."""
 
 
 def repeats_name(line: bytes) -> bool:
@@ -36,6 +37,11 @@ def repeats_name(line: bytes) -> bool:
     return any(_is_mixed(_names_of(frame)) for frame in (value if isinstance(value, list) else [value]))
 
 
+def read_widely(text: str) -> str:
+    """Return what some readers take a text for: to those in Go cases are one, those in C end it at a NUL."""
+    return text.partition("\0")[0].casefold()
+
+
 def _names_of(frame: Any) -> list[str]:
     """Return the names of members; a result or an error that is null says nothing: some libraries write all of them."""
     members = frame if isinstance(frame, tuple) else ()
@@ -43,6 +49,6 @@ def _names_of(frame: Any) -> list[str]:
 
 
 def _is_mixed(names: Sequence[str]) -> bool:
-    own = [name for name in names if name.casefold() in _OWN]
+    own = [name for name in names if read_widely(name) in _OWN]
     is_plain = len(set(own)) == len(own) and _OWN.issuperset(own)
     return not is_plain or ("method" in own and ("result" in own or "error" in own))
