@@ -27,12 +27,21 @@ def spare_copies(plans: Sequence[StepPlan]) -> list[StepPlan]:
         replace(
             plan,
             ways={
-                (direction, profile): _spare(way, plans[:index][::-1] if direction == "down" else plans[index + 1 :])
+                (direction, profile): _spare(way, _after(plan, direction, plans))
                 for (direction, profile), way in plan.ways.items()
             },
         )
-        for index, plan in enumerate(plans)
+        for plan in plans
     ]
+
+
+def _after(plan: StepPlan, direction: str, plans: Sequence[StepPlan]) -> list[StepPlan]:
+    """The steps that follow in one direction, the next one first; where two may, the older one."""
+    for other in plans:
+        here, there = (plan.newer, other.older) if direction == "up" else (plan.older, other.newer)
+        if here.revision == there.revision:
+            return [other, *_after(other, direction, plans)]
+    return []
 
 
 def _spare(way: DirectionPlan, following: Sequence[StepPlan]) -> DirectionPlan:

@@ -24,8 +24,8 @@ def find_counterparts(schemas: Sequence[Normalised], plans: Sequence[StepPlan]) 
     """
     models = {schema.revision: {name for name in schema.definitions if is_model(name, schema)} for schema in schemas}
     found: dict[str, dict[str, dict[str, str]]] = {}
-    for start, schema in enumerate(schemas):
-        ways = dict(_ways(schemas, plans, start))
+    for schema in schemas:
+        ways = dict(_ways(plans, schema.revision))
         found[schema.revision] = {
             name: {
                 revision: other
@@ -37,14 +37,17 @@ def find_counterparts(schemas: Sequence[Normalised], plans: Sequence[StepPlan]) 
     return found
 
 
-def _ways(schemas: Sequence[Normalised], plans: Sequence[StepPlan], start: int) -> Iterator[tuple[str, list[Names]]]:
-    """Each revision with what the steps to it rename, in their order."""
-    yield schemas[start].revision, []
-    for direction, steps in (("up", plans[start:]), ("down", plans[:start][::-1])):
-        renamed: list[Names] = []
-        for plan in steps:
-            renamed = [*renamed, plan.ways[direction, "strict"].renamed]
-            yield (plan.newer if direction == "up" else plan.older).revision, renamed
+def _ways(
+    plans: Sequence[StepPlan], here: str, renamed: Sequence[Names] = (), after: str = ""
+) -> Iterator[tuple[str, Sequence[Names]]]:
+    """Each revision that is reached from *here*, with what the steps to it rename, in their order."""
+    yield here, renamed
+    for plan in plans:
+        neighbours = {plan.older.revision: ("up", plan.newer), plan.newer.revision: ("down", plan.older)}
+        direction, there = neighbours.get(here, ("", None))
+        if there is not None and there.revision != after:
+            names = [*renamed, plan.ways[direction, "strict"].renamed]
+            yield from _ways(plans, there.revision, names, here)
 
 
 def _renamed(name: str, renames: Sequence[Names]) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pprint import pformat
 
 from codegen.model import Array, Literal, Object, Ref, Scalar, Spec, Type, Union
@@ -46,10 +45,10 @@ def diff_specs(older: Spec, newer: Spec) -> list[SpecChange]:
     return changes
 
 
-def render_changes(specs: Sequence[Spec], digests: Mapping[str, str]) -> dict[str, str]:
+def render_changes(pairs: Sequence[tuple[Spec, Spec]], digests: Mapping[str, str]) -> dict[str, str]:
     """Render `changes.py` of every revision but the first, unformatted, by path below `generated/`."""
     output = {}
-    for older, newer in pairwise(specs):
+    for older, newer in pairs:
         rows = tuple(asdict(change) for change in diff_specs(older, newer))
         title = f"What changed from {older.revision} to {newer.revision}, as `dragoman diff` prints it."
         lines = [

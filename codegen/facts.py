@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from codegen.errors import CodegenError
 from codegen.fact_entries import CAPABILITIES, GONE, RENAME, Entry, Said, ended_by, said_of
 from codegen.model import Spec
 from codegen.normalise import Normalised
@@ -160,6 +161,21 @@ def missing_facts(source: Source) -> list[str]:
     placed, known = _levels(source), _subscriptions(source)
     levels = [f"[[log_levels]] order: {name!r}" for name in source.level_names if name not in placed]
     return levels + [f"[[subscription]]: {name!r}" for name in source.filter_members if name not in known]
+
+
+def check_era(source: Source) -> None:
+    """Make sure that a revision asks in the way of its era, which is what the bridge between the eras joins.
+
+    Raises:
+        CodegenError: It opens with a handshake, and its servers ask inside of results.
+    """
+    if source.era == "handshake" and source.inputs:
+        names = ", ".join(sorted(method.name for method in source.inputs))
+        raise CodegenError(
+            f"{source.revision} opens with a handshake, and its servers ask inside of results ({names}). There is no "
+            "session of both kinds: proxy and client could ask nobody. Pull it with `--era per_request`, which makes "
+            "`initialize` a request like others."
+        )
 
 
 def check_entries(source: Source, entries: Sequence[Entry]) -> None:

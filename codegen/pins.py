@@ -86,6 +86,19 @@ def check_pins(schema_dir: Path = SCHEMA_DIR) -> dict[str, Pin]:
     return pins
 
 
+def predecessors(pins: Mapping[str, Pin]) -> dict[str, str]:
+    """Return the revision from which the step into each leads: the newest before it of its own era, or of any.
+
+    So revisions of one era are neighbours, whatever came between them, and one step joins the eras.
+    """
+    found = dict[str, str]()
+    for revision, pin in sorted(pins.items()):
+        past = [one for one in sorted(pins) if one < revision]
+        same = [one for one in past if pins[one].era == pin.era]
+        found |= {revision: (same or past)[-1]} if past else {}
+    return found
+
+
 def _pin(path: Path, revision: str, row: object) -> Pin:
     names = [field.name for field in fields(Pin) if field.name != "revision"]
     if not isinstance(row, dict) or sorted(row) != sorted(names) or row["era"] not in ERAS:

@@ -15,7 +15,6 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 from codegen.bindings import Beside, render_models
@@ -28,13 +27,13 @@ from codegen.diff import render_changes
 from codegen.docs import render_docs
 from codegen.errors import CodegenError, StaleOutput, UndecidedChange
 from codegen.fact_entries import entries_of, said_of
-from codegen.facts import Source, check_entries, missing_facts, source_of
+from codegen.facts import Source, check_entries, check_era, missing_facts, source_of
 from codegen.load import spec_of, union_names
 from codegen.model import Spec
 from codegen.normalise import read_normalised
 from codegen.nulls import render_nulls
 from codegen.overlay import Tables, overlay_path, parse_overlay, read_overlay, read_until
-from codegen.pins import Pin, check_pins
+from codegen.pins import Pin, check_pins, predecessors
 from codegen.plan import StepPlan, plan_step
 from codegen.protocol import filled_in
 from codegen.reasons import render_decisions
@@ -49,7 +48,13 @@ OWNED = (GENERATED, "docs/steps")
 IGNORED_PARTS = {"__pycache__"}
 RUFF = (sys.executable, "-m", "ruff")
 RUFF_CONFIG = ("--isolated", "--quiet", "--no-cache", "--line-length=120", "--target-version=py311")
-LINT = ("--fix-only", "--select=F401,I,UP,E713", "--config=lint.isort.known-first-party=['dragoman_spec']")
+# `datetime.UTC` (UP017) is not in Python 3.10, which the bindings run on.
+LINT = (
+    "--fix-only",
+    "--select=F401,I,UP,E713",
+    "--ignore=UP017",
+    "--config=lint.isort.known-first-party=['dragoman_spec']",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +71,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What is read of a repository: the pinned revisions, oldest first, and what overlays say of them, by revision."""
+    """What is read of a repository: the pinned revisions, oldest first, and what overlays say of them, by revision.
+
+    `before` has the revision from which the step into each leads; only the oldest has none.
+    """
 
     root: Path
     pins: Mapping[str, Pin]
+    before: Mapping[str, str]
     sources: tuple[Source, ...]
     overlays: Mapping[str, Tables]
     words: Words
@@ -130,14 +139,17 @@ def read_tree(root: Path) -> Tree:
     entries = [
         entry for revision, tables in overlays.items() for entry in entries_of(overlay_path(revision), revision, tables)
     ]
-    sources = []
+    before, lines, sources = predecessors(pins), dict[str, set[str]](), list[Source]()
     for revision, pin in pins.items():
+        lines[revision] = {revision} | lines.get(before.get(revision, ""), set())
+        of_line = [entry for entry in entries if entry.revision not in pins.keys() - lines[revision]]
         schema = read_normalised(root, revision)
         check_words(overlays.get(revision, {}), schema)
-        said = said_of(entries, revision, pin.era)
+        said = said_of(of_line, revision, pin.era)
         sources.append(source_of(spec_of(schema, union_names(root, revision)), schema, pin.era, said))
-        check_entries(sources[-1], entries)
-    return Tree(root, pins, tuple(sources), overlays, words_of(list(overlays.items())))
+        check_era(sources[-1])
+        check_entries(sources[-1], of_line)
+    return Tree(root, pins, before, tuple(sources), overlays, words_of(list(overlays.items())))
 
 
 def _ask_for_words(tree: Tree, output: Mapping[str, str]) -> dict[str, str]:
@@ -181,20 +193,26 @@ def render_tree(tree: Tree, *, accept_defaults: bool) -> dict[str, str]:
     """Render every generated file of what has been read; as `render`."""
     digests = {revision: pin.sha256 for revision, pin in tree.pins.items()}
     schemas, specs = [source.schema for source in tree.sources], [source.spec for source in tree.sources]
-    plans, overlays = plan_steps(tree.root, specs, accept_defaults=accept_defaults)
+    by_revision = {spec.revision: spec for spec in specs}
+    pairs = [(by_revision[older], by_revision[newer]) for newer, older in tree.before.items()]
+    plans, overlays = plan_steps(tree.root, pairs, accept_defaults=accept_defaults)
     rules = [rule for revision in tree.pins for rule in read_overlay(tree.root, revision).rules]
     fills = {source.revision: filled_in(source.schema, source.said) for source in tree.sources}
     beside = Beside(tree.words, fills, find_counterparts(schemas, plans))
-    package = render_models(schemas, digests, beside) | render_registry(tree.sources, digests, rules, tree.words)
+    package = render_models(schemas, digests, beside) | render_registry(
+        tree.sources, tree.before, digests, rules, tree.words
+    )
     package |= copy_support() | render_clients(tree.sources, NOTICE)
-    package |= render_steps(plans, digests) | render_nulls(specs, digests) | render_changes(specs, digests)
+    package |= render_steps(plans, digests) | render_nulls(specs, digests) | render_changes(pairs, digests)
     package |= render_decisions(specs, plans, digests)
     output = {f"{GENERATED}/{path}": text for path, text in package.items()}
     return format_python(output) | render_docs(plans) | overlays
 
 
-def plan_steps(root: Path, specs: Sequence[Spec], *, accept_defaults: bool) -> tuple[list[StepPlan], dict[str, str]]:
-    """Plan every step.
+def plan_steps(
+    root: Path, pairs: Sequence[tuple[Spec, Spec]], *, accept_defaults: bool
+) -> tuple[list[StepPlan], dict[str, str]]:
+    """Plan the step from the first to the second of each pair.
 
     Returns:
         The plans, and the overlays that change, by path below the root: with *accept_defaults*, those that got entries.
@@ -204,7 +222,7 @@ def plan_steps(root: Path, specs: Sequence[Spec], *, accept_defaults: bool) -> t
         entries.
     """
     plans, overlays = list[StepPlan](), dict[str, str]()
-    for older, newer in pairwise(specs):
+    for older, newer in pairs:
         plan = plan_step(older, newer, read_overlay(root, newer.revision))
         while plan.undecided:
             path = plan.overlay.path

@@ -31,7 +31,16 @@ NAMES: Mapping[str, Sequence[str]] = {
         "ValidationFailed",
     ),
     "losses": ("Loss",),
-    "revisions": ("HANDSHAKE_REVISIONS", "LATEST", "REVISIONS", "Revision", "era", "facts", "load"),
+    "revisions": (
+        "HANDSHAKE_REVISIONS",
+        "LATEST",
+        "PER_REQUEST_REVISIONS",
+        "REVISIONS",
+        "Revision",
+        "era",
+        "facts",
+        "load",
+    ),
     "rules": ("DEFAULT_RULES", "RULES", "Rule"),
     "translation": ("Translation", "Translator", "translate", "translator"),
 }
@@ -46,12 +55,17 @@ LAZY: Mapping[str, Sequence[str]] = {
 
 
 def render_registry(
-    sources: Sequence[Source], digests: Mapping[str, str], rules: Sequence[Rule], words: Words
+    sources: Sequence[Source],
+    before: Mapping[str, str],
+    digests: Mapping[str, str],
+    rules: Sequence[Rule],
+    words: Words,
 ) -> dict[str, str]:
     """Render everything that this module is for.
 
     Args:
         sources: What is known of each revision, oldest first.
+        before: The revision from which the step into each leads.
         digests: The sha256 of each canonical schema.
         rules: The named repair rules of all overlays.
         words: What methods mean.
@@ -64,7 +78,15 @@ def render_registry(
     output = {"dragoman_spec/py.typed": ""}
     known = [name for names in (*NAMES.values(), *LAZY.values()) for name in names]
     exported = sorted([*known, *map(module_name, eras)], key=lambda name: (not name.isupper(), name.islower(), name))
-    facts = {"notice": NOTICE, "eras": eras, "rules": rules, "names": NAMES, "lazy": LAZY, "exported": exported}
+    facts = {
+        "notice": NOTICE,
+        "eras": eras,
+        "before": before,
+        "rules": rules,
+        "names": NAMES,
+        "lazy": LAZY,
+        "exported": exported,
+    }
     for name in ("__init__.py", "_tables.py", "conversions.py"):
         output[f"dragoman_spec/{name}"] = templates.get_template(f"{name}.jinja").render(facts)
     output["dragoman_spec/_facts.py"] = render_facts(sources)

@@ -24,7 +24,16 @@ from dragoman_spec.errors import (
     ValidationFailed,
 )
 from dragoman_spec.losses import Loss
-from dragoman_spec.revisions import HANDSHAKE_REVISIONS, LATEST, REVISIONS, Revision, era, facts, load
+from dragoman_spec.revisions import (
+    HANDSHAKE_REVISIONS,
+    LATEST,
+    PER_REQUEST_REVISIONS,
+    REVISIONS,
+    Revision,
+    era,
+    facts,
+    load,
+)
 from dragoman_spec.rules import DEFAULT_RULES, RULES, Rule
 from dragoman_spec.translation import Translation, Translator, translate, translator
 
@@ -38,6 +47,7 @@ __all__ = [
     "DEFAULT_RULES",
     "HANDSHAKE_REVISIONS",
     "LATEST",
+    "PER_REQUEST_REVISIONS",
     "REVISIONS",
     "RULES",
     "Error",

@@ -21,6 +21,11 @@ ERAS: Mapping[str, Era] = MappingProxyType(
 )
 """The era of each revision, oldest first."""
 
+STEPS: Mapping[str, str] = MappingProxyType(
+    {"2025-03-26": "2024-11-05", "2025-06-18": "2025-03-26", "2025-11-25": "2025-06-18", "2026-07-28": "2025-11-25"}
+)
+"""The revision from which the step into each leads: the newest before it of its era, or else of any."""
+
 RULES: Mapping[str, tuple[str, bool]] = MappingProxyType(
     {
         "legacy-initialized-name": (

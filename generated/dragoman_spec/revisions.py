@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NewType, Protocol, cast
 
-from dragoman_spec._tables import ERAS
+from dragoman_spec._tables import ERAS, STEPS
 
 from .errors import UnsupportedRevision
 from .method import Method
@@ -29,6 +30,9 @@ REVISIONS: tuple[Revision, ...] = tuple(map(Revision, ERAS))
 HANDSHAKE_REVISIONS: tuple[Revision, ...] = tuple(one for one in REVISIONS if ERAS[one] == "handshake")
 """The revisions that open a session with `initialize`, oldest first."""
 
+PER_REQUEST_REVISIONS: tuple[Revision, ...] = tuple(one for one in REVISIONS if ERAS[one] == "per_request")
+"""The revisions in which each request speaks for itself, oldest first."""
+
 LATEST: Revision = REVISIONS[-1]
 """The newest revision."""
 
@@ -42,6 +46,25 @@ def era(revision: str) -> Era:
     if revision not in ERAS:
         raise UnsupportedRevision(revision, REVISIONS)
     return ERAS[revision]
+
+
+def steps_between(source: str, target: str) -> list[tuple[Revision, Revision]]:
+    """The pairs of neighbours that lead from one revision to another, in their order; none if they are the same.
+
+    Revisions of one era are neighbours of each other, and one step joins the eras: a newer revision with a handshake
+    is reached from the last one before it, whatever came between.
+
+    Raises:
+        UnsupportedRevision: There is no such revision here.
+    """
+    lines = [[one] for one in (source, target) if era(one)]
+    for line in lines:
+        while line[-1] in STEPS:
+            line.append(STEPS[line[-1]])
+    down, up = lines
+    meet = next(one for one in down if one in up)
+    line = [*down[: down.index(meet) + 1], *reversed(up[: up.index(meet)])]
+    return [(Revision(one), Revision(other)) for one, other in pairwise(line)]
 
 
 def facts(revision: str) -> Facts:

@@ -15,11 +15,11 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from dragoman_spec._tables import ALIASES, NULLS, STRICT_METHODS
+from dragoman_spec._tables import ALIASES, NULLS, STEPS, STRICT_METHODS
 
 from .errors import TranslationError, Untranslatable, blamed
 from .losses import At, Loss, Losses, LossGroup, Note, Swallowed, group, is_cosmetic, settle, spell
-from .revisions import REVISIONS, era
+from .revisions import era, steps_between
 from .rules import check_rules
 from .step import Convert, Direction, Refusal, Step, error_functions
 
@@ -337,10 +337,8 @@ def _translator(source: str, target: str, profile: str, rules: frozenset[str]) -
 
 
 def _chain(source: str, target: str) -> list[Mapping[str, Direction]]:
-    start, end = REVISIONS.index(source), REVISIONS.index(target)
-    if start <= end:
-        return [_step(revision).up for revision in REVISIONS[start + 1 : end + 1]]
-    return [_step(revision).down for revision in reversed(REVISIONS[end + 1 : start + 1])]
+    pairs = steps_between(source, target)
+    return [_step(other).up if STEPS.get(other) == one else _step(one).down for one, other in pairs]
 
 
 def _step(newer: str) -> Step:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from codegen.counterparts import find_counterparts
@@ -16,7 +17,8 @@ from tests.support.judge import ROOT
 @cache
 def found() -> dict[str, Any]:
     revisions = list(check_pins(ROOT / "schema"))
-    plans, _ = plan_steps(ROOT, [load_spec(ROOT, revision) for revision in revisions], accept_defaults=False)
+    pairs = list(pairwise(load_spec(ROOT, revision) for revision in revisions))
+    plans, _ = plan_steps(ROOT, pairs, accept_defaults=False)
     return find_counterparts([read_normalised(ROOT, revision) for revision in revisions], plans)
 
 

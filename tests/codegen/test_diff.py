@@ -68,12 +68,16 @@ def test_diff_names_definitions_that_came_and_went() -> None:
 
 
 def test_render_changes_writes_a_module_of_every_revision_but_the_first() -> None:
-    output = render_changes([spec({"Old": STRING}), spec({"Old": INTEGER}, NEWER)], {OLDER: "1" * 64, NEWER: "2" * 64})
+    output = render_changes(
+        [(spec({"Old": STRING}), spec({"Old": INTEGER}, NEWER))], {OLDER: "1" * 64, NEWER: "2" * 64}
+    )
     assert list(output) == ["dragoman_spec/v2002_02_02/changes.py"]
 
 
 def test_rendered_changes_are_those_of_the_diff() -> None:
-    output = render_changes([spec({"Old": STRING}), spec({"Old": INTEGER}, NEWER)], {OLDER: "1" * 64, NEWER: "2" * 64})
+    output = render_changes(
+        [(spec({"Old": STRING}), spec({"Old": INTEGER}, NEWER))], {OLDER: "1" * 64, NEWER: "2" * 64}
+    )
     module: dict[str, object] = {}
     exec(output["dragoman_spec/v2002_02_02/changes.py"], module)
     detail = "string became integer"

@@ -208,7 +208,7 @@ def test_defaults_are_not_accepted_for_a_union_of_methods_that_is_gone(tmp_path:
     union = any_of(ref("AskRequest"), ref("TellRequest"))
     older, newer = spec({**both, "ClientRequest": union}), spec({**both, "ClientMessage": union}, NEWER)
     with pytest.raises(UndecidedChange) as caught:
-        plan_steps(tmp_path, [older, newer], accept_defaults=True)
+        plan_steps(tmp_path, [(older, newer)], accept_defaults=True)
     assert len(caught.value.changes) == 1
     assert "ClientMessage has methods of it" in caught.value.changes[0]
     assert 'do = ""  # gone' in caught.value.skeleton

@@ -1,7 +1,7 @@
 """A revision of the handshake era that does not exist: the newest one there, with what a release may bring a proxy.
 
-Used by `tests/codegen/test_next_facts.py`. Must not live here: changes that a person has to decide
-(`tests/support/next_revision.py`).
+Used by `tests/codegen/test_next_facts.py`, and by `test_next_handshake.py` as one that comes after the other era. Must
+not live here: changes that a person has to decide (`tests/support/next_revision.py`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from tests.support.judge import canonical
 
 NEWEST = HANDSHAKE_REVISIONS[-1]
 NEXT = "2025-12-31"
+BACK = "2027-01-01"
+"""The same, when a handshake comes back after revisions without one."""
 
 
-def write_mirror(directory: Path) -> Path:
+def write_mirror(directory: Path, revision: str = NEXT) -> Path:
     """Lay the schema out as the official repository does; return the mirror's root."""
     schema = copy.deepcopy(canonical(NEWEST))
     for change in (add_news, add_a_question, add_a_list):
         change(schema["$defs"])
-    place = directory / "schema" / NEXT
+    place = directory / "schema" / revision
     place.mkdir(parents=True)
     (place / "schema.json").write_text(json.dumps(schema), encoding="utf-8")
     return directory

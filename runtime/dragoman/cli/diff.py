@@ -16,6 +16,7 @@ import dragoman_spec
 from dragoman.cli.ink import REVISIONS, Style, write_painted
 from dragoman.cli.options import revision
 from dragoman.cli.screen import columns, fit, print_json
+from dragoman_spec.revisions import steps_between
 
 INVERSES: Final = {
     "added": "removed",
@@ -63,7 +64,7 @@ def diff(source: str, target: str) -> dict[str, Any]:
         "from": source,
         "to": target,
         "methods": diff_methods(dragoman_spec.load(source).METHODS, dragoman_spec.load(target).METHODS),
-        "changes": [change for pair in walk(source, target) for change in step_changes(*pair)],
+        "changes": [change for pair in steps_between(source, target) for change in step_changes(*pair)],
     }
 
 
@@ -74,15 +75,6 @@ def diff_methods(source: Mapping[str, Any], target: Mapping[str, Any]) -> dict[s
         "removed": sorted(source.keys() - target.keys()),
         "changed": sorted(name for name in source.keys() & target.keys() if _role(source[name]) != _role(target[name])),
     }
-
-
-def walk(source: str, target: str) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of neighbours that lead from one revision to another; none if they are the same."""
-    revisions = dragoman_spec.REVISIONS
-    first, last = revisions.index(source), revisions.index(target)
-    step = 1 if first < last else -1
-    for index in range(first, last, step):
-        yield revisions[index], revisions[index + step]
 
 
 def step_changes(source: str, target: str) -> list[dict[str, str]]:

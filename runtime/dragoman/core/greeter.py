@@ -41,7 +41,7 @@ from dragoman.core.paging import Paging
 from dragoman.core.places import keep_latest
 from dragoman.core.unchecked import MOST_LEVELS, find, find_list, find_object, is_deeper, with_meta
 from dragoman.core.waiting import WaitingRoom
-from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
+from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.session")
 
@@ -54,7 +54,7 @@ LISTED: Final = {
 """The lists that are kept, and the member of the result that has the entries."""
 
 _FIRST: Final = ("initialize", DISCOVER)
-_FACTS: Final = facts(LATEST)
+_FACTS: Final = facts(PER_REQUEST_REVISIONS[-1])
 _CAPABILITIES_KEY: Final = _FACTS.request_meta["clientCapabilities"]
 _SUBSCRIPTION_KEY: Final = _FACTS.notification_meta["subscriptionId"]
 _HELD: Final = {"ttlMs": 0, "cacheScope": "private"}

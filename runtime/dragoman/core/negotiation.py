@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, load
+from dragoman_spec.revisions import steps_between
 
 AUTO = "auto"
 SAME = "same"
@@ -154,8 +155,7 @@ def choose_retry(rejection: Rejection, client_revision: str, tried: Collection[s
 
 
 def _distance(one: str, other: str) -> int:
-    order: list[str] = [*HANDSHAKE_REVISIONS, *({other} - {*HANDSHAKE_REVISIONS})]
-    return abs(order.index(one) - order.index(other))
+    return len(steps_between(one, other))
 
 
 def explain_unsupported(requested: object, supported: tuple[str, ...]) -> tuple[int, str, dict[str, Any]]:

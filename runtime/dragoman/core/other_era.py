@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dragoman.core.envelope import Frame, decoded, rewrite
 from dragoman.core.unchecked import find_object
-from dragoman_spec import HANDSHAKE_REVISIONS, LATEST
+from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -48,7 +48,7 @@ def advise(frame: Frame, spoken: str | None) -> Frame:
     except ValueError:  # whoever reads it says so
         return frame
     why = "seems to answer with a question" if has_session else "asks in the middle of a call"
-    revision = LATEST if has_session else HANDSHAKE_REVISIONS[-1]
+    revision = (PER_REQUEST_REVISIONS if has_session else HANDSHAKE_REVISIONS)[-1]
     advice = f"the server {why}, which does not work in {spoken}: it works with --server-revision {revision}"
     logger.warning("%s (in a configuration file: `revision`, among `dragoman.servers`)", advice)
     member = find_object(body, frame.kind)

@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 from dragoman.core.bridge.capabilities import Path, declare_down, declare_up
 from dragoman.core.bridge.metadata import Metadata, put_identity, take_identity
-from dragoman.core.bridge.names import OLDER, PER_REQUEST_REVISIONS
+from dragoman.core.bridge.names import OLDER
 from dragoman.core.unchecked import find_object
-from dragoman_spec import HANDSHAKE_REVISIONS
+from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS
 from dragoman_spec.losses import Loss
 
 UNKNOWN_VERSION: Final = "0"

@@ -19,11 +19,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dragoman.core.bridge.annotations import Mirrored
-from dragoman.core.bridge.names import FACTS, HEADER_MISMATCH, META_VERSION, PER_REQUEST_REVISIONS, TASK_METHODS
+from dragoman.core.bridge.names import FACTS, HEADER_MISMATCH, META_VERSION, TASK_METHODS
 from dragoman.core.exact_json import escape
 from dragoman.core.unchecked import find, find_object
 from dragoman.errors import RemoteProtocolError
-from dragoman_spec import facts
+from dragoman_spec import PER_REQUEST_REVISIONS, facts
 
 VERSION: Final = FACTS.headers["revision"].name
 METHOD: Final = FACTS.headers["method"].name

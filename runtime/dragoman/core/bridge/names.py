@@ -2,8 +2,8 @@
 
 Lives here: looking up, once. Must not: decide anything. Called by the modules of the bridge.
 
-The bridge stands between two neighbours: the newest revision that opens with a handshake and the oldest of the
-per-request era. What lies beyond either is for the steps.
+The bridge stands between two neighbours: the oldest revision of the per-request era, and the one with a handshake
+from which the step into it leads. What lies beyond either is for the steps.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from types import MappingProxyType
 from typing import Final
 
 import dragoman_spec
-from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, facts
+from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS, facts
+from dragoman_spec.revisions import steps_between
 
-OLDER: Final = HANDSHAKE_REVISIONS[-1]
-"""The side of the bridge with a handshake."""
-
-NEWER: Final = next(revision for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
+NEWER: Final = PER_REQUEST_REVISIONS[0]
 """The side of the bridge where each request speaks for itself."""
 
-PER_REQUEST_REVISIONS: Final = tuple(revision for revision in REVISIONS if revision not in HANDSHAKE_REVISIONS)
-"""The revisions in which each request speaks for itself, oldest first."""
+OLDER: Final = steps_between(HANDSHAKE_REVISIONS[0], NEWER)[-1][0]
+"""The side of the bridge with a handshake."""
 
 FACTS: Final = facts(NEWER)
 OLDER_FACTS: Final = facts(OLDER)

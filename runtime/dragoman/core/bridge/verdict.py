@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from dragoman.core.bridge.names import PER_REQUEST_REVISIONS, name_of_hop_error
+from dragoman.core.bridge.names import name_of_hop_error
 from dragoman.core.negotiation import UNSUPPORTED_VERSION
 from dragoman.core.unchecked import find_object
-from dragoman_spec import HANDSHAKE_REVISIONS
+from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS
 
 _NO_EVIDENCE: Final = frozenset({401, 403, 407, 408, 429, 502, 503, 504})
 """What HTTP says of credentials, of haste, and of a way that is closed; none of it is about the server."""

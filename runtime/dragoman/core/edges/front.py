@@ -39,7 +39,7 @@ from dragoman.core.other_era import MOST_BYTES, advise
 from dragoman.core.streams import place
 from dragoman.core.unchecked import find
 from dragoman.core.wiring import Wiring
-from dragoman_spec import LATEST
+from dragoman_spec import PER_REQUEST_REVISIONS
 
 if TYPE_CHECKING:
     from dragoman.core.edges.per_request_front import PerRequestFront
@@ -283,7 +283,7 @@ class FrontEdge:
         elif is_request and self.state is FrontState.CONNECTING and self._begins_per_request(frame):
             self._take_early(frame)
         elif frame.method == DISCOVER and is_request and self.state is not FrontState.FAILED:
-            self._early.reply(Side.CLIENT, frame, refuse_per_request(frame, LATEST))
+            self._early.reply(Side.CLIENT, frame, refuse_per_request(frame, PER_REQUEST_REVISIONS[-1]))
         elif (initialized := read_initialized(frame, self._wiring.settings.accept_legacy_initialized)) is not None:
             self._take_initialized(initialized)
         elif self.state is FrontState.READY:

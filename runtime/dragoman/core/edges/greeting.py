@@ -15,14 +15,14 @@ from dragoman.core.envelope import Frame, Malformed, classify, decoded, error_fr
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.unchecked import MOST_LEVELS, find, find_object, is_deeper
-from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, facts
+from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS, facts
 
 logger = logging.getLogger("dragoman.session")
 
-PROTOCOL_VERSION_KEY = facts(LATEST).request_meta["protocolVersion"]
+PROTOCOL_VERSION_KEY = facts(PER_REQUEST_REVISIONS[-1]).request_meta["protocolVersion"]
 """Where a request of the per-request era names its revision: in its `_meta` (2026-07-28/basic/index)."""
 
-DISCOVER = facts(LATEST).lifecycle.get("discover")
+DISCOVER = facts(PER_REQUEST_REVISIONS[-1]).lifecycle.get("discover")
 """How a client of the per-request era asks what a server speaks (2026-07-28/server/discover)."""
 
 IDENTITY: Final = {"name": "dragoman", "version": "0"}

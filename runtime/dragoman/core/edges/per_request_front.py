@@ -23,7 +23,6 @@ from dragoman.core.bridge.names import (
     DISCOVER,
     META_SUBSCRIPTION_ID,
     NEWER,
-    PER_REQUEST_REVISIONS,
     TASK_METHODS,
     UNSUPPORTED_VERSION,
 )
@@ -39,7 +38,7 @@ from dragoman.core.places import has_place
 from dragoman.core.repeats import TWO_FRAMES
 from dragoman.core.way import Way
 from dragoman.errors import RemoteProtocolError
-from dragoman_spec import REVISIONS, load
+from dragoman_spec import PER_REQUEST_REVISIONS, REVISIONS, load
 
 if TYPE_CHECKING:
     from dragoman.core.edges.per_request import Lent

@@ -24,7 +24,6 @@ from dragoman.core.bridge.names import (
     DISCOVER,
     META_VERSION,
     NEWER,
-    PER_REQUEST_REVISIONS,
     name_of_hop_error,
 )
 from dragoman.core.bridge.verdict import Era, Verdict, judge
@@ -34,7 +33,7 @@ from dragoman.core.envelope import Frame, Malformed, read_params, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.negotiation import read_rejection
 from dragoman.core.unchecked import MOST_LEVELS, is_deeper
-from dragoman_spec import HANDSHAKE_REVISIONS
+from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS
 
 logger = logging.getLogger("dragoman.session")
 

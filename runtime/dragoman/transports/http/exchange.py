@@ -17,7 +17,7 @@ from dragoman.core.exact_json import encode_line
 from dragoman.core.label import LABEL
 from dragoman.transports.http.config import Limits
 from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold
-from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, facts
+from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS, REVISIONS, facts
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -34,7 +34,7 @@ MCP_HEADERS: Final = tuple(
 )
 """The headers of the specification's own."""
 
-_NEWEST: Final = facts(REVISIONS[-1]).headers
+_NEWEST: Final = facts(PER_REQUEST_REVISIONS[-1]).headers
 _REVISION: Final = _NEWEST["revision"].name.lower().encode()
 _METHOD: Final = _NEWEST["method"].name.lower().encode()
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from dragoman.core.bridge.errors import find_http_status
 from dragoman.core.bridge.headers import check_collected, collect_headers, list_repeated, select_arguments
 from dragoman.core.bridge.metadata import MetadataReader, claims_per_request
-from dragoman.core.bridge.names import NEWER, PER_REQUEST_REVISIONS
+from dragoman.core.bridge.names import NEWER
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.edges.per_request_front import read_request
 from dragoman.core.envelope import Frame, decoded
@@ -38,6 +38,7 @@ from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted, read_posted
 from dragoman.transports.http.requests import Place, Post, RequestsTransport
 from dragoman.transports.http.sessions import MAX_STREAMS, Caller, HttpSession, Sessions
+from dragoman_spec import PER_REQUEST_REVISIONS
 
 _OPENING_BYTES: Final = 1024 * 1024
 """The longest `initialize`: nobody is known yet who would be held to the limits of a session."""

@@ -20,7 +20,7 @@ from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import ELICITATION, ELICITED
 from dragoman.core.unchecked import find, find_object
 from dragoman.transports.upstream.link import Link
-from dragoman_spec import LATEST, facts
+from dragoman_spec import PER_REQUEST_REVISIONS, facts
 
 Visitor = Callable[[str, str], Awaitable[str]]
 """Asks for a visit to a URL, for a reason; gives `accept`, `decline` or `cancel`, and nothing where nobody is asked."""
@@ -144,7 +144,7 @@ class Round:
             AskedToVisit: It has to be asked first.
         """
         params = find_object(decoded(self.frame).body, "params")
-        known = facts(LATEST)
+        known = facts(PER_REQUEST_REVISIONS[-1])
         can = find(params, "_meta", known.request_meta["clientCapabilities"], "elicitation", "url") is not None
         if self._action or not can or self.frame.method not in known.input_required:
             return self._action
