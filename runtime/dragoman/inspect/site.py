@@ -44,6 +44,7 @@ from dragoman.transports.http.pump import pump
 from dragoman.transports.http.security import Doorkeeper
 from dragoman.transports.http.site import Budget, Hold
 from dragoman_spec import REVISIONS, load
+from dragoman_spec.revisions import steps_between
 
 COOKIE: Final = "dragoman_inspect"
 
@@ -284,16 +285,13 @@ class LineSource:
 
 def read_reasons(source: str, target: str) -> Iterator[dict[str, Any]]:
     """Yield each step on the way from one revision to another: what it decides, and where its source has what."""
-    first, last = REVISIONS.index(source), REVISIONS.index(target)
-    way = 1 if first < last else -1  # up or down
-    for at in range(first, last, way):
-        one, other = REVISIONS[at], REVISIONS[at + way]
+    for one, other in steps_between(source, target):
         decided, here = (import_module(f"{load(revision).__name__}.decisions") for revision in (max(one, other), one))
         yield {
             "from": one,
             "to": other,
             "page": f"docs/steps/{max(one, other)}.md",
-            "decisions": [row for row in decided.DECISIONS if row["direction"] == ("up" if way > 0 else "down")],
+            "decisions": [row for row in decided.DECISIONS if row["direction"] == ("up" if one < other else "down")],
             "frames": here.FRAMES,
             "places": here.PLACES,
         }
