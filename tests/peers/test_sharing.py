@@ -172,7 +172,7 @@ def test_each_is_told_its_own_progress_under_its_own_token(first: str, second: s
 def test_each_sees_the_log_of_its_own_calls_from_its_own_level(
     first: str, second: str, server: str, upstream: str
 ) -> None:
-    """Without secrets each session is a principal of its own: a line of which no stream says whose it is, is nobody's."""
+    """Without secrets each session is a principal of its own: what no stream places is nobody's."""
     reports = reports_of(first, second, server, upstream)
     for name, level in zip(NAMES, ("warning", "debug"), strict=True):
         expected = list(LEVELS[LEVELS.index(level) :]) if upstream == "http" else []
