@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -119,6 +120,27 @@ def test_a_client_blames_every_error_and_a_server_its_own(
                 assert absent(series, f"{name}_count", label)
             else:
                 assert find(series, f"{name}_count", **{label: value}) == 1
+
+
+def test_a_tool_has_its_name_from_when_it_is_listed() -> None:
+    series = count([*opening("2025-06-18", "2025-06-18"), *calls(BOUGHT, LISTING, BOUGHT)])
+    assert find(series, f"{HERE}_count", gen_ai_tool_name="_OTHER") == 1
+    assert find(series, f"{HERE}_count", gen_ai_tool_name="buy") == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"_meta":{"name":"no"},"name":"buy"}}\n',
+        b'{"id":"{","method":"tools/call","params":{"name":"buy"},"jsonrpc":"2.0"}\n',
+        b'{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "b\\u0075y", "arguments": {}}}\n',
+        b'{"x":{"params":{"name":"no"}},"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"buy"}}\n',
+    ],
+)
+def test_a_tool_is_found_wherever_a_client_writes_its_name(line: bytes) -> None:
+    steps = [*opening("2025-06-18", "2025-06-18"), *calls(LISTING), client(line), expect_to_server(lambda _: True)]
+    series = count([*steps, server(result(json.loads(line)["id"], {})), expect_to_client(lambda _: True)])
+    assert find(series, f"{HERE}_count", gen_ai_tool_name="buy") == 1
 
 
 def test_a_call_that_is_cancelled_says_so() -> None:

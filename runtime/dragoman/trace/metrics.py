@@ -91,6 +91,7 @@ class Metrics:
         self._codes: set[str] = set()
         self._front: dict[tuple[str, str, str, str | None], Histogram] = {}
         self._back: dict[tuple[str, str, str, str | None, str], Histogram] = {}
+        self._found: dict[tuple[object, bool, bool], tuple[Histogram | None, Histogram | None]] = {}
         self._sessions: dict[tuple[str, str, str], Histogram] = {}
         self._losses: Counter[tuple[str, str, str]] = Counter()
         self._questions: Counter[str] = Counter()
@@ -98,6 +99,22 @@ class Metrics:
 
     def take_call(self, call: SeenCall, is_front: bool, is_back: bool) -> None:
         """Count how long it took."""
+        server_s = call.server_s
+        is_back = is_back and server_s is not None
+        key = (call[3:8], is_front, is_back)
+        cells = self._found.get(key)
+        if cells is None:
+            if len(self._found) >= MOST_CELLS:
+                self._found.clear()
+            cells = self._found[key] = self._find(call, is_front, is_back)
+        front, back = cells
+        if front is not None:
+            front.add(call.ours_s + (server_s or 0.0))
+        if back is not None and server_s is not None:
+            back.add(server_s)
+
+    def _find(self, call: SeenCall, is_front: bool, is_back: bool) -> tuple[Histogram | None, Histogram | None]:
+        """Return the cells for a call, at its client and at its server."""
         method = call.method if call.method in self._methods else OTHER
         tool = call.tool
         if tool and (call.server, tool) not in self._tools:
@@ -105,19 +122,15 @@ class Metrics:
         outcome = call.outcome
         if outcome != OK and outcome not in self._codes:
             outcome = self._bound(outcome)
-        theirs, server = call.revisions
+        ours, theirs = call.revisions
+        front = back = None
         if is_front:
-            key = (method, tool, outcome, theirs)
-            cell = self._front.get(key) or self._front.get(key := self._fold(self._front, key))
-            if cell is None:
-                cell = self._front[key] = Histogram()
-            cell.add(call.ours_s + (call.server_s or 0.0))
-        if is_back and call.server_s is not None:
-            there = (method, tool, outcome, server, call.server)
-            cell = self._back.get(there) or self._back.get(there := self._fold(self._back, there))
-            if cell is None:
-                cell = self._back[there] = Histogram()
-            cell.add(call.server_s)
+            here = self._fold(self._front, (method, tool, outcome, ours))
+            front = self._front.setdefault(here, Histogram())
+        if is_back:
+            there = self._fold(self._back, (method, tool, outcome, theirs, call.server))
+            back = self._back.setdefault(there, Histogram())
+        return front, back
 
     def take_session(self, session: SeenSession) -> None:
         """Count how long it was open, once it is over."""
@@ -141,8 +154,11 @@ class Metrics:
 
     def take_tools(self, server: str, names: Sequence[str]) -> None:
         """Remember them: they may be named."""
-        for name in names[: max(0, MOST_TOOLS - len(self._tools))]:
+        known = len(self._tools)
+        for name in names[: max(0, MOST_TOOLS - known)]:
             self._tools.add((server, name))
+        if len(self._tools) > known:
+            self._found.clear()  # what had no name may have one now
 
     def _bound(self, outcome: str) -> str:
         if outcome not in (ASKS, CANCELLED, TOOL_ERROR, UNREADABLE) and len(self._codes) >= MOST_CODES:
@@ -152,7 +168,7 @@ class Metrics:
 
     def _fold(self, cells: Mapping[KeyT, Histogram], key: KeyT) -> KeyT:
         """Return a key without its tool, where there are as many as may be."""
-        return key if len(cells) < MOST_CELLS else (key[0], key[1] and OTHER, *key[2:])  # type: ignore[return-value]
+        return key if key in cells or len(cells) < MOST_CELLS else (key[0], key[1] and OTHER, *key[2:])  # type: ignore[return-value]
 
     def write(self) -> bytes:
         """Return all of it, in Prometheus' text format 0.0.4."""
