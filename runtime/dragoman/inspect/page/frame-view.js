@@ -86,8 +86,8 @@ export class FrameView extends HTMLElement {
         h("h2", {}, readable(message.method || message.kind), message.name ? h("bdi", { class: "name" }, ` ${readable(message.name).slice(0, 200)}`) : null),
         h("button", { class: "close-view", type: "button", "aria-label": "Close (Esc)", title: "Close (Esc)", onclick: () => this.dispatchEvent(new CustomEvent("leave")) }, "×"),
       ),
-      h("p", { class: `mark is-${mark.replace(" ", "-")}` }, h("b", {}, mark), `: ${MARKS[mark]}`),
-      message.isFailure && message.words ? h("p", { class: "failure" }, readable(message.words)) : null,
+      h("p", { class: `mark is-${mark.replace(" ", "-")}` }, h("b", {}, mark), `: ${MARKS[mark].startsWith(mark) ? MARKS[mark].slice(mark.length + 2) : MARKS[mark]}`),
+      message.isFailure && message.kind !== "request" && message.words ? h("p", { class: "failure" }, readable(message.words)) : null,
       h("dl", { class: "facts" }, ...facts.filter(([, said]) => said).map(([name, said]) => h("div", {}, h("dt", {}, name ?? ""), h("dd", {}, readable(String(said)))))),
       h(
         "div",
