@@ -92,7 +92,7 @@ def test_the_proxy_imports_nothing_heavy() -> None:
     ("arguments", "words"),
     [
         (["proxy", "--list", "http://127.0.0.1:0", "--", "cat"], "--list; did you mean --listen?"),
-        (["proxy", "--log-levl=debug", "--", "cat"], "--log-levl=debug; did you mean --log-level?"),
+        (["proxy", "--log-levl=debug", "--", "cat"], "--log-levl=debug; did you mean --log-level"),
         (["proxy", "--nothing-like-it", "--", "cat"], "unrecognized arguments: --nothing-like-it\n"),
         (["convert", "--from", "2025-06-18", "--to", "2024-11-05", "--loss", "f"], "did you mean --losses?"),
         (["--vers"], "did you mean --version?"),

@@ -269,4 +269,4 @@ def test_reading_twice_as_many_servers_is_twice_the_work() -> None:
         text = json.dumps({"mcpServers": entries})
         return effort(lambda: Names().set_servers({one.name: one.name for one in parse_config(text, {}).servers}))
 
-    assert work(20_000) < 5 * work(5_000)
+    assert work(20_000) < 8 * work(5_000)  # sixteen times, if each were compared with each

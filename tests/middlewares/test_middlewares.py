@@ -347,9 +347,9 @@ TWO = "expected one kind of frame, and id and method no more than once"
         '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"open"},"param\u017f":%b}\n'.encode(),
     ],
 )
-@pytest.mark.parametrize("around", [Deny(tools=["secret"]), RateLimit(1, methods=["tools/call"])])
-def test_a_request_of_two_methods_reaches_neither_rule_nor_server(line: bytes, around: Any) -> None:
-    talk(client(line % encode_line(SECRET).strip()), expect_to_client(an_error(1, -32600, TWO)), around=around)
+@pytest.mark.parametrize("make", [lambda: Deny(tools=["secret"]), lambda: RateLimit(1, methods=["tools/call"])])
+def test_a_request_of_two_methods_reaches_neither_rule_nor_server(line: bytes, make: Any) -> None:
+    talk(client(line % encode_line(SECRET).strip()), expect_to_client(an_error(1, -32600, TWO)), around=make())
 
 
 @pytest.mark.parametrize("side", [client, server])
@@ -365,11 +365,13 @@ def test_a_request_of_two_methods_reaches_neither_rule_nor_server(line: bytes, a
         b'{"jsonrpc":"2.0","method":"tools/list"}\n',
     ],
 )
-@pytest.mark.parametrize("around", [Deny(tools=["secret"]), Allow(tools=[]), RateLimit(1, burst=9)])
-def test_a_request_without_an_id_passes_no_rule(line: bytes, side: Any, around: Any) -> None:
+@pytest.mark.parametrize(
+    "make", [lambda: Deny(tools=["secret"]), lambda: Allow(tools=[]), lambda: RateLimit(1, burst=9)]
+)
+def test_a_request_without_an_id_passes_no_rule(line: bytes, side: Any, make: Any) -> None:
     line = line % encode_line(SECRET).strip() if b"%b" in line else line
     told = [expect_to_client(an_error(None, -32600))] if side is client else []
-    talk(side(line), *told, *passes(1, "ping"), around=around)
+    talk(side(line), *told, *passes(1, "ping"), around=make())
 
 
 @pytest.mark.parametrize(

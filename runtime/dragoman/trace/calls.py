@@ -8,8 +8,8 @@ where it says that something went wrong. Made by `dragoman.cli`, used by `dragom
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from dragoman.core.calls import Call
@@ -160,9 +160,9 @@ class CallWatch:
         if not self.is_back or edge.revision not in HANDSHAKE_REVISIONS:
             return
         if edge.state in _LASTING:
-            self._open.setdefault(id(edge), (perf_counter(), edge.revision))
+            self._open.setdefault(id(edge), (time.monotonic(), edge.revision))
         elif (since := self._open.pop(id(edge), None)) is not None:
-            over = SeenSession(LABEL.get(), "", None, since[1], "over", perf_counter() - since[0])
+            over = SeenSession(LABEL.get(), "", None, since[1], "over", time.monotonic() - since[0])
             for sink in self.sinks:
                 sink.take_session(over)
 
@@ -207,14 +207,14 @@ class SessionWatch:
 
     def opened(self, info: object) -> None:
         """Note since when, and who it is."""
-        self._client, self._opened = _name(info), perf_counter()
+        self._client, self._opened = _name(info), time.monotonic()
         self._label, self._principal = LABEL.get(), PRINCIPAL.get()
         self._tell("", 0.0)
 
     def closed(self, outcome: str) -> None:
         """Say that it is over, if it was open."""
         if self._opened:
-            lasted_s, self._opened = perf_counter() - self._opened, 0.0
+            lasted_s, self._opened = time.monotonic() - self._opened, 0.0
             self._tell(outcome.lower(), lasted_s)
 
     def _tell(self, outcome: str, lasted_s: float) -> None:
@@ -230,26 +230,26 @@ class SessionWatch:
             self._ask(call.method)
             return
         tool = _find_tool(call, frame) if call.method == CALL_TOOL else ""
-        call.seen = Seen(perf_counter(), LABEL.get(), frame.sender or PRINCIPAL.get(), tool, len(frame.raw))
+        call.seen = Seen(time.monotonic(), LABEL.get(), frame.sender or PRINCIPAL.get(), tool, len(frame.raw))
 
     def handed(self, call: Call) -> None:
         """Note when."""
         if call.seen is not None:
-            call.seen.handed = perf_counter()
+            call.seen.handed = time.monotonic()
 
     def answered(self, call: Call) -> None:
         """Note when it came first."""
         if call.seen is not None and not call.seen.answered:
-            call.seen.answered = perf_counter()
+            call.seen.answered = time.monotonic()
 
     def ended(self, call: Call, frame: Frame | None) -> None:
         """Hand it on."""
         seen, call.seen = call.seen, None
         if seen is None:
             return
-        took_s, server_s = perf_counter() - seen.began, None
+        took_s, server_s = time.monotonic() - seen.began, None
         if seen.handed:
-            server_s = (seen.answered or perf_counter()) - seen.handed
+            server_s = (seen.answered or time.monotonic()) - seen.handed
         watch, outcome = self._watch, CANCELLED if frame is None else _judge(call, frame)
         if outcome == ASKS:
             self._ask(call.method)
