@@ -116,11 +116,13 @@ async def raw_server(handle: Callable[[Line], Awaitable[None]], **options: Any) 
     """Give the URL of a server that treats each connection so, and closes it afterwards."""
     tasks: set[asyncio.Task[Any]] = set()
     failures: list[BaseException] = []
+    writers: list[asyncio.StreamWriter] = []
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         tasks.add(task)
+        writers.append(writer)
         try:
             await handle(Line(len(tasks), reader, writer))
         except (ConnectionError, asyncio.CancelledError):
@@ -139,6 +141,9 @@ async def raw_server(handle: Callable[[Line], Awaitable[None]], **options: Any) 
         for task in list(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in writers:  # TLS that is closed waits for the other end, which a proxy in between may not pass on
+            writer.transport.abort()
+        await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
     assert not failures, failures
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
 from pathlib import Path
 from typing import Any
@@ -290,3 +292,74 @@ async def test_a_proxy_that_says_nothing_is_given_up() -> None:
         async with wire_to("https://a.example.com/", **config) as wire:
             with pytest.raises(TransportError, match=r"the proxy .*: no connection in time"):
                 await ask(wire)
+
+
+REFUSED = b"HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nConnection: close\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "hangs_up"),
+    [
+        (REFUSED + b"\r\nProxy Authentication Required", True),  # as proxy.py says it: with no length
+        (REFUSED + b"\r\nProxy Authentication Required", False),
+        (REFUSED + b"Content-Length: 99\r\n\r\nPro", True),
+        (b"HTTP/1.1 200 Connection established\r\n\r\n", True),
+        (b"HTTP/1.1 200 Connection established\r\n\r\n", False),
+        (b"HTTP/1.1 200", False),
+        (b"", True),
+    ],
+)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@on_both_loops
+async def test_no_socket_is_left_when_a_proxy_ends_badly_or_late(scheme: str, answer: bytes, hangs_up: bool) -> None:
+    ended = asyncio.Event()
+
+    async def refuse(line: Line) -> None:
+        await line.request()
+        await line.say(answer)
+        if hangs_up and line.writer.can_write_eof():
+            line.writer.write_eof()
+        while not await line.ended():
+            pass
+        ended.set()
+
+    async with raw_server(refuse) as url:
+        config: dict[str, Any] = {"proxy": url.removesuffix("/mcp"), "connect_timeout_s": 0.2}
+        async with wire_to(f"{scheme}://mcp.example.com/mcp", **config) as wire:
+            with contextlib.suppress(TransportError, TimeoutError):  # one that ends in a body has been an answer
+                async with asyncio.timeout(0.5):
+                    await ask(wire)
+        await asyncio.wait_for(ended.wait(), 15)
+
+
+@on_both_loops
+async def test_a_server_whose_client_left_is_closed_although_no_proxy_tells_it(certificate: Path) -> None:  # noqa: F811
+    """The end of TLS comes from the client, and proxy.py may pass it on late."""
+    left, gone = asyncio.Event(), asyncio.Event()
+
+    async def lead(line: Line) -> None:
+        head = await line.request()
+        there, back = await asyncio.open_connection("127.0.0.1", int(head.split(b" ")[1].rpartition(b":")[2]))
+        await line.say(b"HTTP/1.1 200 Connection established\r\n\r\n")
+
+        async def bring() -> None:
+            with contextlib.suppress(ConnectionError):
+                while data := await there.read(65_536):
+                    line.writer.write(data)
+            gone.set()
+
+        bringing = asyncio.create_task(bring())
+        try:
+            while data := await line.reader.read(65_536):
+                back.write(data)
+            left.set()
+            await bringing
+        finally:
+            back.transport.abort()
+
+    async with raw_server(lead) as proxy:
+        async with raw_server(answer_all, ssl=context(certificate)) as url:
+            async with wire_to(url, proxy=proxy.removesuffix("/mcp"), ca_file=str(certificate)) as wire:
+                assert await ask(wire) == (200, b"ok")
+            await asyncio.wait_for(left.wait(), 15)
+        await asyncio.wait_for(gone.wait(), 15)
