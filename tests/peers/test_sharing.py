@@ -69,7 +69,7 @@ def reports_of(first: str, second: str, server: str, upstream: str) -> dict[str,
         mcp = stack.enter_context(listening_proxy("http", behind, log, "--scope", "shared"))
         (folder / "meet").mkdir()
         clients = [
-            stack.enter_context(_client(letter, name, mcp, folder, cancels=server in SURVIVES_CANCELLATION))
+            stack.enter_context(_client(letter, name, mcp, folder, server in SURVIVES_CANCELLATION, upstream == "http"))
             for letter, name in zip((first, second), NAMES, strict=True)
         ]
         found = {name: _report(client) for name, client in zip(NAMES, clients, strict=True)}
@@ -80,11 +80,13 @@ def reports_of(first: str, second: str, server: str, upstream: str) -> dict[str,
 
 
 @contextlib.contextmanager
-def _client(letter: str, name: str, mcp: str, folder: Path, *, cancels: bool) -> Any:
+def _client(letter: str, name: str, mcp: str, folder: Path, cancels: bool, hears_log: bool) -> Any:
     over = native("http", letter)
     environment = {**os.environ, "PEER_NAME": name, "PEER_FOLDER": str(folder / "meet")}
     if cancels and name == NAMES[0]:
         environment["PEER_CANCELS"] = "1"
+    if not hears_log:
+        environment["PEER_HEARS_NO_LOG"] = "1"
     options = ("--record", str(folder / f"frames-{name}"), "--over", over, "--settle", settle_s("http"))
     url = f"{mcp.removesuffix('/mcp')}/{'sse' if over == 'sse' else 'mcp'}"
     command = [python_of(letter), str(HERE / "guest.py"), *options, "--", url]
