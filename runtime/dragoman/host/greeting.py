@@ -79,6 +79,7 @@ class GreetedTransport:
         self.resume_reading = inner.resume_reading
         self.hurry = inner.hurry
         self.was_read = getattr(inner, "was_read", None)
+        self.takes_headers: bool = getattr(inner, "takes_headers", False)
 
     def is_recalled(self) -> bool:
         """Whether what the server says comes from memory."""
