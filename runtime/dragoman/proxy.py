@@ -22,20 +22,20 @@ from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.commands import Finish, Side
 from dragoman.core.consent import Method
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
+from dragoman.core.edges.wiring import Bridging, Wiring
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import RestartPolicy, ServerMemory, Settings
 from dragoman.core.switch.direct import Direct
 from dragoman.core.translate import Counters, OnLoss, Translator
-from dragoman.core.wiring import Bridging, Wiring
 from dragoman.host.host import Host, Opening
 from dragoman.host.settings import HostSettings
 from dragoman.transports.base import Transport
 
 if TYPE_CHECKING:
-    from dragoman.core.bridge.state import Keeper
     from dragoman.core.edges.greeting import Greeting
     from dragoman.core.edges.upstream import UpstreamEdge
+    from dragoman.core.rules.state import Keeper
     from dragoman.middleware import HeaderMiddleware, Middleware, NoticeMiddleware
     from dragoman.status import StatusBoard
     from dragoman.trace.calls import CallWatch
@@ -320,7 +320,7 @@ def make_bridging(config: ProxyConfig) -> Bridging:
 
 
 def _make_nonce() -> bytes:
-    from dragoman.core.bridge.state import NONCE_BYTES
+    from dragoman.core.rules.state import NONCE_BYTES
 
     return os.urandom(NONCE_BYTES)
 
@@ -332,7 +332,7 @@ def change_state_keys(config: ProxyConfig, keys: tuple[bytes, ...]) -> None:
 
 @functools.lru_cache(maxsize=8)
 def _keeper_of(ttl_s: float, key: bytes | tuple[bytes, ...] | None) -> Keeper:
-    from dragoman.core.bridge.state import Keeper, Seal
+    from dragoman.core.rules.state import Keeper, Seal
 
     made, instance = _random_key()
     return Keeper(Seal(key or made, instance), ttl_s)
@@ -340,7 +340,7 @@ def _keeper_of(ttl_s: float, key: bytes | tuple[bytes, ...] | None) -> Keeper:
 
 @functools.cache
 def _random_key() -> tuple[bytes, bytes]:
-    from dragoman.core.bridge.state import INSTANCE_BYTES, KEY_BYTES
+    from dragoman.core.rules.state import INSTANCE_BYTES, KEY_BYTES
 
     return os.urandom(KEY_BYTES), os.urandom(INSTANCE_BYTES)
 

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.cli.options import add_options
 from dragoman.cli.proxy import chosen_bridging
-from dragoman.core.bridge.strategy import SETTINGS
+from dragoman.core.rules.strategy import SETTINGS
 from dragoman.options import ERAS
 from dragoman.proxy import ProxyConfig
 from dragoman.values import state_key_file

@@ -11,7 +11,7 @@ from typing import Any
 
 import dragoman
 from dragoman.cli import main
-from dragoman.core.bridge.headers import check_collected, collect_headers, make_headers
+from dragoman.core.rules.headers import check_collected, collect_headers, make_headers
 from dragoman.server import Context, Server
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import (

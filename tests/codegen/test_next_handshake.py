@@ -161,7 +161,7 @@ print(json.dumps(json.loads(said.getvalue())))
 def test_explain_says_of_it_what_it_says_of_its_neighbour(tree: Path) -> None:
     code = """
 import sys
-from dragoman.core.bridge.explain import explain
+from dragoman.core.rules.explain import explain
 LATEST, *known = sys.argv[1:]
 ways = [[(LATEST, one), (one, LATEST)] for one in known]
 print(json.dumps([[[row.feature, row.status.value] for pair in way for row in explain(*pair).rows] for way in ways]))

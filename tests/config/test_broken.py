@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.config import ConfigError, parse_config, read_config
-from dragoman.core.switch.catalogue.names import Names
+from dragoman.core.switch.router.names import Names
 from tests.support.effort import effort
 
 ENVIRONMENT = {"TOKEN": "t0p-secret"}

@@ -9,10 +9,10 @@ import pytest
 import dragoman_spec
 from dragoman.core.calls import Call
 from dragoman.core.commands import Outbox, Side
-from dragoman.core.edges.behind import NOTHING_READ
+from dragoman.core.edges.backend import NOTHING_READ
+from dragoman.core.edges.exchange import Exchange
 from dragoman.core.envelope import Frame, Refusal
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.exchange import Exchange
 from dragoman.core.peek import read_line
 from dragoman.core.settings import Settings
 from tests.proxy.conversation import an_error, error, notification, request, result

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.core.bridge.metadata import Metadata
 from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import read_greeting
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.opening import READ_SILENCE_S, SILENCE_S
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Malformed
+from dragoman.core.rules.metadata import Metadata
 from dragoman.core.settings import Settings
 from dragoman_spec import REVISIONS
 from tests.core.upstream_talk import NEWEST, bodies_in, frame_of

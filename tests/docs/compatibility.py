@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dragoman.core.bridge.explain import Explanation, explain
-from dragoman.core.bridge.features import Status
+from dragoman.core.rules.explain import Explanation, explain
+from dragoman.core.rules.features import Status
 from dragoman_spec import REVISIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dragoman.core.commands import Outcome
+from dragoman.core.edges.greeter import MOST_BYTES
 from dragoman.core.exact_json import encode
-from dragoman.core.greeter import MOST_BYTES
 from dragoman.core.label import PRINCIPAL
 from dragoman.host import greeting
 from dragoman.host.greeting import SLOW_S

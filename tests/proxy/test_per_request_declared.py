@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.to_session import switch
+from dragoman.core.switch.to_session import switch
 from dragoman.pool import Scope
 from tests.proxy.conversation import Peer, an_error, error, initialized, notification, request, result
 from tests.proxy.test_per_request import OLD, asks

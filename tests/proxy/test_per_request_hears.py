@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.to_session import notifications
 from dragoman.core.commands import Outcome
+from dragoman.core.switch.to_session import notifications
 from tests.proxy.conversation import (
     Step,
     an_error,

@@ -581,7 +581,7 @@ def test_a_url_in_a_task_is_said_to_be_visited_once_it_has_ended() -> None:
 
 @pytest.mark.parametrize("limit", ["_MOST", "_MOST_OWN", "_MOST_BYTES"])
 def test_there_is_a_limit_to_the_tasks_of_a_session(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"dragoman.core.bridge.to_stateless.tasking.{limit}", 1)
+    monkeypatch.setattr(f"dragoman.core.switch.to_stateless.tasking.{limit}", 1)
     peer = Client()
     hold(
         [

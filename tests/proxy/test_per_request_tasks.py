@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.to_session import promoting
 from dragoman.core.commands import Outcome
+from dragoman.core.switch.to_session import promoting
 from dragoman.proxy import make_bridging
 from tests.proxy.conversation import (
     READY,

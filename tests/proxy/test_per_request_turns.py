@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.core.bridge.to_session import works
+from dragoman.core.switch.to_session import works
 from tests.proxy.conversation import (
     Step,
     an_error,

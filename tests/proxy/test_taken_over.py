@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.bridge.to_session import switch
 from dragoman.core.label import LABEL
+from dragoman.core.switch.to_session import switch
 from dragoman.pool import Scope
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import READY, an_error, error, initialize, initialized, request, result

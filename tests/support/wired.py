@@ -8,10 +8,10 @@ from typing import Any
 import dragoman_spec
 from dragoman.core.commands import Command, Finish, Open, Outcome, Send, Side, Wake
 from dragoman.core.edges.lifecycle import FrontState
+from dragoman.core.edges.wiring import Wiring
 from dragoman.core.settings import Settings
 from dragoman.core.switch.direct import Direct
 from dragoman.core.translate import Counters
-from dragoman.core.wiring import Wiring
 from dragoman.transports.lines import LineFramer, join_lines
 
 

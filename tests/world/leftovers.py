@@ -12,14 +12,18 @@ _OURS: Final = "dragoman."
 _COMING_AND_GOING: Final = (
     *(
         "core.edges",
+        "core.serving",
         "core.switch.shared",
-        "core.switch.catalogue",
-        "core.bridge.to_session",
-        "core.bridge.to_stateless",
+        "core.switch.router",
+        "core.switch.to_session",
+        "core.switch.to_stateless",
     ),
-    *("core.calls", "core.exchange", "host.host", "host.port", "host.shared", "router.transport"),
+    *("core.calls", "host.host", "host.port", "host.shared", "router.transport"),
 )
 """Modules whose objects are gone when the sessions are."""
+
+_FOR_ALL: Final = ("core.edges.wiring",)
+"""Those among them whose objects are made once for all sessions of a proxy."""
 
 _BY_SESSION: Final = (
     *(
@@ -54,7 +58,8 @@ def census() -> Counter[str]:
 
 
 def _comes_and_goes(kind: str) -> bool:
-    return kind.removeprefix(_OURS).startswith(_COMING_AND_GOING)
+    place = kind.removeprefix(_OURS)
+    return place.startswith(_COMING_AND_GOING) and not place.startswith(_FOR_ALL)
 
 
 class Tables:

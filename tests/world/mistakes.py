@@ -29,8 +29,15 @@ RUNTIME: Final = Path(dragoman.__file__).parent
 ROOT: Final = Path(__file__).parents[2]
 
 ROOMS: Final = (
-    *("core/edges/*.py", "core/switch/shared/*.py", "core/switch/catalogue/*.py", "core/switch/*.py", "core/*.py"),
-    *("core/bridge/to_session/*.py", "core/bridge/to_stateless/*.py", "host/*.py", "router/*.py"),
+    *(
+        "core/edges/*.py",
+        "core/serving/*.py",
+        "core/switch/shared/*.py",
+        "core/switch/router/*.py",
+        "core/switch/*.py",
+        "core/*.py",
+    ),
+    *("core/switch/to_session/*.py", "core/switch/to_stateless/*.py", "host/*.py", "router/*.py"),
     *("transports/http/*.py", "transports/upstream/*.py"),
 )
 """Where mistakes are made."""

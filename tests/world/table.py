@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-EXCHANGE: Final = "core/exchange.py"
-LOANS: Final = "core/switch/shared/loans.py"
-QUESTIONS: Final = "core/switch/shared/server_requests.py"
+EXCHANGE: Final = "core/edges/exchange.py"
+LOANS: Final = "core/serving/loans.py"
+QUESTIONS: Final = "core/serving/server_requests.py"
 
 ROWS: Final = (
     (

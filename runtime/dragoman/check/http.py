@@ -19,10 +19,10 @@ from dragoman.check.manners import NO_METHOD, NO_REVISION
 from dragoman.check.opening import offer
 from dragoman.check.plan import VisitPlan
 from dragoman.check.talk import client_info
-from dragoman.core.bridge.headers import make_headers
-from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.core.envelope import notification_frame, request_frame
 from dragoman.core.exact_json import decode, encode
+from dragoman.core.rules.headers import make_headers
+from dragoman.core.rules.metadata import Metadata, stamp
 from dragoman.core.unchecked import find
 from dragoman.errors import TransportError
 from dragoman.transports.upstream.answers import EVENT_STREAM, JSON

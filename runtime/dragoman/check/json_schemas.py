@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.bridge.forms import IS_OF
 from dragoman.core.exact_json import escape
+from dragoman.core.rules.forms import IS_OF
 
 TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
 _DEEPEST: Final = 64

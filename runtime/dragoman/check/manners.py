@@ -10,11 +10,11 @@ from typing import Final
 
 from dragoman.check.opening import offer
 from dragoman.check.talk import CheckedAnswer, Talk, client_info
-from dragoman.core.bridge.metadata import Metadata
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.declared import declares
 from dragoman.core.envelope import notification_frame
 from dragoman.core.methods import PING
+from dragoman.core.rules.metadata import Metadata
 
 NO_METHOD: Final = "dragoman-check/no-such-method"
 NO_REVISION: Final = "1999-12-31"

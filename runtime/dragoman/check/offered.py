@@ -13,8 +13,8 @@ from typing import Final
 from dragoman.check.json_schemas import find_defects, is_template
 from dragoman.check.lists import ListedItem
 from dragoman.check.talk import Talk
-from dragoman.core.bridge.annotations import find_mirrored
 from dragoman.core.exact_json import escape
+from dragoman.core.rules.annotations import find_mirrored
 
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]*\Z")

@@ -16,12 +16,12 @@ import dragoman_spec
 from dragoman.check.findings import FindingLog
 from dragoman.check.listening import CheckedRequest, CheckListener
 from dragoman.check.plan import VisitPlan
-from dragoman.core.bridge.headers import make_headers
-from dragoman.core.bridge.metadata import Metadata, stamp
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, error_frame, result_frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import PING
+from dragoman.core.rules.headers import make_headers
+from dragoman.core.rules.metadata import Metadata, stamp
 from dragoman.transports.base import Transport
 
 PROGRESS_MOST: Final = 30

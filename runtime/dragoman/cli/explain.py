@@ -1,6 +1,6 @@
 """`dragoman explain`: what works between a client and a server, what is emulated, and what is lost.
 
-Only prints what `core.bridge.explain` says. Called by `dragoman.cli`.
+Only prints what `core.rules.explain` says. Called by `dragoman.cli`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final
 from dragoman.cli.ink import REVISIONS, Style, complain, write_painted
 from dragoman.cli.options import revision
 from dragoman.cli.screen import columns, fit, print_json
-from dragoman.core.bridge.explain import Explanation, explain
-from dragoman.core.bridge.features import Status
+from dragoman.core.rules.explain import Explanation, explain
+from dragoman.core.rules.features import Status
 from dragoman.options import SCOPES
 from dragoman_spec import REVISIONS as KNOWN
 from dragoman_spec import era

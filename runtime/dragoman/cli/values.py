@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dragoman.core.bridge.forms import IS_OF
+from dragoman.core.rules.forms import IS_OF
 
 _NAMES: Final = {
     "string": "str",

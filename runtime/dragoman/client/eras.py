@@ -105,7 +105,7 @@ class ByRequests:
         capabilities: Mapping[str, Any],
     ) -> None:
         # The bridge knows the names; whoever has only clients with a handshake does not load it.
-        from dragoman.core.bridge.metadata import Metadata
+        from dragoman.core.rules.metadata import Metadata
 
         self._session = session
         self._handlers = handlers
@@ -121,7 +121,7 @@ class ByRequests:
 
     def stamp(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return params with what each request says of its client."""
-        from dragoman.core.bridge.metadata import stamp
+        from dragoman.core.rules.metadata import stamp
 
         return stamp(params, self._metadata)
 

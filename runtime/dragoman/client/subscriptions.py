@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import dragoman_spec
 from dragoman.client.notices import Notices
-from dragoman.core.bridge.notifications import covers
 from dragoman.core.methods import LISTEN, UPDATED
+from dragoman.core.rules.notifications import covers
 from dragoman.errors import CapabilityNotSupported, ConnectionClosed, RequestTimeout
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ _LONGEST_POLL_S: Final = 60.0
 def declare_extension(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     """Return capabilities with the tasks extension."""
     # The bridge has its name; whoever does without tasks does not load it.
-    from dragoman.core.bridge.names import TASKS_EXTENSION
+    from dragoman.core.rules.names import TASKS_EXTENSION
 
     return {**capabilities, "extensions": {**capabilities.get("extensions", {}), TASKS_EXTENSION: {}}}
 
@@ -42,7 +42,7 @@ def check_extension(method: str, capabilities: Mapping[str, Any]) -> None:
     Raises:
         CapabilityNotSupported: It did not.
     """
-    from dragoman.core.bridge.names import TASKS_EXTENSION
+    from dragoman.core.rules.names import TASKS_EXTENSION
 
     if TASKS_EXTENSION not in (capabilities.get("extensions") or {}):
         raise CapabilityNotSupported(method, f"extensions.{TASKS_EXTENSION}")

@@ -1,7 +1,7 @@
 """JSON-RPC batches, which few revisions know.
 
 Lives here: reading the members of an array, and collecting the answers to its requests until the array that answers it
-is complete. Must not: send. Called by `core.exchange`, which splits arrays and translates their members one by one.
+is complete. Must not: send. Called by `edges.exchange`, which splits arrays and translates their members one by one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a server may ask of a client: no more than the client said that it can serve.
 
 Lives here: the client's capabilities and the methods of its revision, held against a request of the server. Must not:
-answer or log. Called by `core.exchange` where the two peers speak different revisions.
+answer or log. Called by `core.edges.exchange` where the two peers speak different revisions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What either peer of a session gets wrong: noting it, and wording the error that answers it.
 
 Lives here: lines that are not frames, requests that cannot be kept, answers that nobody waits for or that came back
-under another id. Must not: send anything, or know who is at the other end. Called by `core.exchange` and `core.arrays`.
+under another id. Must not: send anything, or know who is at the other end. Called by `edges.exchange` and `arrays`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Who may be told of each call and each session, for metrics and for an access log.
 
 Lives here: what such an observer is asked to do. Must not: count, write or read a clock (`dragoman.trace`). An observer
-changes nothing, never fails and never waits. Called by `core.exchange`, `core.edges` and `core.translate`.
+changes nothing, never fails and never waits. Called by `core.edges.exchange`, `core.edges` and `core.translate`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How long a call may go on whose results want input.
 
-Lives here: counting, for whoever makes such calls: the bridge (`core.bridge.inputs`) and the client library. A result
+Lives here: counting, for whoever makes such calls: the bridge (`core.rules.inputs`) and the client library. A result
 may also have no question: then the server only wants to be asked again, a while later. Both kinds are counted, or a
 server could keep a client for ever.
 """

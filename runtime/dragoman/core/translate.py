@@ -2,7 +2,7 @@
 
 Lives here: asking the composed translator whether a frame is touched, decoding only then, reporting losses and turning
 refusals into the error to answer with. Must not: know how anything is translated (that is `dragoman_spec`), nor who
-waits for what. Called by `core.exchange`.
+waits for what. Called by `core.edges.exchange`.
 
 Theory of operation. `dragoman_spec.translator(source, target)` composes the steps once and answers, from (kind, method)
 alone, whether any of them touches such a frame. Most are touched by none and pass as the bytes they came as. The rest

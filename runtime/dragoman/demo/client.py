@@ -14,8 +14,8 @@ import contextlib
 from typing import Any, Final
 
 from dragoman.client.session import Session
-from dragoman.core.bridge.names import META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_VERSION
 from dragoman.core.codes import METHOD_NOT_FOUND
+from dragoman.core.rules.names import META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_VERSION
 from dragoman.errors import ConnectionClosed, McpError
 from dragoman_spec import HANDSHAKE_REVISIONS
 

@@ -1,7 +1,7 @@
 """A transport that answers for a server while it starts.
 
-Lives here: what `core.greeter` needs of the world: both directions, the clock, and what is remembered (`host.known`).
-Must not: decide what is answered. Made by `dragoman.proxy`, for servers that are commands.
+Lives here: what `core.edges.greeter` needs of the world: both directions, the clock, and what is remembered
+(`host.known`). Must not: decide what is answered. Made by `dragoman.proxy`, for servers that are commands.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from dragoman.core.edges.greeter import Answers, Greeter
 from dragoman.core.envelope import Frame, Malformed
-from dragoman.core.greeter import Answers, Greeter
 from dragoman.core.label import PRINCIPAL
 from dragoman.core.waiting import WaitingRoom
 from dragoman.host.known import KnownAnswers, Said

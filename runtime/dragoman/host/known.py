@@ -1,7 +1,7 @@
 """What servers turned out to be, remembered from one start to the next: with a handshake alone, or without any.
 
 Lives here: small files for each server in the user's cache directory: what it is, and, of one that is slow to start,
-what it said. Must not: decide what follows (`core.edges`, `core.greeter`).
+what it said. Must not: decide what follows (`core.edges`, `core.edges.greeter`).
 
 A server is known by its URL, or by its command and size and time of each file that the command names, so another
 release of it is another server. The name of the file is a hash: it shows neither command nor URL, nor what is secret in
@@ -27,8 +27,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from dragoman.core.edges.greeter import MOST_BYTES, Answers, read_answers
 from dragoman.core.exact_json import decode
-from dragoman.core.greeter import MOST_BYTES, Answers, read_answers
 from dragoman.core.unchecked import find_object
 from dragoman.transports.small_files import read_small
 from dragoman.transports.surroundings import secretive_names

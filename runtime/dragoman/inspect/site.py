@@ -22,8 +22,8 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
 
-from dragoman.core.bridge.explain import explain
 from dragoman.core.exact_json import encode
+from dragoman.core.rules.explain import explain
 from dragoman.inspect.bundle import PAGE_FILES, bundle
 from dragoman.inspect.recording import Recording
 from dragoman.transports.http.app import own_address

@@ -1,7 +1,7 @@
 """What the log says of servers that cannot be used: a line when one goes, and one when it is back.
 
 Lives here: telling what is news from what was said before, for all sessions of a router. Must not: decide whether a
-server can be used (`core.switch.catalogue`), or try it again (`transport`).
+server can be used (`core.switch.router`), or try it again (`transport`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from dragoman.core.switch.catalogue.member import Member
+    from dragoman.core.switch.router.member import Member
 
 logger = logging.getLogger("dragoman.router")
 

@@ -16,8 +16,8 @@ from dragoman.config.model import Configuration, ServerConfig
 from dragoman.config.opening import opener_of
 from dragoman.core.negotiation import AUTO, SAME
 from dragoman.core.settings import ServerMemory
-from dragoman.core.switch.catalogue.member import Member
-from dragoman.core.switch.catalogue.names import NameKind, Names
+from dragoman.core.switch.router.member import Member
+from dragoman.core.switch.router.names import NameKind, Names
 from dragoman.proxy import Proxy, ProxyConfig, know_nothing
 from dragoman.router.outages import Outages
 from dragoman.router.transport import RouterTransport

@@ -1,7 +1,7 @@
 """A router as a transport: what the proxy before a client takes for the connection to its server.
 
 Lives here: carrying the frames of one catalogue, the proxies before its servers, timers and backpressure. Must not:
-decide where a frame goes (`core.switch.catalogue`). Made by `router.Router.connect`, one for each session.
+decide where a frame goes (`core.switch.router`). Made by `router.Router.connect`, one for each session.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.label import LABEL
-from dragoman.core.switch.catalogue.catalogue import Catalogue
-from dragoman.core.switch.catalogue.member import Member, MemberState
-from dragoman.core.switch.catalogue.names import Names
+from dragoman.core.switch.router.member import Member, MemberState
+from dragoman.core.switch.router.names import Names
+from dragoman.core.switch.router.switch import Catalogue
 from dragoman.proxy import Proxy
 from dragoman.transports.base import Receiver
 from dragoman.transports.frame_link import FrameLink

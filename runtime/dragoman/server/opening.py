@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
-from dragoman.core.bridge.capabilities import spell_required
-from dragoman.core.bridge.metadata import Metadata, put_identity, read
-from dragoman.core.bridge.names import MISSING_CLIENT_CAPABILITY
-from dragoman.core.bridge.notifications import Filter, covers, find_fault, read_filter, wants, write_filter
 from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST
 from dragoman.core.methods import LISTEN, LOG, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE, UPDATED, first_name
+from dragoman.core.rules.capabilities import spell_required
+from dragoman.core.rules.metadata import Metadata, put_identity, read
+from dragoman.core.rules.names import MISSING_CLIENT_CAPABILITY
+from dragoman.core.rules.notifications import Filter, covers, find_fault, read_filter, wants, write_filter
 from dragoman.core.unchecked import find
 from dragoman.errors import CapabilityNotSupported, McpError, ProtocolError, RemoteProtocolError
 from dragoman.server.context import Context

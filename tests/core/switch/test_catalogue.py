@@ -10,9 +10,9 @@ import pytest
 
 from dragoman.core.envelope import Frame
 from dragoman.core.peek import read_line
-from dragoman.core.switch.catalogue.catalogue import Catalogue
-from dragoman.core.switch.catalogue.member import Member, MemberState
-from dragoman.core.switch.catalogue.names import NameKind, Names
+from dragoman.core.switch.router.member import Member, MemberState
+from dragoman.core.switch.router.names import NameKind, Names
+from dragoman.core.switch.router.switch import Catalogue
 from tests.proxy.conversation import notification, request
 
 Body = dict[str, Any]
@@ -947,7 +947,7 @@ def test_a_list_that_cannot_be_written_is_an_error(monkeypatch: pytest.MonkeyPat
     def refuse(*_: object) -> None:
         raise ValueError("nested too deep")
 
-    monkeypatch.setattr("dragoman.core.switch.catalogue.lists.write_slice", refuse)
+    monkeypatch.setattr("dragoman.core.switch.router.lists.write_slice", refuse)
     told = Stage("a").tools(a=["x"])
     assert told["error"] == {"code": -32603, "message": "tools/list cannot be written: nested too deep"}
 

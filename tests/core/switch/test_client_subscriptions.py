@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.bridge.notifications import write_filter
-from dragoman.core.bridge.to_stateless import subscriptions
-from dragoman.core.bridge.to_stateless.subscriptions import ClientSubscriptions
 from dragoman.core.envelope import Frame, Refusal, decoded
-from tests.core.bridge.test_hostile import OBJECTS, VALUES
+from dragoman.core.rules.notifications import write_filter
+from dragoman.core.switch.to_stateless import subscriptions
+from dragoman.core.switch.to_stateless.subscriptions import ClientSubscriptions
+from tests.core.rules.test_hostile import OBJECTS, VALUES
 
 CAPABILITIES = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"subscribe": True}}
 LISTS = {"promptsListChanged": True, "toolsListChanged": True}

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dragoman_spec
-from dragoman.core.bridge.to_session import subscriptions
-from dragoman.core.bridge.to_session.subscriptions import ListenRequests
 from dragoman.core.envelope import Refusal
-from tests.core.bridge.test_hostile import OBJECTS, VALUES
+from dragoman.core.switch.to_session import subscriptions
+from dragoman.core.switch.to_session.subscriptions import ListenRequests
+from tests.core.rules.test_hostile import OBJECTS, VALUES
 
 E = "2026-07-28"
 CAPABILITIES = {"tools": {"listChanged": True}, "prompts": {}, "resources": {"subscribe": True, "listChanged": True}}

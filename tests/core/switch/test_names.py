@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from dragoman.core.switch.catalogue.names import LONGEST, MOST_NAMES, MOST_TEMPLATES, NameKind, NameOwner, Names
+from dragoman.core.switch.router.names import LONGEST, MOST_NAMES, MOST_TEMPLATES, NameKind, NameOwner, Names
 from tests.support.effort import effort
 
 TOOL, RESOURCE, TEMPLATE = NameKind.TOOL, NameKind.RESOURCE, NameKind.TEMPLATE

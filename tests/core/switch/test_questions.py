@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.declared import find_missing, read_declared
-from dragoman.core.switch.shared.attribution import REMEMBERED
+from dragoman.core.serving.attribution import REMEMBERED
 from tests.core.switch.talk import Talk
 from tests.core.switch.test_shared import call
 from tests.proxy.conversation import an_error, error, notification, request, result

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.switch.catalogue.uris import at_most, show_pages, show_uris
+from dragoman.core.switch.router.uris import at_most, show_pages, show_uris
 
 PAGE = "ui://weather/dash"
 

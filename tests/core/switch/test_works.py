@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.core.bridge.to_session.attribution import ServerQuestion, UnclearQuestions
-from dragoman.core.bridge.to_session.reading import Served
-from dragoman.core.bridge.to_session.works import Work, Works
 from dragoman.core.commands import Schedule
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.edges.wiring import Bridging
 from dragoman.core.envelope import Frame
-from dragoman.core.wiring import Bridging
+from dragoman.core.switch.to_session.attribution import ServerQuestion, UnclearQuestions
+from dragoman.core.switch.to_session.reading import Served
+from dragoman.core.switch.to_session.works import Work, Works
 
 BRIDGING = cast(
     Bridging,

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Side
+from dragoman.core.edges.failures import connection_closed
 from dragoman.core.edges.greeting import read_per_request_revision, refuse_per_request
 from dragoman.core.edges.lifecycle import FrontState
 from dragoman.core.envelope import Frame, Refusal, error_frame, result_frame
-from dragoman.core.failures import connection_closed
 from dragoman.core.waiting import WaitingRoom, request_keys
 
 logger = logging.getLogger("dragoman.session")

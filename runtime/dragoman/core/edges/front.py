@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from dragoman.core.calls import Call
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.commands import CLIENT, SERVER, Finish, Outbox, Outcome, Side, Wake
-from dragoman.core.edges.behind import Backend
+from dragoman.core.edges.backend import Backend
 from dragoman.core.edges.early import EarlyFrames
+from dragoman.core.edges.exchange import Exchange
+from dragoman.core.edges.failures import connection_closed, explain_client_closing, explain_timeout
 from dragoman.core.edges.greeting import (
     DISCOVER,
     IDENTITY,
@@ -31,14 +33,12 @@ from dragoman.core.edges.greeting import (
     write_welcome,
 )
 from dragoman.core.edges.lifecycle import FRONT, FrontAction, FrontEvent, FrontState
+from dragoman.core.edges.wiring import Wiring
 from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame
-from dragoman.core.exchange import Exchange
-from dragoman.core.failures import connection_closed, explain_client_closing, explain_timeout
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.other_era import MOST_BYTES, advise
 from dragoman.core.streams import place
 from dragoman.core.unchecked import find
-from dragoman.core.wiring import Wiring
 from dragoman_spec import PER_REQUEST_REVISIONS
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from dragoman.core import negotiation
 from dragoman.core.codes import ASKED_IN_VAIN, INTERNAL_ERROR
 from dragoman.core.commands import Side
 from dragoman.core.edges.greeting import Greeting
+from dragoman.core.edges.wiring import Wiring
 from dragoman.core.envelope import Frame, Malformed, Refusal, read_params, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.negotiation import Rejection
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Counters
 from dragoman.core.unchecked import MOST_LEVELS, find_object, is_deeper
-from dragoman.core.wiring import Wiring
 from dragoman.errors import UnsupportedRevision
 from dragoman_spec import HANDSHAKE_REVISIONS
 

@@ -29,8 +29,8 @@ from dragoman.core.unchecked import find_object
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 if TYPE_CHECKING:
-    from dragoman.core.bridge.verdict import Verdict
     from dragoman.core.edges.probe import Probe
+    from dragoman.core.rules.verdict import Verdict
 
 logger = logging.getLogger("dragoman.session")
 

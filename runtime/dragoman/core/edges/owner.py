@@ -12,7 +12,7 @@ from dragoman.core.edges.offer import Accepted, InitializeRefused
 from dragoman.core.envelope import Frame, Malformed, Refusal
 
 if TYPE_CHECKING:
-    from dragoman.core.bridge.verdict import Verdict
+    from dragoman.core.rules.verdict import Verdict
 
 
 U_contra = TypeVar("U_contra", contravariant=True)

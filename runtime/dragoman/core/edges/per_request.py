@@ -1,7 +1,7 @@
 """The edge towards a server of the per-request era.
 
 Lives here: the ids and progress tokens that are lent to requests, and whose each answer or notification is. Must not:
-know what a request means to a client (`core.bridge.to_stateless`), touch sockets or a clock. Called by the switch.
+know what a request means to a client (`core.switch.to_stateless`), touch sockets or a clock. Called by the switch.
 
 Theory of operation. The connection is that of an `UpstreamEdge`, which has found out the era of the server. Every
 request gets an id of ours, so that requests of several clients, later rounds of one call, and streams of notifications
@@ -20,13 +20,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.core.bridge.annotations import Mirrored
-from dragoman.core.bridge.headers import make_headers
-from dragoman.core.bridge.names import META_SUBSCRIPTION_ID
 from dragoman.core.calls import Suspect, Suspects, cancellation, is_unanswered
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.edges.way import Way
 from dragoman.core.envelope import (
     Frame,
     Malformed,
@@ -41,8 +39,10 @@ from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CANCELLED, LOG, PROGRESS, first_name
 from dragoman.core.mistakes import explain_malformed, refuse_garbled
 from dragoman.core.peek import SPLICED_BYTES, splice_id
+from dragoman.core.rules.annotations import Mirrored
+from dragoman.core.rules.headers import make_headers
+from dragoman.core.rules.names import META_SUBSCRIPTION_ID
 from dragoman.core.unchecked import find_object
-from dragoman.core.way import Way
 
 logger = logging.getLogger("dragoman.session")
 

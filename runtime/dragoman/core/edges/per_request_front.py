@@ -16,27 +16,27 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from dragoman.core.bridge.discovery import served_versions
-from dragoman.core.bridge.errors import unsupported_version
-from dragoman.core.bridge.metadata import Metadata, MetadataReader, read
-from dragoman.core.bridge.names import (
+from dragoman.core.calls import Call, Unfit, cancellation, cancelled_key, read_reason
+from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Side
+from dragoman.core.edges.backend import NOTHING_READ
+from dragoman.core.edges.exchange import Exchange
+from dragoman.core.edges.way import Way
+from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, notification_frame, rewrite, written
+from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.methods import CANCELLED, FIRST_NAMES, LISTEN, first_name
+from dragoman.core.places import has_place
+from dragoman.core.repeats import TWO_FRAMES
+from dragoman.core.rules.discovery import served_versions
+from dragoman.core.rules.errors import unsupported_version
+from dragoman.core.rules.metadata import Metadata, MetadataReader, read
+from dragoman.core.rules.names import (
     DISCOVER,
     META_SUBSCRIPTION_ID,
     NEWER,
     TASK_METHODS,
     UNSUPPORTED_VERSION,
 )
-from dragoman.core.calls import Call, Unfit, cancellation, cancelled_key, read_reason
-from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
-from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Side
-from dragoman.core.edges.behind import NOTHING_READ
-from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, notification_frame, rewrite, written
-from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.exchange import Exchange
-from dragoman.core.methods import CANCELLED, FIRST_NAMES, LISTEN, first_name
-from dragoman.core.places import has_place
-from dragoman.core.repeats import TWO_FRAMES
-from dragoman.core.way import Way
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import PER_REQUEST_REVISIONS, REVISIONS, load
 

@@ -1,7 +1,7 @@
 """How a server is asked which era it belongs to.
 
 Lives here: when a refusal is a reason to ask, the `server/discover` request, and reading the answer. Must not: judge it
-(`bridge.verdict`), or decide what happens next (`opening`).
+(`rules.verdict`), or decide what happens next (`opening`).
 
 Servers without a handshake must cost nothing where both sides have one, and many servers with a handshake do not
 survive an unknown method. So a server of which nothing is known is asked for a client with a handshake only after it
@@ -16,22 +16,22 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dragoman.core.bridge.capabilities import Path
-from dragoman.core.bridge.discovery import read_initialize
-from dragoman.core.bridge.headers import make_headers
-from dragoman.core.bridge.metadata import Metadata, stamp
-from dragoman.core.bridge.names import (
-    DISCOVER,
-    META_VERSION,
-    NEWER,
-    name_of_hop_error,
-)
-from dragoman.core.bridge.verdict import Era, Verdict, judge
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.edges.greeting import IDENTITY, Greeting
 from dragoman.core.envelope import Frame, Malformed, read_params, twin_of
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.negotiation import read_rejection
+from dragoman.core.rules.capabilities import Path
+from dragoman.core.rules.discovery import read_initialize
+from dragoman.core.rules.headers import make_headers
+from dragoman.core.rules.metadata import Metadata, stamp
+from dragoman.core.rules.names import (
+    DISCOVER,
+    META_VERSION,
+    NEWER,
+    name_of_hop_error,
+)
+from dragoman.core.rules.verdict import Era, Verdict, judge
 from dragoman.core.unchecked import MOST_LEVELS, is_deeper
 from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS
 

@@ -27,9 +27,9 @@ from dragoman.core.settings import Settings
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 
 if TYPE_CHECKING:
-    from dragoman.core.bridge.metadata import Metadata
-    from dragoman.core.bridge.verdict import Verdict
     from dragoman.core.edges.probe import Probe
+    from dragoman.core.rules.metadata import Metadata
+    from dragoman.core.rules.verdict import Verdict
 
 logger = logging.getLogger("dragoman.session")
 

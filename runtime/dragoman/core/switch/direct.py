@@ -1,6 +1,6 @@
 """One client and one server: this switch has nothing to choose.
 
-Lives here: passing frames on. Must not: translate (`core.exchange`), or know what either edge does with a frame. Made
+Lives here: passing frames on. Must not: translate (`edges.exchange`), or know what either edge does with a frame. Made
 by `dragoman.proxy` for scope `client`.
 
 Ids pass unchanged; the proxy needs none of its own.
@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dragoman.core.calls import Call
 from dragoman.core.commands import Close, Outbox, Outcome, Side
-from dragoman.core.edges.behind import NOTHING_READ
+from dragoman.core.edges.backend import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
 from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.edges.wiring import Wiring
 from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame
 from dragoman.core.methods import INITIALIZED
-from dragoman.core.wiring import Wiring
 
 if TYPE_CHECKING:
-    from dragoman.core.bridge.to_session.switch import ToSession
-    from dragoman.core.bridge.verdict import Verdict
     from dragoman.core.edges.greeting import Greeting
     from dragoman.core.edges.per_request_front import PerRequestFront
+    from dragoman.core.rules.verdict import Verdict
+    from dragoman.core.switch.to_session.switch import ToSession
 
 Inherits: TypeAlias = "Callable[[Greeting], UpstreamEdge | None]"
 """Gives a server that is being opened already, and nobody else waits for, by the `initialize` of a client."""
@@ -104,7 +104,7 @@ class Direct:
         if self._wiring.bridging is None:
             return None
         # Loaded where it is needed: most sessions have a handshake on both sides.
-        from dragoman.core.bridge.to_session.switch import ToSession
+        from dragoman.core.switch.to_session.switch import ToSession
 
         self._open_late(None)
         self._each = ToSession(self._wiring, self._wiring.bridging, self.outbox, front, self.upstream)
@@ -183,8 +183,8 @@ class Direct:
     def discovered(self, upstream: UpstreamEdge, verdict: Verdict) -> None:
         """Let the bridge between the eras serve the client: the server has no handshake."""
         # Loaded where it is needed: most sessions have a handshake on both sides.
-        from dragoman.core.bridge.to_stateless.switch import ToStateless
         from dragoman.core.edges.per_request import PerRequestEdge
+        from dragoman.core.switch.to_stateless.switch import ToStateless
 
         ToStateless(self._wiring, self.outbox, self.front, PerRequestEdge(upstream), verdict).begin()
 

@@ -1,7 +1,7 @@
 """What is known of the tools of one server: from its lists, asked for where a call needs to know.
 
 Lives here: what the lists said, asking for them before a call whose tool is not known, and the check of the headers
-that repeat arguments. Must not: judge annotations, or read and write headers (`core.bridge`).
+that repeat arguments. Must not: judge annotations, or read and write headers (`core.rules`).
 
 A server with a handshake knows nothing of such headers. But whoever stands between a client and us may rely on them,
 so they have to say what the arguments say, by the annotations that the client has seen in the list.
@@ -13,12 +13,12 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.bridge.annotations import Mirrored, find_mirrored, leave_out_invalid, may_mention, strip_invalid
-from dragoman.core.bridge.headers import check_arguments
 from dragoman.core.edges.per_request import Lent
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.methods import CALL_TOOL, LIST_TOOLS, TOOLS_CHANGED
 from dragoman.core.paging import AskPage, Listing, Remind, TakePage
+from dragoman.core.rules.annotations import Mirrored, find_mirrored, leave_out_invalid, may_mention, strip_invalid
+from dragoman.core.rules.headers import check_arguments
 from dragoman.core.unchecked import find, find_list
 
 logger = logging.getLogger("dragoman.session")

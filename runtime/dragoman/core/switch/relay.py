@@ -3,7 +3,7 @@
 Lives here: the two ways of passing on, and wrapping a server's state, where the client must not bring it to another
 server, or for somebody else; where one server owns all names and each caller shows it a credential of its own, it goes
 as it is. Must not: change what a request says about its client; the steps do that, where
-the server speaks another revision (`core.way`). Made by `bridge.to_session` when its server turns out to
+the server speaks another revision (`core.edges.way`). Made by `switch.to_session` when its server turns out to
 have no handshake.
 
 Theory of operation. Between two pipes, frames pass unchanged: one client, one server, the same ids. Only an id that
@@ -19,12 +19,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from dragoman.core.bridge.capabilities import Path
-from dragoman.core.bridge.discovery import offer_served
-from dragoman.core.bridge.errors import Refresh, Say, answer_error
-from dragoman.core.bridge.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NEWER
-from dragoman.core.bridge.state import Binding, Keeper, Reason, State, refuse
-from dragoman.core.bridge.to_session.reading import bind, find_principal
 from dragoman.core.calls import OURS, cancellation
 from dragoman.core.codes import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
@@ -32,16 +26,22 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import Lent, PerRequestEdge
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.edges.way import Way
+from dragoman.core.edges.wiring import Bridging, Wiring
 from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, notification_frame
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN, first_name
 from dragoman.core.negotiation import SAME
 from dragoman.core.paging import Remind, TakePage
 from dragoman.core.peek import SPLICED_BYTES, splice_id, with_id
+from dragoman.core.rules.capabilities import Path
+from dragoman.core.rules.discovery import offer_served
+from dragoman.core.rules.errors import Refresh, Say, answer_error
+from dragoman.core.rules.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NEWER
+from dragoman.core.rules.state import Binding, Keeper, Reason, State, refuse
 from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
+from dragoman.core.switch.to_session.reading import bind, find_principal
 from dragoman.core.translate import Counters
 from dragoman.core.unchecked import find_object, with_meta
-from dragoman.core.way import Way
-from dragoman.core.wiring import Bridging, Wiring
 
 logger = logging.getLogger("dragoman.bridge")
 

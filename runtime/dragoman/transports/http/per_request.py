@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from dragoman.core.bridge.errors import find_http_status
-from dragoman.core.bridge.headers import check_collected, collect_headers, list_repeated, select_arguments
-from dragoman.core.bridge.metadata import MetadataReader, claims_per_request
-from dragoman.core.bridge.names import NEWER
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.edges.per_request_front import read_request
 from dragoman.core.envelope import Frame, decoded
 from dragoman.core.exact_json import encode_line
 from dragoman.core.label import LABEL
 from dragoman.core.methods import LISTEN
+from dragoman.core.rules.errors import find_http_status
+from dragoman.core.rules.headers import check_collected, collect_headers, list_repeated, select_arguments
+from dragoman.core.rules.metadata import MetadataReader, claims_per_request
+from dragoman.core.rules.names import NEWER
 from dragoman.errors import RemoteProtocolError
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import (

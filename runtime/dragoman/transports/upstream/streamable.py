@@ -1,7 +1,7 @@
 """A client of Streamable HTTP, in all its revisions.
 
 Lives here: POST, GET and DELETE, the session id, the revision header, and what follows from each status. Must not:
-decide when a frame goes (`lanes`), make the headers that repeat a body (`core.bridge.headers`), nor read events
+decide when a frame goes (`lanes`), make the headers that repeat a body (`core.rules.headers`), nor read events
 (`following`). Called by `transport`.
 
 A request of 2026-07-28 brings its headers: it belongs to no session, and there is no GET for it, and nothing to resume:

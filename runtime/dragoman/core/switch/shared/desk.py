@@ -19,13 +19,13 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, error_frame, request_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.label import log_as
+from dragoman.core.serving.attribution import Attribution
+from dragoman.core.serving.call_queue import CallQueue
+from dragoman.core.serving.loans import Loan, Loans
+from dragoman.core.serving.server_requests import ServerRequests
+from dragoman.core.serving.sessions import ClientSession
 from dragoman.core.settings import TURN_S
 from dragoman.core.switch.shared.allowed import methods_of
-from dragoman.core.switch.shared.attribution import Attribution
-from dragoman.core.switch.shared.call_queue import CallQueue
-from dragoman.core.switch.shared.loans import Loan, Loans
-from dragoman.core.switch.shared.server_requests import ServerRequests
-from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman.core.switch.shared.subscriptions import Levels, Subscriptions
 from dragoman.core.tally import Lines
 from dragoman.core.unchecked import find_object

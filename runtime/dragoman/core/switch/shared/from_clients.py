@@ -18,12 +18,12 @@ from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.envelope import Frame, decoded, error_frame, key_of, result_frame, rewrite
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import INITIALIZED
+from dragoman.core.serving.attribution import NAME_BYTES
+from dragoman.core.serving.loans import Hook, Loan
+from dragoman.core.serving.server_requests import is_too_long, token_of
+from dragoman.core.serving.sessions import ClientSession
 from dragoman.core.switch.shared.allowed import find_fault
-from dragoman.core.switch.shared.attribution import NAME_BYTES
 from dragoman.core.switch.shared.desk import Desk, params_of
-from dragoman.core.switch.shared.loans import Hook, Loan
-from dragoman.core.switch.shared.server_requests import is_too_long, token_of
-from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman.core.switch.shared.subscriptions import LEVELS, URI_BYTES
 from dragoman.core.unchecked import find_object
 

@@ -18,12 +18,12 @@ from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, key_o
 from dragoman.core.methods import UPDATED
 from dragoman.core.mistakes import explain_malformed, refuse_garbled
 from dragoman.core.peek import with_id
+from dragoman.core.serving.attribution import elicitation_ids
+from dragoman.core.serving.loans import Loan
+from dragoman.core.serving.sessions import ClientSession
 from dragoman.core.streams import ANNOUNCED
 from dragoman.core.switch.shared.allowed import find_fault
-from dragoman.core.switch.shared.attribution import elicitation_ids
 from dragoman.core.switch.shared.desk import Desk, params_of
-from dragoman.core.switch.shared.loans import Loan
-from dragoman.core.switch.shared.sessions import ClientSession
 from dragoman.core.unchecked import find_object
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from dragoman.core.bridge.notifications import list_above
-from dragoman.core.switch.shared.sessions import ClientSession
+from dragoman.core.rules.notifications import list_above
+from dragoman.core.serving.sessions import ClientSession
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 LEVELS: Final = facts(HANDSHAKE_REVISIONS[-1]).log_levels

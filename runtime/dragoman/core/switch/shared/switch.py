@@ -24,26 +24,26 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from dragoman.core.bridge.to_stateless.switch import ToStateless
-from dragoman.core.bridge.verdict import Verdict
 from dragoman.core.calls import Call, cancellation
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Outbox, Outcome
 from dragoman.core.declared import read_declared
-from dragoman.core.edges.behind import NOTHING_READ
+from dragoman.core.edges.backend import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused
 from dragoman.core.edges.per_request import PerRequestEdge
 from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.edges.wiring import Wiring
 from dragoman.core.envelope import Frame, Malformed, Refusal, error_frame, request_frame
 from dragoman.core.label import PRINCIPAL, log_as
+from dragoman.core.rules.verdict import Verdict
+from dragoman.core.serving.sessions import ClientSession
 from dragoman.core.switch.direct import Inherits
 from dragoman.core.switch.shared.desk import Desk, SharingCounters, SharingSettings
 from dragoman.core.switch.shared.from_clients import FromClients
 from dragoman.core.switch.shared.from_server import FromServer
-from dragoman.core.switch.shared.sessions import ClientSession
-from dragoman.core.wiring import Wiring
+from dragoman.core.switch.to_stateless.switch import ToStateless
 from dragoman_spec import facts
 
 

@@ -1,0 +1,118 @@
+"""Arrays of frames, on their way from one peer to the other.
+
+Lives here: passing one whole, or taking it apart, and refusing what cannot be one. Must not: translate, or keep
+anything: what is open of an array is in its `Batch`. Called by `core.edges.exchange`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from dragoman.core.batches import Batch, explain_batches, has_batches, read_member
+from dragoman.core.calls import TOO_MANY, Call
+from dragoman.core.codes import INVALID_REQUEST
+from dragoman.core.commands import Side
+from dragoman.core.envelope import Frame, Malformed, error_frame, rewrite
+from dragoman.core.tally import deserves_a_line
+
+if TYPE_CHECKING:
+    from dragoman.core.edges.exchange import Exchange
+
+logger = logging.getLogger("dragoman.exchange")
+
+
+def relay_array(exchange: Exchange, side: Side, frame: Frame) -> None:
+    """Carry an array from this peer to the other: whole where both know arrays, else one member after the other."""
+    if not has_batches(exchange.revisions[side]):
+        exchange.reject(side, Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}"))
+        return
+    members = [read_member(member, frame.stream) for member in frame.body]
+    calls = [Call(m.key, m.method) for m in members if isinstance(m, Frame) and m.key and m.method is not None]
+    if not members:
+        exchange.reject(side, Malformed(INVALID_REQUEST, "expected a batch to hold at least one frame"))
+    elif len(calls) > exchange.settings.batch_requests:
+        _refuse_requests(exchange, side, members)
+    elif exchange.passes_arrays and exchange.calls[side].fits(calls):
+        _pass(exchange, side, frame, members)
+    else:
+        _split(exchange, side, members)
+
+
+def _refuse_requests(exchange: Exchange, side: Side, members: list[Frame | Malformed]) -> None:
+    """Refuse the requests of an array together, with one error; what else is in it passes."""
+    exchange.counters.excess += 1
+    reason = f"expected a batch to hold no more than {exchange.settings.batch_requests} requests"
+    if deserves_a_line(exchange.counters.excess):
+        logger.warning("a batch of the %s refused: %s (%d so far)", side.value, reason, exchange.counters.excess)
+    exchange.front.post(side, error_frame(None, TOO_MANY, reason, {"limit": exchange.settings.batch_requests}))
+    rest = [member for member in members if not (isinstance(member, Frame) and member.kind == "request")]
+    _split(exchange, side, rest)
+
+
+def _split(exchange: Exchange, side: Side, members: list[Frame | Malformed]) -> None:
+    frames = [member for member in members if isinstance(member, Frame)]
+    batch = Batch(sum(frame.kind == "request" for frame in frames))
+    for member in members:
+        if isinstance(member, Malformed):
+            exchange.counters.malformed += 1
+            logger.warning("malformed member of a batch from the %s: %s", side.value, member.reason)
+            told = member.is_response and exchange.fail_garbled(side, member)
+            if not told and member.is_owed:
+                batch.answers.append(error_frame(member.key, member.code, member.reason).raw)
+    whole = batch.complete()
+    if whole is not None:
+        exchange.front.post(side, whole)
+    for frame in frames:
+        if frame.kind == "request":
+            exchange.relay_request(side, frame, batch)
+        else:
+            exchange.relay(side, frame)
+
+
+def _pass(exchange: Exchange, side: Side, frame: Frame, members: list[Frame | Malformed]) -> None:
+    """Pass an array between two peers that both know arrays, without the answers that nobody waits for."""
+    batch = Batch()
+    noted = [_note_member(exchange, side, member, batch) for member in members]
+    exchange.counters.passed += 1
+    if all(passes is member for passes, member in zip(noted, members, strict=True)):
+        exchange.forward(side, frame)
+        return
+    wanted = [
+        passes.body if isinstance(passes, Frame) else body
+        for passes, body in zip(noted, frame.body, strict=True)
+        if passes is not None
+    ]
+    if wanted:
+        exchange.forward(side, rewrite(frame, wanted))
+
+
+def _note_member(exchange: Exchange, side: Side, member: Frame | Malformed, batch: Batch) -> Frame | Malformed | None:
+    """Note who waits for what of an array that passes; give what passes of this member of it."""
+    if isinstance(member, Malformed):
+        if not member.is_response:
+            return member
+        exchange.reject(side, member)
+        return None
+    if member.method == "notifications/cancelled":
+        exchange.note_cancellation(side, member)
+    if member.key is None:
+        return member
+    if member.kind == "request":
+        assert member.method is not None
+        call = Call(member.key, member.method, batch, exchange.front)
+        unfit = exchange.calls[side].add(call)
+        assert unfit is None, "an array that does not fit is split"
+        if exchange.notes_tokens and side is Side.CLIENT:
+            exchange.calls[side].note_token(call, member)
+        batch.open_requests += 1
+        return member
+    asked = exchange.calls[side.other].take(member.key)
+    if asked is None:
+        member, asked = exchange.mistakes.take_twin(side, member, member.key, exchange.calls[side.other])
+    if asked is None:
+        exchange.mistakes.note_unmatched(side, member.key or b"")
+        return None
+    if asked.batch is not None:
+        asked.batch.open_requests -= 1
+    return member

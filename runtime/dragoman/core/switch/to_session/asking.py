@@ -1,0 +1,423 @@
+"""What a server with a handshake asks in the middle of a call, and how its per-request client hears of it.
+
+Lives here: answering the client with the questions, and going on when it comes back. Must not: find the call that a
+question is about (`attribution`), keep tasks (`promoting`), or carry ordinary answers.
+
+The client's request is answered with the questions and a sealed state, and the server's call stays open: it is
+*parked*, for nobody of the client's is there. The retry brings the state back, which is good for one retry, and is the
+request that waits from then on. What the server does while a call is parked (it asks more, takes a question back, ends)
+is kept for the retry. A call whose client does not come back is given up, and its server is told. How many are parked
+has a limit: at it, whoever has most gives up its oldest for another. Nothing of this survives a restart. A retry that
+comes later hears so. Questions that come together go together.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dragoman.core.calls import cancelled_key
+from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR
+from dragoman.core.declared import find_missing, read_declared
+from dragoman.core.edges.per_request_front import Request
+from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame
+from dragoman.core.methods import CALL_TOOL, ROOTS
+from dragoman.core.places import find_giver, keep_latest
+from dragoman.core.rules import replay, urls
+from dragoman.core.rules.asking import AskedCall, Turned, read_question, turn, turn_undeclared
+from dragoman.core.rules.capabilities import declares_tasks
+from dragoman.core.rules.inputs import failed_tool
+from dragoman.core.rules.names import FACTS
+from dragoman.core.rules.questions import Question, Reply, describe
+from dragoman.core.rules.replay import Replay
+from dragoman.core.rules.state import Reason, State, refuse
+from dragoman.core.rules.strategy import Strategy, choose_strategy
+from dragoman.core.rules.tasks import read_relation
+from dragoman.core.switch.to_session.attribution import ServerQuestion, UnclearQuestions
+from dragoman.core.switch.to_session.promoting import Promoting
+from dragoman.core.switch.to_session.reading import Served, bind, without_answers
+from dragoman.core.switch.to_session.works import SETTLE_S, Work
+
+logger = logging.getLogger("dragoman.bridge")
+
+TOGETHER_S: Final = 0.02
+"""How long it is waited for another question, so that those of one moment are put to the client in one result."""
+
+_PARK: Final = "park"
+"""The kind of state that stands for a parked call."""
+
+_GAVE_WAY: Final = "another call waits for its client in its place; see --max-parked"
+_NOT_ASKED: Final = "the client could not be asked"
+
+
+Start = Callable[[Request, Mapping[str, Any], Replay | None], None]
+
+
+class Asking:
+    """The questions of one server.
+
+    Args:
+        served: The session.
+        start: Sends the server a request with these params; one that was made before has its answers recorded.
+        promoting: The calls that are tasks for their clients.
+        declared: What the server was told of its clients: it is asked for nothing else.
+
+    Attributes:
+        unclear: The questions whose call is not known for certain.
+        parked: The calls that have asked something, by name, also those whose clients are there; the one whose client
+            was asked last is last.
+    """
+
+    __slots__ = (
+        "_bridging", "_declared", "_gave_way", "_promoting", "_served", "_start", "_works", "parked", "unclear",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        served: Served,
+        start: Start,
+        promoting: Promoting,
+        declared: Mapping[str, Any],
+    ) -> None:
+        self._declared = read_declared(declared)
+        self._gave_way: dict[str, None] = {}  # the names of those that gave their place to another
+        self.parked: dict[str, Work] = {}
+        self._start = start
+        self._served = served
+        self._works, self._bridging = served.works, served.bridging
+        self._promoting = promoting
+        self.unclear = UnclearQuestions(served, self)
+        served.works.listener = self
+
+    # What the server asks
+
+    def take_question(self, frame: Frame) -> None:
+        """Take a request of the server."""
+        key, method = frame.key or b"null", frame.method or ""
+        try:
+            params = decoded(frame).body.get("params")
+        except ValueError as error:
+            self._served.upstream.send(error_frame(key, PARSE_ERROR, str(error)))
+            return
+        if method not in FACTS.asked:
+            self._reply(key, Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}))
+        elif (missing := find_missing(method, params if isinstance(params, dict) else {}, self._declared)) is not None:
+            work = self._works.find_certain(frame.stream, read_relation(params))
+            self._turn(work, key, turn_undeclared(method, missing))
+        else:
+            self.unclear.place(key, method, params, frame.stream)
+
+    def begin(self, work: Work) -> None:
+        """Send the server a request, once it knows what it wanted to know first."""
+        if not self.unclear.open or not self._ask_first(work):
+            self._works.start(work)
+
+    def _ask_first(self, work: Work) -> bool:
+        """Ask a client what its server wanted to know before there was a call; whether this one waits for that."""
+        request, early = work.request, self.unclear.early
+        if request is None or not early or not work.may_ask or not self.has_room(work):
+            return False
+        try:
+            self._served.note_caller(work, request)
+        except ValueError:  # nested deeper than can be written: it could not go on
+            return False
+        work.way = Strategy.PARK
+        self._works.hold(work)
+        for question in early:
+            if not work.is_left:  # one that cannot be put is the end of the call
+                self.unclear.withdraw(question.key)
+                self._keep(work, question)
+        return work.is_left or bool(work.questions)
+
+    def put_question(self, work: Work, question: ServerQuestion) -> None:
+        """Put a question to the client of this call."""
+        request = work.request
+        self._works.note_asking(work)
+        if work.is_left:
+            self._reply(question.key, Refusal(INTERNAL_ERROR, "nobody waits for this call any more", {}))
+            return
+        if request is not None:
+            self._served.note_caller(work, request)
+        assert work.questions is not None, "only a call that has asked has nobody who waits for it"
+        if work.way is None:
+            self._choose(work, question)
+        match work.way:
+            case Strategy.REPLAY if request is not None:
+                self._repeat(work, request, question)
+            case Strategy.REFUSE:
+                self._refuse(work, question)
+            case _:
+                self._keep(work, question)
+
+    def _choose(self, work: Work, question: ServerQuestion) -> None:
+        """Choose how the client is asked: for all questions of a call, when the first one comes."""
+        questions, request = work.questions, work.request
+        assert questions is not None
+        assert request is not None
+        caller = questions.caller
+        name = request.params.get("name")
+        takes_task = work.method == CALL_TOOL and declares_tasks(caller.capabilities) and self._promoting.has_room(work)
+        may_be_put = isinstance(read_question(caller, question.method, question.params), Question)
+        work.way = choose_strategy(
+            self._bridging.questions,
+            work.method,
+            tool=self._served.tools.find(name),
+            may_repeat=name in self._bridging.repeatable,
+            can_park=self.has_room(work),
+            can_be_task=takes_task and may_be_put,
+        )
+        if work.way is Strategy.TASK:
+            self._promoting.begin(work)
+
+    def _keep(self, work: Work, question: ServerQuestion) -> None:
+        """Keep the server's call: it goes on with the answer."""
+        assert work.questions is not None
+        if work.task is None and not self.has_room(work):
+            self._turn(work, question.key, turn(f"{len(self.parked)} calls wait for their clients already"))
+            return
+        asked = work.questions.add_question(question.key, question.method, question.params)
+        if isinstance(asked, Turned):
+            self._turn(work, question.key, asked)
+            return
+        if asked.losses:
+            logger.warning("%s of the server: %d value(s) cannot be asked", question.method, len(asked.losses))
+        if work.task is not None:
+            self._promoting.change(work)
+        elif work.name not in self.parked:
+            self._park(work)
+        if work.request is None:
+            self._works.go_on()
+        elif len(work.questions) == 1:
+            self._works.wait(work, TOGETHER_S, self._compose)
+
+    def has_room(self, work: Work) -> bool:
+        """Whether this call may be parked."""
+        return (
+            work.name in self.parked
+            or len(self.parked) < self._bridging.most_parked
+            or self._find_oldest(work) is not None
+        )
+
+    def _park(self, work: Work) -> None:
+        """Give a call a place, which another one may have to give up for it."""
+        most = self._bridging.most_parked
+        oldest = self._find_oldest(work) if len(self.parked) >= most else None
+        self.parked[work.name] = work
+        if oldest is not None:
+            keep_latest(self._gave_way, oldest.name, None, most)
+            self._expire(oldest, _GAVE_WAY)
+
+    def _find_oldest(self, work: Work) -> Work | None:
+        """Return the call that gives its place to this one, which is the oldest of whoever has most."""
+        giver = find_giver(work.holder, Counter(one.holder for one in self.parked.values()))
+        return next((one for one in self.parked.values() if one.holder == giver and one.request is None), None)
+
+    def _repeat(self, work: Work, request: Request, question: ServerQuestion) -> None:
+        """Answer from what is recorded, or end the call and ask."""
+        assert work.questions is not None
+        if work.replay is None:
+            work.replay = Replay(work.questions.caller)
+        said = work.replay.take_question(question.method, question.params)
+        if isinstance(said, Question):
+            bridging = self._bridging
+            result = work.replay.compose(said, bridging.keeper(), bridging.now(), bridging.nonce())
+            if not isinstance(result, Turned):
+                self._works.leave(work, "the call is made again once its client has answered")
+                self._served.put_result(request, result)
+                return
+            said = result
+        if isinstance(said, Reply):
+            self._served.upstream.send(result_frame(question.key, said.result))
+        else:
+            self._turn(work, question.key, said)
+
+    def _refuse(self, work: Work, question: ServerQuestion) -> None:
+        """Ask nobody, and say in the client's answer what was asked."""
+        request = work.request
+        assert work.questions is not None
+        asked = read_question(work.questions.caller, question.method, question.params)
+        if isinstance(asked, Turned):
+            self._turn(work, question.key, asked)
+        elif work.method == CALL_TOOL:
+            text = describe({"method": question.method, "params": asked.params})
+            self._reply(question.key, turn("that is not wanted here").reply)
+            assert request is not None, "who is refused does not come back"
+            self._works.refuse(work, _NOT_ASKED)
+            self._served.put_result(request, failed_tool(f"{text}. Questions are not passed on here."))
+        else:
+            self._turn(work, question.key, turn("questions are not passed on here"))
+
+    def _turn(self, work: Work | None, key: bytes, turned: Turned) -> None:
+        """Answer a question that is not put to the client, which may be the end of the call."""
+        self._reply(key, turned.reply)
+        if turned.missing and work is not None and not work.is_left:
+            caller = work.questions.caller if work.questions is not None else work.request and work.request.metadata
+            # A session that was opened for somebody else may have been told of less than this client declares.
+            has = read_declared(caller and caller.capabilities)
+            work.missing = None if turned.missing in has else turned.missing
+        if turned.error is not None and work is not None and (work.request is not None or work.task is not None):
+            logger.warning("%s ends without an answer: %s", work.method, turned.error.message)
+            self._end(work, turned.error, _NOT_ASKED)
+
+    def _reply(self, key: bytes, refusal: Refusal) -> None:
+        self._served.upstream.send(error_frame(key, refusal.code, refusal.message, refusal.data or None))
+
+    def withdraw(self, frame: Frame) -> None:
+        """Record that the server does not want an answer to a question any more."""
+        key = cancelled_key(frame) or b""
+        self.unclear.withdraw(key)
+        work = self._works.find_asking(key)
+        if work is not None and work.questions:
+            work.questions.withdraw(key)
+            self._promoting.change(work)
+            if work.request is not None and not work.questions:
+                self._works.schedule.stop(work.alarm)
+                if work.frame is not None:  # it was kept for this alone
+                    self.begin(work)
+
+    # What the client answers
+
+    def resume(self, request: Request) -> bool:
+        """Go on with what a request was a part of; False where it is a request of its own.
+
+        Raises:
+            RemoteProtocolError: It cannot go on.
+            ValueError: Its params are nested deeper than can be written.
+        """
+        text = request.params.get("requestState")
+        if text is None or request.method not in FACTS.input_required:
+            return False
+        bridging = self._bridging
+        binding = bind(bridging, request)
+        state = bridging.keeper().read(text, binding, bridging.now(), self.parked)
+        if state.kind == urls.KIND:
+            self._go_on_after_visit(request, state)
+        elif state.kind == replay.KIND:
+            caller = AskedCall(binding, request.metadata.capabilities, self._served.revision)
+            attempt = replay.resume_replay(state, request.params.get("inputResponses"), caller)
+            self._start(request, without_answers(request.params), attempt)
+        else:
+            self._go_on(request, state)
+        return True
+
+    def _go_on_after_visit(self, request: Request, state: State) -> None:
+        params, _ = urls.resume_visit(state, request.params)
+        if params is not None:
+            self._start(request, params, None)
+        elif request.method == CALL_TOOL:
+            self._served.put_result(request, failed_tool("The URL that this tool needs visited was not visited."))
+        else:
+            self._served.front.refuse(request, INTERNAL_ERROR, "the URL that this needs visited was not visited")
+
+    def _go_on(self, request: Request, state: State) -> None:
+        work = self.parked.get(state.call)
+        if work is None or work.questions is None:
+            raise refuse(Reason.GAVE_WAY if state.call in self._gave_way else Reason.UNKNOWN)
+        if work.request is not None or state.round != str(work.round):
+            raise refuse(Reason.USED)
+        answered = self._served.pass_answers(work.questions, request)
+        self._works.schedule.stop(work.alarm)
+        work.request = request
+        if work.outcome is not None:
+            del self.parked[work.name]
+            self._served.pass_answer(request, work, work.outcome)
+            return
+        work.questions.caller = work.questions.caller._replace(capabilities=request.metadata.capabilities)
+        for _, method, result in answered:
+            if method == ROOTS:
+                self.unclear.keep_roots(work, result)
+        if work.questions:
+            self._compose(work)
+        elif work.frame is not None:  # it was kept until the server knows what it wanted to know first
+            self._works.wait(work, SETTLE_S, self.begin)
+        else:
+            self.unclear.relieve()
+
+    # How calls end
+
+    def finish(self, work: Work, frame: Frame) -> None:
+        """Take the server's answer to a call, for its client or until that comes back."""
+        is_awaited = work.name in self.parked and work.request is None
+        if is_awaited:
+            work.outcome = frame  # before its questions go to others, which may need its place
+        self.unclear.finish(work)
+        for key in work.questions.clear() if work.questions else ():
+            self._reply(key, Refusal(INTERNAL_ERROR, "the call is over, and nobody has answered", {}))
+        if is_awaited:
+            return
+        self._works.schedule.stop(work.alarm)
+        self.parked.pop(work.name, None)
+        if work.task is not None:
+            self._promoting.finish(work, frame)
+        elif work.request is not None:
+            self._served.pass_answer(work.request, work, frame)
+
+    def leave(self, reason: str) -> None:
+        """Record that no client comes back."""
+        for work in [one for one in self._works if one.request is None]:
+            if not work.is_left:
+                self._works.leave(work, reason)
+            self._works.give_up(work)
+
+    def revoke(self, reason: str, sender: str) -> None:
+        """Record that a principal may not come back: its calls end, and are not kept for it."""
+        for work in [one for one in self._works if one.request is None and one.sender == sender and not one.is_left]:
+            self.give_up(work, reason)
+        for work in [one for one in self.parked.values() if one.outcome is not None and one.sender == sender]:
+            self._expire(work, reason)
+
+    def let_go(self, work: Work) -> None:
+        """Nobody waits for this any more; what was asked about it is still there."""
+        self.parked.pop(work.name, None)
+        self.unclear.leave(work)
+        for key in work.questions.clear() if work.questions and work.frame is not None else ():
+            self._reply(key, Refusal(INTERNAL_ERROR, "the client did not answer", {}))
+
+    def _expire(self, work: Work, reason: str = "the client did not come back to answer") -> None:
+        del self.parked[work.name]
+        self._works.schedule.stop(work.alarm)
+        if work.outcome is None:
+            self.give_up(work, reason)
+
+    def give_up(self, work: Work, reason: str) -> None:
+        """End a call whose client has not come back."""
+        logger.warning("%s given up: %s", work.method, reason)
+        self._end(work, Refusal(INTERNAL_ERROR, reason, {}), reason)
+
+    def _end(self, work: Work, failure: Refusal, reason: str) -> None:
+        """Fail a call; its server may end it by itself, and then is known to be done.
+
+        Args:
+            work: The call.
+            failure: What its client is told.
+            reason: What its server is told.
+        """
+        request = work.request
+        for key in work.questions.clear() if work.questions else ():
+            self._reply(key, Refusal(INTERNAL_ERROR, reason, {}))
+        self._works.refuse(work, reason)
+        if request is not None:
+            self._served.front.refuse(request, failure.code, failure.message, failure.data)
+        elif work.task is not None:
+            self._promoting.fail(work, failure)
+
+    def _compose(self, work: Work) -> None:
+        """Park a call: answer its client's request with all that is open."""
+        questions, request, bridging = work.questions, work.request, self._bridging
+        assert questions is not None
+        assert request is not None
+        keeper = bridging.keeper()
+        work.round += 1
+        state = State(_PARK, work.name, str(work.round))
+        result = {
+            "resultType": "input_required",
+            "inputRequests": questions.spell(),
+            "requestState": keeper.write(state, questions.caller.binding, bridging.now(), bridging.nonce()),
+        }
+        work.request = None
+        self.parked[work.name] = self.parked.pop(work.name)
+        self._works.wait(work, keeper.ttl_s, self._expire)
+        self._served.put_result(request, result)
+        self._works.go_on()

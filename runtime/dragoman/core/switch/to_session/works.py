@@ -1,0 +1,508 @@
+"""What a server with a handshake is at work on for clients that open no session.
+
+Lives here: the requests that are with the server, under ids of ours, the turns that calls of a server take that asks
+back, and what becomes of calls that nobody waits for. Must not: translate, or know who is told what comes of it.
+
+A request is known at the server by a number of ours, which is its progress token too: what the client has in their
+place may be used by another client as well, and a request may go on under another one of the client's.
+
+Turns: once the server has asked something without saying what it is about, the calls of one sender at a time are under
+way, so that the next question is about one of these. A call that waits for its client's answer is not under way: calls
+of others go on beside it, but none that is likely to ask as well, because its question might then be about either.
+Where a wrong guess would do harm even among the calls of one sender, one call at a time is under way.
+
+No turn is waited for longer than `TURN_S`. Then a call whose client has had `ANSWER_S` to answer is given up for those
+of others; otherwise these go on beside it, and what the server asks is refused if it may be about either.
+
+A server hears of a cancellation later than it is sent, and may ask something in between. So a call that nobody waits
+for is not over at once: until the server answers it, or a short time has passed, a question may still be about it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Hashable, Iterator
+from typing import Any, Final, Protocol
+
+from dragoman.core.calls import Suspect, Suspects, cancellation
+from dragoman.core.commands import Alarm, Schedule
+from dragoman.core.edges.per_request_front import Request
+from dragoman.core.edges.upstream import UpstreamEdge
+from dragoman.core.edges.wiring import Bridging
+from dragoman.core.envelope import Frame, decoded, request_frame, twin_of
+from dragoman.core.places import keep_latest
+from dragoman.core.rules.asking import OpenQuestions
+from dragoman.core.rules.names import FACTS
+from dragoman.core.rules.promoted import Task
+from dragoman.core.rules.replay import Replay
+from dragoman.core.rules.strategy import Strategy, may_keep
+from dragoman.core.settings import TURN_S
+
+ANSWER_S: Final = 60.0
+"""How long a client has to answer while calls of others wait for their turn."""
+
+GRACE_S: Final = 1.0
+"""How long a server gets to end a call by itself whose question was refused. Servers on SDK 1.x that are answered and
+cancelled at the same moment lose the request that comes next."""
+
+SETTLE_S: Final = 0.25
+"""How long it is waited for the end of a call that was cancelled: what it still asks must not be taken for a question
+of the next one."""
+
+_AFTER_S: Final = 1.25
+"""For how long it waits again while other calls are given up: a moment longer than these have to end by themselves."""
+
+_ASKING: Final = 1024
+"""How many tools and prompts are remembered because they asked something; beyond that, each of them may ask."""
+
+_HOOKS: Final = 4096
+"""How many requests of our own may be unanswered. A server with more answers none: the oldest is not missed."""
+
+_NAME_CHARACTERS: Final = 256
+"""The longest name of a tool or prompt that is remembered."""
+
+
+def holder_of(request: Request) -> Hashable:
+    """Return who is counted for a request: its principal, or the connection that it came on where nobody has a name."""
+    return request.frame.sender or request.frame.source
+
+
+class Work:
+    """A request that is with the server, or waits for its turn.
+
+    Args:
+        label: Random text that the names of all works at this server begin with.
+        number: Our id for it.
+        request: The client's.
+        subject: The tool or prompt that it is about; empty where it is about something else.
+
+    Attributes:
+        number: Our id for it; of one that a task was made of, the first one.
+        key: The id that it has now, as a key.
+        method: What it asks.
+        request: The client's request that waits for the answer; None while nobody is there.
+        frame: What is to be sent when its turn comes; None once it is with the server.
+        questions: What the server has asked about it and is not answered; None before anything was asked.
+        way: How its client is asked; None before anything was.
+        task: What its client is told of it, where it is a task for that.
+        round: How often its client was asked by a result.
+        outcome: The server's answer, where it came while nobody was there.
+        is_left: Whether nobody waits for it any more, and the server may still be about it.
+        alarm: What it waits for now, if that has an end.
+        replay: What the client has answered already, where the call is made again for that.
+        wants_task: Whether the server was asked to make a task of it.
+        task_id: The task that it is at the server; None where it is none there.
+        token: Our progress token, where the server knows it by another id meanwhile.
+        missing: A capability that its client lacks, and for which the server has asked.
+        subject: The tool or prompt that it is about.
+        sender: Whose it is, where the server has the calls of several people.
+        holder: Who is counted for it: this sender, or the connection that it came on where nobody has a name.
+        due_s: When it goes on even if it is not its turn; 0 while nothing has held it up.
+        asked_s: When the server last asked something about it.
+        is_slow: Whether it has held up others for so long that nobody waits for its end any more.
+        turn: Which of the calls that have waited it is, in the order of sending; 0 where it was sent at once.
+    """
+
+    # Most works never have these: they are found here, and not written for each call.
+    questions: OpenQuestions | None = None
+    way: Strategy | None = None
+    task: Task | None = None
+    round: int = 0
+    outcome: Frame | None = None
+    is_left: bool = False
+    alarm: Alarm | None = None
+    replay: Replay | None = None
+    wants_task: bool = False
+    task_id: str | None = None
+    token: bytes | None = None
+    missing: str | None = None
+    due_s: float = 0.0
+    asked_s: float = 0.0
+    is_slow: bool = False
+    turn: int = 0
+
+    def __init__(self, label: str, number: int, request: Request, subject: str) -> None:
+        self._label = label
+        self.number = number
+        self.key = b"%d" % number
+        self.method = request.method
+        self.request: Request | None = request
+        self.subject = subject
+        self.sender = request.frame.sender
+        self.holder = holder_of(request)
+        self.frame: Frame | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called among parked calls; no other call of any server is called so."""
+        return f"{self._label}-{self.number}"
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the server may ask its client something meanwhile."""
+        return self.method in FACTS.input_required
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the server may be asking just now, without saying what it is about: about a task it says so."""
+        return self.may_ask and self.frame is None and self.task_id is None
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether the server waits for answers of the client, which is to come back with them."""
+        return self.request is None and bool(self.questions)
+
+
+Hook = Callable[[Frame], None]
+"""What to do with the answer to a request of our own."""
+
+
+class EndListener(Protocol):
+    """Who hears how calls end that nobody waits for."""
+
+    def let_go(self, work: Work) -> None:
+        """Nobody waits for this any more; what was asked about it is still there."""
+
+    def give_up(self, work: Work, reason: str) -> None:
+        """Its client is not waited for any longer."""
+
+
+class Works:
+    """The requests that are with one server.
+
+    Args:
+        upstream: The server's edge.
+        restore_ids: Whether an answer may have an id of the other type.
+        label: Random text, the beginning of all names.
+        schedule: Has done later what is to be done later.
+        bridging: Has the clock, and how long a parked call is kept: as long as a server may speak of one that is over.
+
+    Attributes:
+        schedule: Has done later what is to be done later.
+        guesses: Whether a question about one of several calls of one sender may be put to any of these.
+        latest: The number of the latest request.
+        turns: How many calls have been sent that had to wait.
+        listener: Who hears of calls that nobody waits for.
+        is_asking: Whether the server has asked something, and not on the stream of a request: then nothing says which
+            of several calls it is about, so such calls take turns.
+    """
+
+    listener: EndListener
+
+    __slots__ = (
+        "_asking", "_bridging", "_first_sender", "_hooks", "_is_of_several", "_label", "_queue", "_restore_ids",
+        "_senders", "_suspects", "_upstream", "_works", "guesses", "is_asking", "latest", "listener", "schedule",
+        "turns",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        upstream: UpstreamEdge,
+        restore_ids: bool,
+        label: str,
+        schedule: Schedule,
+        bridging: Bridging,
+    ) -> None:
+        self.guesses = may_keep(bridging.questions)
+        self._upstream = upstream
+        self._restore_ids = restore_ids
+        self._label = label
+        self._works: dict[bytes, Work] = {}
+        self._senders: set[str] = set()  # whose there have been since there were none
+        self._first_sender = ""
+        self._is_of_several = False  # whether there ever were those of another
+        self._hooks: dict[bytes, Hook] = {}
+        self._queue: list[Work] = []
+        self.latest = self.turns = 0
+        self._asking: set[tuple[str, str]] = set()
+        self._bridging = bridging
+        self._suspects: Suspects[str] = Suspects(restore_ids=restore_ids)
+        self.schedule = schedule
+        self.is_asking = False
+
+    def __iter__(self) -> Iterator[Work]:
+        return iter(self._works.values())
+
+    def take_open(self) -> list[bytes]:
+        """Return the ids of all requests that the server will not answer any more: it has gone.
+
+        Our own are among them, and those that are kept until it knows more: what it asked first has gone with it.
+        """
+        self._suspects.forget_all()
+        for work in [one for one in self._works.values() if one not in self._queue]:
+            work.frame = None
+        return [*(work.key for work in self._works.values() if work.frame is None), *self._hooks]
+
+    def new_key(self) -> bytes:
+        """Return an id that the server has not seen."""
+        self.latest += 1
+        return b"%d" % self.latest
+
+    def new_work(self, request: Request) -> Work:
+        """Begin with a request; nothing is sent."""
+        self.latest += 1
+        if not self._works:
+            self._senders.clear()
+        self._senders.add(request.frame.sender)
+        self._first_sender = self._first_sender or request.frame.sender
+        self._is_of_several = self._is_of_several or self._first_sender != request.frame.sender
+        name = request.params.get("name")
+        subject = name if isinstance(name, str) and len(name) <= _NAME_CHARACTERS else ""
+        return Work(self._label, self.latest, request, subject)
+
+    def start(self, work: Work) -> None:
+        """Send a request to the server, or let it wait for its turn."""
+        self._works[work.key] = work
+        if self.is_asking and work.may_ask and self._must_wait(work):
+            if not work.due_s:
+                self._wait_for_turn(work, self.turn_s)
+            self._queue.append(work)
+        else:
+            self._send(work)
+
+    def hold(self, work: Work) -> None:
+        """Keep a request until it is started."""
+        self._works[work.key] = work
+
+    def find(self, key: bytes | None) -> Work | None:
+        """Return the work that the server knows by this id; None if it is not at work on it."""
+        return None if key is None else self._works.get(key)
+
+    def find_task(self, task_id: object) -> Work | None:
+        """Return the work that is this task at the server."""
+        found = (work for work in self._works.values() if work.task_id is not None and work.task_id == task_id)
+        return next(found, None)
+
+    def find_asking(self, key: bytes) -> Work | None:
+        """Return the work about which the server has asked something under this id."""
+        return next((work for work in self._works.values() if work.questions and key in work.questions), None)
+
+    def find_by_token(self, token: object) -> Work | None:
+        """Return the work that has this progress token of ours."""
+        if isinstance(token, bool) or not isinstance(token, int):
+            return None
+        key = b"%d" % token
+        return self.find(key) or next((work for work in self._works.values() if work.token == key), None)
+
+    def find_for(self, request: Request) -> Work | None:
+        """Return the work whose answer this request waits for."""
+        return next((work for work in self._works.values() if work.request is request), None)
+
+    def take_answered(self, key: bytes, is_final: bool = True) -> tuple[Work | None, Hook | None]:
+        """Take off the table what a response answers: a client's request, or one of our own.
+
+        Args:
+            key: Its id.
+            is_final: Whether it is the server's, which says nothing more about it.
+        """
+        if not is_final and (work := self._works.get(key)) is not None:
+            self._suspect(work)
+        elif not self._is_answered_by(key):
+            self._suspects.clear(key)
+            key = (twin_of(key) if self._restore_ids else None) or key
+            if not self._is_answered_by(key):
+                return None, None
+        return self._works.pop(key, None), self._hooks.pop(key, None)
+
+    def _is_answered_by(self, key: bytes) -> bool:
+        work = self._works.get(key)
+        return (work is not None and work.frame is None) or key in self._hooks
+
+    def finish(self, work: Work) -> None:
+        """Record that a request is over; those that wait for their turn go on."""
+        self._works.pop(work.key, None)
+        self.go_on()
+
+    def give_up(self, work: Work) -> None:
+        """Record that nobody waits for the answer to a request, which may still come."""
+        if work.frame is None:
+            self._suspect(work)
+            if work.wants_task and work.task_id is None:  # it may be one by the time that the server hears of this
+                keep_latest(self._hooks, work.key, self._cancel_created, _HOOKS)
+        elif work in self._queue:
+            self._queue.remove(work)
+        self.schedule.stop(work.alarm)
+        self.finish(work)
+
+    def _suspect(self, work: Work) -> None:
+        until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
+        self._suspects.add(work.key, Suspect(work.sender, work.is_at_work, until_s))
+
+    def wait(self, work: Work, after_s: float, then: Callable[[Work], None]) -> None:
+        """Do something with a call after so many seconds, in place of what it has waited for."""
+        self.schedule.stop(work.alarm)
+        work.alarm = self.schedule.after(after_s, lambda: then(work))
+
+    def _wait_for_turn(self, work: Work, after_s: float) -> None:
+        work.due_s = self._bridging.steady_s() + after_s
+        self.wait(work, after_s, self._end_turns)
+
+    def go_on(self) -> None:
+        """Send what waits and can go now, the oldest first."""
+        queue, self._queue = self._queue, []
+        for work in queue:
+            self.start(work)
+
+    def find_at_work(self) -> list[Work]:
+        """Return the calls that the server may ask about just now."""
+        return [work for work in self._works.values() if work.is_at_work]
+
+    def _must_wait(self, work: Work) -> bool:
+        """Whether a call has to wait: others are under way, or have asked what this one is likely to ask as well."""
+        if self.guesses and len(self._senders) == 1:  # of its own there may be thousands
+            return False
+        at_work = [other for other in self.find_at_work() if other.waits_for_client or not other.is_slow]
+        others = [other for other in at_work if not self.may_guess((work, other))]
+        if not others:  # who goes on without a pause would let nobody else have a turn
+            waits_for_turn = any(not self.may_guess((work, first)) for first in self._queue)
+            return waits_for_turn and not all(own.waits_for_client for own in at_work)
+        return (
+            not all(other.waits_for_client for other in others)
+            or len(self._asking) >= _ASKING
+            or (work.method, work.subject) in self._asking
+        )
+
+    def may_guess(self, works: Collection[Work]) -> bool:
+        """Whether it does no harm to put a question about one of these to another of them: one sender has them all."""
+        return len(works) == 1 or (self.guesses and len({work.sender for work in works}) == 1)
+
+    @property
+    def turn_s(self) -> float:
+        """How long anything waits for the clients of other calls."""
+        return min(TURN_S, self._bridging.keeper().ttl_s)
+
+    def _end_turns(self, _: Work) -> None:
+        """Let the calls go on that have waited too long, once those are given up that nobody comes back for."""
+        now_s = self._bridging.steady_s()
+        late = [work for work in self._queue if work.due_s <= now_s]
+        holding = [one for one in self.find_at_work() if not all(self.may_guess((one, work)) for work in late)]
+        asked_by_s = now_s - min(ANSWER_S, self._bridging.keeper().ttl_s)
+        stale = [
+            one
+            for one in holding
+            if one.waits_for_client and one.asked_s <= asked_by_s and any(work.sender != one.sender for work in late)
+        ]
+        for one in holding:
+            one.is_slow = True
+        for work in late:
+            self._wait_for_turn(work, _AFTER_S)
+            if not stale:
+                self._queue.remove(work)
+                self._send(work)
+        for one in stale:
+            self.listener.give_up(one, "nobody has answered its question, and other calls wait for the server")
+
+    def note_asking(self, work: Work) -> None:
+        """Record that the server has asked about this: it is likely to do so again."""
+        work.asked_s = self._bridging.steady_s()
+        if len(self._asking) < _ASKING:
+            self._asking.add((work.method, work.subject))
+
+    def follow(self, work: Work, method: str, params: dict[str, Any]) -> None:
+        """Ask for the answer to a request by another request: it is known by the id of that one from now on."""
+        self._works.pop(work.key, None)
+        work.token, work.key = work.token or work.key, self.new_key()
+        self._works[work.key] = work
+        self._upstream.send(request_frame(work.key, method, params))
+
+    def leave(self, work: Work, reason: str) -> None:
+        """Tell the server that nobody waits for a call any more, and wait a moment for its end."""
+        self._let_go(work)
+        if work.frame is None:
+            self._tell_cancelled(work, reason)
+        if work.frame is None and work.may_ask:
+            work.is_left = True
+            self.wait(work, SETTLE_S, self.give_up)
+        else:
+            self.give_up(work)
+
+    def refuse(self, work: Work, reason: str) -> None:
+        """Give the server a moment to end a call by itself, which is cancelled if it does not."""
+        self._let_go(work)
+        work.is_left = True
+        self.wait(work, GRACE_S, lambda work: self.leave(work, reason))
+
+    def _let_go(self, work: Work) -> None:
+        work.request = None
+        self.listener.let_go(work)
+        if work.questions:
+            work.questions.clear()
+
+    def _tell_cancelled(self, work: Work, reason: str) -> None:
+        """Tell the server so, and wait for the end."""
+        if work.task_id is not None:  # "tasks/cancel MUST be used" for those (2025-11-25/basic/utilities/tasks)
+            self._cancel_task(work.task_id)
+            return
+        self._upstream.send(cancellation(work.key, reason))
+
+    def _cancel_created(self, answer: Frame) -> None:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            self._cancel_task(decoded(answer).body["result"]["task"]["taskId"])
+
+    def _cancel_task(self, task_id: Any) -> None:
+        self.send_own("tasks/cancel", {"taskId": task_id}, lambda answer: None)
+
+    def send_own(self, method: str, params: dict[str, Any], hook: Hook, key: bytes | None = None) -> None:
+        """Send the server a request of our own."""
+        key = key or self.new_key()
+        keep_latest(self._hooks, key, hook, _HOOKS)
+        self._upstream.send(request_frame(key, method, params))
+
+    def find_asked(self, stream: bytes | None, task_id: str | None) -> list[Work]:
+        """Return the requests that a question of the server may be about.
+
+        Args:
+            stream: The id of the request on whose stream it came; None where it came on none.
+            task_id: The task that it names.
+
+        Returns:
+            Empty where it is about none of them, or perhaps about one that was given up.
+        """
+        named = self.find(stream) or self.find_task(task_id)
+        if named is not None or stream is not None or task_id is not None:
+            return [named] if named is not None and named.may_ask else []
+        self.is_asking = True
+        found = self.find_at_work()
+        return [] if self._may_be_late(found, only_asking=True) else found
+
+    def find_certain(self, stream: bytes | None, task_id: str | None) -> Work | None:
+        """Return the request that a question of the server is about; None where that may be another one."""
+        named = self.find(stream) or self.find_task(task_id)
+        return self.find_only() if named is None and stream is None and task_id is None else named
+
+    def _may_be_late(self, works: list[Work], only_asking: bool) -> bool:
+        """Whether what the server says may be about a request of somebody else that nobody waits for any more."""
+        self._suspects.expire(self._bridging.steady_s())
+        return self._suspects.may_explain({work.sender for work in works}, only_asking)
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether there is any request that a question may be about."""
+        return any(work.may_ask and work.frame is None for work in self._works.values())
+
+    def find_only(self) -> Work | None:
+        """Return the only request that the server can be speaking of; None if there are several, or none.
+
+        Of several principals none is told what may be about a call of another that has been answered.
+        """
+        if self._is_of_several:
+            return None
+        begun = [work for work in self._works.values() if work.frame is None]
+        return begun[0] if len(begun) == 1 and not self._may_be_late(begun, only_asking=False) else None
+
+    def clear(self) -> None:
+        """Forget everything: the server is gone."""
+        self._works.clear()
+        self._hooks.clear()
+        self._queue.clear()
+        self._suspects.forget_all()
+        del self.listener
+
+    def _send(self, work: Work) -> None:
+        assert work.frame is not None
+        if work.alarm is not None:  # it has waited
+            self.schedule.stop(work.alarm)
+            self.turns += 1
+            work.turn = self.turns
+        frame, work.frame = work.frame, None
+        self._upstream.send(frame._replace(sender=work.sender) if work.sender else frame)

@@ -1,0 +1,48 @@
+"""The state of a per-request server, bound to its request on the way to the client and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dragoman.core.rules.state import Binding, Keeper, Seal, State
+from dragoman.core.switch.relay import unwrap, wrap
+from dragoman.errors import RemoteProtocolError
+
+KEEPER = Keeper(Seal(b"k" * 32, b"1" * 16))
+BINDING = Binding("files", "tools/call", "d", "alice")
+NONCE = b"n" * 12
+STATE = "the server's \u2028 own\ud800"
+
+
+def test_a_state_comes_back_as_the_server_gave_it() -> None:
+    wrapped = wrap({"resultType": "input_required", "requestState": STATE}, KEEPER, BINDING, 0.0, NONCE)
+    assert "own" not in wrapped["requestState"]
+    params = {"name": "add", "requestState": wrapped["requestState"]}
+    assert unwrap(params, Keeper(Seal(b"k" * 32, b"2" * 16)), BINDING, 1.0) == {"name": "add", "requestState": STATE}
+
+
+@pytest.mark.parametrize("other", [replace(BINDING, server="mail"), replace(BINDING, principal="bob")])
+def test_a_state_goes_to_no_other_server_and_for_nobody_else(other: Binding) -> None:
+    wrapped = wrap({"requestState": STATE}, KEEPER, BINDING, 0.0, NONCE)
+    with pytest.raises(RemoteProtocolError):
+        unwrap(wrapped, KEEPER, other, 1.0)
+
+
+@pytest.mark.parametrize("result", [{}, {"requestState": None}, {"requestState": 5}])
+def test_a_result_without_a_state_stays_the_same_object(result: dict[str, Any]) -> None:
+    assert wrap(result, KEEPER, BINDING, 0.0, NONCE) is result
+
+
+def test_params_without_a_state_stay_the_same_object() -> None:
+    params = {"name": "add"}
+    assert unwrap(params, KEEPER, BINDING, 0.0) is params
+
+
+def test_a_state_of_another_kind_is_not_passed_on() -> None:
+    text = KEEPER.write(State("park", "c"), BINDING, 0.0, NONCE)
+    with pytest.raises(RemoteProtocolError) as caught:
+        unwrap({"requestState": text}, KEEPER, BINDING, 1.0)
+    assert caught.value.data == {"reason": "other-request"}
