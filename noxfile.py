@@ -230,9 +230,14 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Check the documentation: its links lead somewhere and its examples do what they say."""
-    install(session, "test")
+    """Try what the documentation shows, and build the site into `site/`; ARGS go to pytest.
+
+    DRAGOMAN_SITE_URL says where the site will stand, DRAGOMAN_PROJECT_URL where the repository is.
+    """
+    install(session, "test", "docs")
     session.run("pytest", "tests/docs", *session.posargs)
+    environment = {"DRAGOMAN_SITE_NPM": str(npm_packages(session, Path("website/npm")))} if shutil.which("npm") else {}
+    session.run("python", "-m", "website", env=environment)
 
 
 @nox.session
