@@ -117,14 +117,14 @@ TAKES_TASKS: Final[Frame] = {**SAMPLING, "extensions": {TASKS: {}}}
 ASKED: Final = Way(CLIENT_REVISION, NEW_REVISION, call_and_answer, SAMPLING)
 TASK: Final = Way(NEW_REVISION, NEW_REVISION, call_as_task, SAMPLING)
 ROWS: Final[dict[str, tuple[Way, Way]]] = {
-    "LM  asked": (Way(NEW_REVISION, WITHOUT_A_HANDSHAKE, call_and_answer, SAMPLING), ASKED),
-    "LM  task": (Way(NEW_REVISION, WITHOUT_A_HANDSHAKE, call_as_task, SAMPLING), TASK),
-    "ML  park": (Way(WITHOUT_A_HANDSHAKE, NEW_REVISION, call_again, SAMPLING, ("--questions", "park")), ASKED),
-    "ML  replay": (
+    "to stateless  asked": (Way(NEW_REVISION, WITHOUT_A_HANDSHAKE, call_and_answer, SAMPLING), ASKED),
+    "to stateless  task": (Way(NEW_REVISION, WITHOUT_A_HANDSHAKE, call_as_task, SAMPLING), TASK),
+    "to session  park": (Way(WITHOUT_A_HANDSHAKE, NEW_REVISION, call_again, SAMPLING, ("--questions", "park")), ASKED),
+    "to session  replay": (
         Way(WITHOUT_A_HANDSHAKE, NEW_REVISION, call_again, SAMPLING, ("--questions", "replay", "--repeatable", "ask")),
         ASKED,
     ),
-    "ML  task": (Way(WITHOUT_A_HANDSHAKE, NEW_REVISION, follow_task, TAKES_TASKS), ASKED),
+    "to session  task": (Way(WITHOUT_A_HANDSHAKE, NEW_REVISION, follow_task, TAKES_TASKS), ASKED),
 }
 """Row → how the call goes, and which one it is held against."""
 

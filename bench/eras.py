@@ -1,9 +1,10 @@
 """What `dragoman proxy` adds between and within the eras: the rows that `proxy` does not have, over pipes and HTTP.
 
-MM is two that speak for themselves, LM a client with a handshake at a server without, ML the reverse. Each is measured
-in the same rounds as its measure: MM beside two of one revision with a handshake, where frames pass as bytes as well;
-LM and ML beside a pair of such revisions whose frames are translated. What counts is what is added, divided by what is
-added there. Calls in the middle of which the server asks, and such that run as tasks, have rows of their own: `asking`.
+`stateless` is two that speak for themselves, `to stateless` a client with a handshake at a server without, `to session`
+the reverse. Each is measured in the same rounds as its measure: the first beside two of one revision with a handshake,
+where frames pass as bytes as well; the others beside a pair of such revisions whose frames are translated. What counts
+is what is added, divided by what is added there. Calls in the middle of which the server asks, and such that run as
+tasks, have rows of their own: `asking`.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from bench.server import WITHOUT_A_HANDSHAKE
 META = "io.modelcontextprotocol/"
 KINDS = ("call", "list")
 CELLS = {
-    "MM": (WITHOUT_A_HANDSHAKE, WITHOUT_A_HANDSHAKE, SAME),
-    "LM": (NEW_REVISION, WITHOUT_A_HANDSHAKE, TRANSLATING),
-    "ML": (WITHOUT_A_HANDSHAKE, NEW_REVISION, TRANSLATING),
+    "stateless": (WITHOUT_A_HANDSHAKE, WITHOUT_A_HANDSHAKE, SAME),
+    "to stateless": (NEW_REVISION, WITHOUT_A_HANDSHAKE, TRANSLATING),
+    "to session": (WITHOUT_A_HANDSHAKE, NEW_REVISION, TRANSLATING),
 }
 """Cell → what the client speaks, what the server speaks, and which measure it is held against."""
 
@@ -117,7 +118,7 @@ def measure_eras(rounds: int) -> None:
                 connect_through_proxy(stack, topology, OLD_HTTP_REVISION, OLD_HTTP_REVISION),
             )
             for kind in ("call", "1m"):
-                _compare(f"MM  {kind}  {topology}", SAME, peers, kind, rounds)
+                _compare(f"stateless  {kind}  {topology}", SAME, peers, kind, rounds)
     measure_asking(rounds, lambda stack, *about: stack.enter_context(connected(*about)))
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.core.edges.per_request import Lent, PerRequestEdge
+from dragoman.core.edges.per_request import PerRequestEdge, PerRequestLoan
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import classify, id_of
 from dragoman.core.exact_json import encode_line
@@ -19,7 +19,7 @@ class Asker:
 
     def __init__(self, owner: str) -> None:
         self.heard: list[Any] = []
-        self.lent = Lent("tools/call", owner, self.hear, self.hear, hears_logs=True)
+        self.lent = PerRequestLoan("tools/call", owner, self.hear, self.hear, hears_logs=True)
 
     def hear(self, frame: Any) -> None:
         self.heard.append(frame.body)

@@ -230,9 +230,13 @@ def test_times_are_in_order(revision: str, tmp_path: Path) -> None:
     assert times == sorted(times)
 
 
-LM = [*per_request.opening(), client(request(7, "tools/list")), expect_to_server(lambda frame: frame["id"] == 1)]
-LM += [server(per_request.complete(1, tools=[], ttlMs=0, cacheScope="private"))]
-LM += [expect_to_client(result(7, {"tools": []}))]
+TO_STATELESS = [
+    *per_request.opening(),
+    client(request(7, "tools/list")),
+    expect_to_server(lambda frame: frame["id"] == 1),
+]
+TO_STATELESS += [server(per_request.complete(1, tools=[], ttlMs=0, cacheScope="private"))]
+TO_STATELESS += [expect_to_client(result(7, {"tools": []}))]
 ML = [client(test_per_request.asks("a", "tools/list")), *test_per_request.opening("2025-03-26")]
 ML += [expect_to_server(request(1, "tools/list")), server(result(1, {"tools": []}))]
 ML += [expect_to_client(lambda frame: frame["id"] == "a")]
@@ -241,7 +245,7 @@ MM += [expect_to_server(test_per_request.asks("a", "tools/list")), server(result
 MM += [expect_to_client(lambda frame: frame["id"] == "a")]
 
 
-@pytest.mark.parametrize("steps", [LM, ML, MM], ids=["LM", "ML", "MM"])
+@pytest.mark.parametrize("steps", [TO_STATELESS, ML, MM], ids=["TO_STATELESS", "ML", "MM"])
 def test_every_frame_between_the_eras_is_there(steps: Sequence[Step], tmp_path: Path) -> None:
     crossed: list[tuple[str, str, Any]] = []
 

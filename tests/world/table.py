@@ -9,7 +9,7 @@ from typing import Final
 
 EXCHANGE: Final = "core/edges/exchange.py"
 LOANS: Final = "core/serving/loans.py"
-QUESTIONS: Final = "core/serving/server_requests.py"
+QUESTIONS: Final = "core/serving/questions.py"
 
 ROWS: Final = (
     (

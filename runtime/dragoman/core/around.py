@@ -17,8 +17,8 @@ from dragoman.core.commands import (
     CallTable,
     ClientEdge,
     Defer,
-    Deferral,
-    DeferralPhase,
+    HeldFrame,
+    HeldPhase,
     Outbox,
     Settle,
     Side,
@@ -31,20 +31,20 @@ from dragoman.core.naming import read_named
 class Around:
     """What middleware has of one table of requests."""
 
-    __slots__ = ("_deferrals", "_front", "_outbox", "_table")
+    __slots__ = ("_front", "_held_frames", "_outbox", "_table")
 
     def __init__(self, front: ClientEdge, table: CallTable, outbox: Outbox) -> None:
         self._front = front
         self._table = table
         self._outbox = outbox
-        self._deferrals: dict[Waits, Deferral] = {}
+        self._held_frames: dict[Waits, HeldFrame] = {}
 
     def __contains__(self, call: Waits) -> bool:
-        return call in self._deferrals
+        return call in self._held_frames
 
     def release(self) -> None:
         """Drop references, once the session is over."""
-        self._deferrals.clear()
+        self._held_frames.clear()
         del self._front, self._table
 
     def take_request(self, side: Side, call: Waits, frame: Frame) -> None:
@@ -54,26 +54,26 @@ class Around:
             self._table.conclude(side, call, read.answer(call.key), is_at_peer=False)
             return
         frame = read
-        deferral = self._deferrals[call] = Deferral(self._front, side, frame, call, self._table, self._deferrals)
-        self._outbox.add(Defer(deferral))
+        held_frame = self._held_frames[call] = HeldFrame(self._front, side, frame, call, self._table, self._held_frames)
+        self._outbox.add(Defer(held_frame))
 
     def take_notice(self, side: Side, frame: Frame) -> None:
         """Give middleware a notification of this peer."""
-        self._outbox.add(Defer(Deferral(self._front, side, frame, None, self._table, self._deferrals)))
+        self._outbox.add(Defer(HeldFrame(self._front, side, frame, None, self._table, self._held_frames)))
 
     def take_answer(self, call: Waits, frame: Frame) -> bool:
         """Give middleware the answer to a request; False where it does not wait for one."""
-        deferral = self._deferrals.get(call)
-        if deferral is None or deferral.phase is not DeferralPhase.AT_PEER:
+        held_frame = self._held_frames.get(call)
+        if held_frame is None or held_frame.phase is not HeldPhase.AT_PEER:
             return False
-        deferral.phase = DeferralPhase.ANSWERED
-        self._outbox.add(Settle(deferral, frame))
+        held_frame.phase = HeldPhase.ANSWERED
+        self._outbox.add(Settle(held_frame, frame))
         return True
 
     def cancel(self, call: Waits) -> bool:
         """Record that nobody waits for a request any more; whether the peer may have it and did not answer."""
-        deferral = self._deferrals.pop(call, None)
-        if deferral is None:
+        held_frame = self._held_frames.pop(call, None)
+        if held_frame is None:
             return True
-        self._outbox.add(Abandon(deferral))
-        return deferral.end()
+        self._outbox.add(Abandon(held_frame))
+        return held_frame.end()

@@ -116,7 +116,7 @@ class CallTable(Protocol):
         """Answer a request of this peer; where the other has it, it is told that nobody waits any more."""
 
 
-class DeferralPhase(Enum):
+class HeldPhase(Enum):
     """How far something is that middleware has."""
 
     HELD = "held"
@@ -125,7 +125,7 @@ class DeferralPhase(Enum):
     OVER = "over"
 
 
-class Deferral:
+class HeldFrame:
     """A request or notification that middleware has.
 
     Attributes:
@@ -144,24 +144,24 @@ class Deferral:
         frame: Frame,
         call: Waits | None,
         table: CallTable,
-        held: dict[Waits, Deferral],
+        held: dict[Waits, HeldFrame],
     ) -> None:
         self.front = front
         self.side = side
         self.frame = frame
         self.call = call
         self.table = table
-        self.phase = DeferralPhase.HELD
+        self.phase = HeldPhase.HELD
         self._held = held
 
     def proceed(self, frame: Frame) -> None:
         """Take it on to its peer, as it is now."""
-        assert self.phase is DeferralPhase.HELD, "what is called twice is refused by the host"
+        assert self.phase is HeldPhase.HELD, "what is called twice is refused by the host"
         if self.call is None:
-            self.phase = DeferralPhase.OVER
+            self.phase = HeldPhase.OVER
             self.table.forward(self.side, frame)
         else:
-            self.phase = DeferralPhase.AT_PEER
+            self.phase = HeldPhase.AT_PEER
             self.table.hand_on(self.side, self.call, frame)
 
     def conclude(self, frame: Frame) -> None:
@@ -173,7 +173,7 @@ class Deferral:
 
     def end(self) -> bool:
         """Record that it is over; whether the peer has it and did not answer."""
-        is_at_peer, self.phase = self.phase is DeferralPhase.AT_PEER, DeferralPhase.OVER
+        is_at_peer, self.phase = self.phase is HeldPhase.AT_PEER, HeldPhase.OVER
         return is_at_peer
 
 
@@ -249,14 +249,14 @@ class Schedule:
 class Defer:
     """Let middleware have a request or notification, before it goes on."""
 
-    deferral: Deferral
+    held_frame: HeldFrame
 
 
 @dataclass(frozen=True, slots=True)
 class Settle:
     """Give middleware the answer to a request that it let proceed."""
 
-    deferral: Deferral
+    held_frame: HeldFrame
     frame: Frame
 
 
@@ -264,7 +264,7 @@ class Settle:
 class Abandon:
     """Stop middleware that has a request: nobody waits for it any more."""
 
-    deferral: Deferral
+    held_frame: HeldFrame
 
 
 @dataclass(frozen=True, slots=True)

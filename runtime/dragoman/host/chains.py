@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.codes import INTERNAL_ERROR
-from dragoman.core.commands import ClientEdge, Deferral, DeferralPhase, Side
+from dragoman.core.commands import ClientEdge, HeldFrame, HeldPhase, Side
 from dragoman.core.envelope import Frame, error_frame
 from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.middleware import Answer, Message, Middleware, NoticeMiddleware
@@ -42,14 +42,14 @@ class HeldRequest:
     """A request that middleware has.
 
     Attributes:
-        deferral: The request.
+        held_frame: The request.
         answer: What its peer answers.
         context: Says whose session it is, for the log.
         task: Runs the chain, once it is the request's turn.
         timer: Ends that.
     """
 
-    deferral: Deferral
+    held_frame: HeldFrame
     answer: asyncio.Future[Frame]
     context: contextvars.Context
     task: asyncio.Task[None] | None = None
@@ -88,136 +88,136 @@ class Chains:
         self._requests = requests
         self._notices = notices
         self._timeout_s = timeout_s
-        self._running: dict[Deferral, HeldRequest] = {}
-        self._lanes: dict[tuple[ClientEdge, Side], PeerQueue] = {}
+        self._running: dict[HeldFrame, HeldRequest] = {}
+        self._queues: dict[tuple[ClientEdge, Side], PeerQueue] = {}
 
     # Commands
 
-    def run(self, deferral: Deferral) -> None:
+    def run(self, held_frame: HeldFrame) -> None:
         """Let middleware have a request or notification."""
-        lane = self._lane(deferral.front, deferral.side)
-        size = len(deferral.frame.raw)
-        call = deferral.call
-        if len(lane.steps) >= QUEUE_FRAMES or lane.size + size > QUEUE_BYTES:
+        queue = self._queue_of(held_frame.front, held_frame.side)
+        size = len(held_frame.frame.raw)
+        call = held_frame.call
+        if len(queue.steps) >= QUEUE_FRAMES or queue.size + size > QUEUE_BYTES:
             reason = "too much waits for a middleware to hand a notification on"
-            logger.warning("%s %s dropped: %s", deferral.frame.method, deferral.frame.kind, reason)
+            logger.warning("%s %s dropped: %s", held_frame.frame.method, held_frame.frame.kind, reason)
             if call is not None:
                 answer = error_frame(call.key, TOO_MUCH, reason, {"method": call.method})
                 now = asyncio.get_running_loop().call_soon  # and not while another command is carried out
-                now(self._host.perform, deferral.conclude, answer)
+                now(self._host.perform, held_frame.conclude, answer)
         elif call is None:
-            self._queue(lane, lambda: self._begin_notice(lane, deferral), size)
+            self._queue(queue, lambda: self._begin_notice(queue, held_frame), size)
         else:
             answer_to_come = asyncio.get_running_loop().create_future()
-            running = HeldRequest(deferral, answer_to_come, self._context(deferral.front))
-            self._running[deferral] = running
-            self._queue(lane, lambda: self._begin_request(running), size)
+            running = HeldRequest(held_frame, answer_to_come, self._context(held_frame.front))
+            self._running[held_frame] = running
+            self._queue(queue, lambda: self._begin_request(running), size)
 
-    def settle(self, deferral: Deferral, frame: Frame) -> None:
+    def settle(self, held_frame: HeldFrame, frame: Frame) -> None:
         """Give middleware the answer to a request."""
-        running = self._running.get(deferral)
+        running = self._running.get(held_frame)
         if running is not None:
-            lane = self._lane(deferral.front, deferral.side.other)
-            self._queue(lane, lambda: self._hand_back(running, frame), len(frame.raw))
+            queue = self._queue_of(held_frame.front, held_frame.side.other)
+            self._queue(queue, lambda: self._hand_back(running, frame), len(frame.raw))
 
-    def abandon(self, deferral: Deferral) -> None:
+    def abandon(self, held_frame: HeldFrame) -> None:
         """Stop what is done with a request."""
-        running = self._running.pop(deferral, None)
+        running = self._running.pop(held_frame, None)
         if running is not None:
             _stop(running)
 
     def drop(self, front: ClientEdge) -> None:
         """Stop everything of a session that is over."""
-        for deferral in [deferral for deferral in self._running if deferral.front is front]:
-            deferral.end()
-            self.abandon(deferral)
+        for held_frame in [held_frame for held_frame in self._running if held_frame.front is front]:
+            held_frame.end()
+            self.abandon(held_frame)
         for side in Side:
-            lane = self._lanes.pop((front, side), None)
-            if lane is not None:
-                lane.steps.clear()
-                if lane.notice is not None:
-                    lane.notice.cancel()
+            queue = self._queues.pop((front, side), None)
+            if queue is not None:
+                queue.steps.clear()
+                if queue.notice is not None:
+                    queue.notice.cancel()
 
     # Order
 
-    def _lane(self, front: ClientEdge, side: Side) -> PeerQueue:
-        return self._lanes.setdefault((front, side), PeerQueue())
+    def _queue_of(self, front: ClientEdge, side: Side) -> PeerQueue:
+        return self._queues.setdefault((front, side), PeerQueue())
 
-    def _queue(self, lane: PeerQueue, step: Callable[[], None], size: int) -> None:
-        if lane.notice is None:
+    def _queue(self, queue: PeerQueue, step: Callable[[], None], size: int) -> None:
+        if queue.notice is None:
             step()
         else:
-            lane.steps.append((step, size))
-            lane.size += size
+            queue.steps.append((step, size))
+            queue.size += size
 
-    def _go_on(self, lane: PeerQueue, _: asyncio.Task[None]) -> None:
-        lane.notice = None
-        while lane.steps and lane.notice is None:
-            step, size = lane.steps.popleft()
-            lane.size -= size
+    def _go_on(self, queue: PeerQueue, _: asyncio.Task[None]) -> None:
+        queue.notice = None
+        while queue.steps and queue.notice is None:
+            step, size = queue.steps.popleft()
+            queue.size -= size
             step()
 
     # Notifications
 
-    def _begin_notice(self, lane: PeerQueue, deferral: Deferral) -> None:
-        context = self._context(deferral.front)
-        lane.notice = asyncio.get_running_loop().create_task(self._run_notice(deferral), context=context)
-        lane.notice.add_done_callback(lambda task: self._go_on(lane, task))
+    def _begin_notice(self, queue: PeerQueue, held_frame: HeldFrame) -> None:
+        context = self._context(held_frame.front)
+        queue.notice = asyncio.get_running_loop().create_task(self._run_notice(held_frame), context=context)
+        queue.notice.add_done_callback(lambda task: self._go_on(queue, task))
 
-    async def _run_notice(self, deferral: Deferral) -> None:
+    async def _run_notice(self, held_frame: HeldFrame) -> None:
         async def hand_on(message: Message) -> None:
-            _check_first(deferral)
-            self._host.perform(deferral.proceed, message.frame)
+            _check_first(held_frame)
+            self._host.perform(held_frame.proceed, message.frame)
 
         proceed: Callable[[Message], Awaitable[None]] = hand_on
         for one in reversed(self._notices):
             proceed = _before(one, proceed)
-        task = asyncio.ensure_future(proceed(self._message(deferral)))
+        task = asyncio.ensure_future(proceed(self._message(held_frame)))
         try:
             await asyncio.wait((task,), timeout=self._timeout_s)
         finally:
-            was_handed_on = deferral.phase is DeferralPhase.OVER
-            deferral.end()
+            was_handed_on = held_frame.phase is HeldPhase.OVER
+            held_frame.end()
             if not task.done():
                 task.cancel()
         outcome = "afterwards" if was_handed_on else "and is dropped"
         if not task.done():
             words = "a middleware has not let %s go on within %g s: it is stopped, %s"
-            logger.warning(words, deferral.frame.method, self._timeout_s, outcome)
+            logger.warning(words, held_frame.frame.method, self._timeout_s, outcome)
         elif not task.cancelled() and (error := task.exception()) is not None:
-            self._explain(deferral, error)
+            self._explain(held_frame, error)
 
     # Requests
 
     def _begin_request(self, running: HeldRequest) -> None:
-        if running.deferral.phase is DeferralPhase.HELD:
+        if running.held_frame.phase is HeldPhase.HELD:
             coroutine = self._run_request(running)
             running.task = asyncio.get_running_loop().create_task(coroutine, context=running.context)
             self._start_timer(running)
 
     async def _run_request(self, running: HeldRequest) -> None:
-        deferral = running.deferral
-        call = deferral.call
+        held_frame = running.held_frame
+        call = held_frame.call
         assert call is not None, "a notification has no answer"
 
         async def ask(message: Message) -> Answer:
-            _check_first(deferral)
+            _check_first(held_frame)
             _stop_timer(running)
-            self._host.perform(deferral.proceed, message.frame)
+            self._host.perform(held_frame.proceed, message.frame)
             return Answer(await running.answer)
 
         proceed: Callable[[Message], Awaitable[Answer]] = ask
         for one in reversed(self._requests):
             proceed = _before(one, proceed)
         try:
-            answer = (await proceed(self._message(deferral))).to_frame(call.key)
+            answer = (await proceed(self._message(held_frame))).to_frame(call.key)
         except asyncio.CancelledError:
-            if running.deferral not in self._running:  # nobody waits for it
+            if running.held_frame not in self._running:  # nobody waits for it
                 raise
-            answer = self._write_failure(deferral, "a middleware of the proxy was cancelled")
+            answer = self._write_failure(held_frame, "a middleware of the proxy was cancelled")
         except Exception as error:  # theirs: the session goes on
-            self._explain(deferral, error)
-            answer = self._write_failure(deferral, f"a middleware of the proxy failed: {type(error).__name__}")
+            self._explain(held_frame, error)
+            answer = self._write_failure(held_frame, f"a middleware of the proxy failed: {type(error).__name__}")
         self._conclude(running, answer)
 
     def _hand_back(self, running: HeldRequest, frame: Frame) -> None:
@@ -226,19 +226,19 @@ class Chains:
             self._start_timer(running)
 
     def _conclude(self, running: HeldRequest, answer: Frame) -> None:
-        if self._running.pop(running.deferral, None) is not None:
+        if self._running.pop(running.held_frame, None) is not None:
             _stop_timer(running)
-            self._host.perform(running.deferral.conclude, answer)
+            self._host.perform(running.held_frame.conclude, answer)
 
     def _start_timer(self, running: HeldRequest) -> None:
         later = asyncio.get_running_loop().call_later
         running.timer = later(self._timeout_s, self._expire, running, context=running.context)
 
     def _expire(self, running: HeldRequest) -> None:
-        deferral = running.deferral
+        held_frame = running.held_frame
         reason = f"a middleware of the proxy took longer than {self._timeout_s:g} s"
-        logger.warning("%s request given up: %s", deferral.frame.method, reason)
-        self._conclude(running, self._write_failure(deferral, reason, TOO_MUCH))
+        logger.warning("%s request given up: %s", held_frame.frame.method, reason)
+        self._conclude(running, self._write_failure(held_frame, reason, TOO_MUCH))
         _stop(running)
 
     # Both
@@ -251,17 +251,17 @@ class Chains:
         context.run(PRINCIPAL.set, principal)
         return context
 
-    def _message(self, deferral: Deferral) -> Message:
-        side, frame = deferral.side, deferral.frame
-        spoken, understood = (deferral.table.find_revision(one, deferral.call, frame) for one in (side, side.other))
+    def _message(self, held_frame: HeldFrame) -> Message:
+        side, frame = held_frame.side, held_frame.frame
+        spoken, understood = (held_frame.table.find_revision(one, held_frame.call, frame) for one in (side, side.other))
         return Message(frame, side, LABEL.get(), spoken, understood, frame.sender or PRINCIPAL.get())
 
-    def _write_failure(self, deferral: Deferral, reason: str, code: int = INTERNAL_ERROR) -> Frame:
-        assert deferral.call is not None
-        return error_frame(deferral.call.key, code, reason, {"method": deferral.call.method})
+    def _write_failure(self, held_frame: HeldFrame, reason: str, code: int = INTERNAL_ERROR) -> Frame:
+        assert held_frame.call is not None
+        return error_frame(held_frame.call.key, code, reason, {"method": held_frame.call.method})
 
-    def _explain(self, deferral: Deferral, error: BaseException) -> None:
-        frame = deferral.frame
+    def _explain(self, held_frame: HeldFrame, error: BaseException) -> None:
+        frame = held_frame.frame
         logger.warning("a middleware failed at %s %s: %s: %s", frame.method, frame.kind, type(error).__name__, error)
         logger.debug("where it failed", exc_info=error)
 
@@ -271,8 +271,8 @@ def _before(one: Any, proceed: Any) -> Any:
     return lambda message: one(message, proceed)
 
 
-def _check_first(deferral: Deferral) -> None:
-    if deferral.phase is not DeferralPhase.HELD:
+def _check_first(held_frame: HeldFrame) -> None:
+    if held_frame.phase is not HeldPhase.HELD:
         raise RuntimeError("proceed was called again, or too late: it may be called once, while somebody waits")
 
 

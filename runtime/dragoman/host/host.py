@@ -331,7 +331,7 @@ class Host:
             case Wake(sleeper, after_s):
                 self._wake(sleeper, after_s)
             case Defer() | Settle() | Abandon():
-                self._take_deferred(command)
+                self._take_held(command)
             case Open(UpstreamEdge() as upstream):
                 self.open_server(upstream)
             case Close(UpstreamEdge() as upstream):
@@ -364,15 +364,15 @@ class Host:
         else:
             self.perform(sleeper.expire)
 
-    def _take_deferred(self, command: Defer | Settle | Abandon) -> None:
+    def _take_held(self, command: Defer | Settle | Abandon) -> None:
         assert self._chains is not None, "only where there is middleware"
         match command:
-            case Defer(deferral):
-                self._chains.run(deferral)
-            case Settle(deferral, frame):
-                self._chains.settle(deferral, frame)
-            case Abandon(deferral):
-                self._chains.abandon(deferral)
+            case Defer(held_frame):
+                self._chains.run(held_frame)
+            case Settle(held_frame, frame):
+                self._chains.settle(held_frame, frame)
+            case Abandon(held_frame):
+                self._chains.abandon(held_frame)
 
     def caller_of(self, front: Reached) -> tuple[str, str]:
         """Return what the log calls a client's session, and the name of who the client is; empty where it has none."""

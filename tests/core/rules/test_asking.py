@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.rules.asking import AskedCall, OpenQuestions, Turned
+from dragoman.core.rules.asking import CallOwner, OpenQuestions, RefusedQuestion
 from dragoman.core.rules.questions import Question
 from dragoman.core.rules.state import Binding
 from dragoman.errors import RemoteProtocolError
@@ -18,7 +18,7 @@ YES = {"action": "accept", "content": {}}
 
 
 def asking(capabilities: Any = ALL, revision: str = D, most: int = 16) -> OpenQuestions:
-    return OpenQuestions(AskedCall(Binding("files", "tools/call", "d"), capabilities, revision), most)
+    return OpenQuestions(CallOwner(Binding("files", "tools/call", "d"), capabilities, revision), most)
 
 
 def test_questions_are_spelled_under_keys_that_are_never_used_again() -> None:
@@ -82,6 +82,6 @@ def test_what_is_not_put_is_refused_to_the_server_and_may_end_the_call(
     desk: OpenQuestions, method: str, params: Any, codes: tuple[int, int | None]
 ) -> None:
     turned = desk.add_question(b"7", method, params)
-    assert isinstance(turned, Turned)
+    assert isinstance(turned, RefusedQuestion)
     assert (turned.reply.code, turned.error and turned.error.code) == codes
     assert len(desk) == 0

@@ -39,9 +39,11 @@ def pointers(losses: Any) -> list[str]:
     return sorted(loss.pointer for loss in losses)
 
 
-@pytest.mark.parametrize(("client", "server", "cell"), [(A, D, "LL"), (A, E, "LM"), (E, A, "ML"), (E, E, "MM")])
-def test_a_path_has_a_cell(client: str, server: str, cell: str) -> None:
-    assert Path(client, server).cell == cell
+@pytest.mark.parametrize(
+    ("client", "server", "bridge"), [(A, D, None), (A, E, "to_stateless"), (E, A, "to_session"), (E, E, None)]
+)
+def test_a_path_between_two_eras_has_a_bridge(client: str, server: str, bridge: str | None) -> None:
+    assert Path(client, server).bridge == bridge
 
 
 @pytest.mark.parametrize(("client", "server"), [(A, D), (E, E)])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.rules.asking import AskedCall, OpenQuestions
+from dragoman.core.rules.asking import CallOwner, OpenQuestions
 from dragoman.core.rules.capabilities import Path
 from dragoman.core.rules.discovery import (
     read_initialize,
@@ -16,7 +16,7 @@ from dragoman.core.rules.discovery import (
     to_initialize_result,
 )
 from dragoman.core.rules.headers import check_collected, collect_headers, make_headers
-from dragoman.core.rules.inputs import Asked, run_rounds
+from dragoman.core.rules.inputs import AskedClient, run_rounds
 from dragoman.core.rules.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
 from dragoman.core.rules.names import OLDER
 from dragoman.core.rules.questions import Question
@@ -99,7 +99,7 @@ def test_a_client_with_a_handshake_is_asked_three_times_by_a_per_request_server(
         }
         result = response(wanted, "tools/call", E)["result"]
         if number == "1":
-            client = Asked(revision, params["capabilities"])
+            client = AskedClient(revision, params["capabilities"])
             call = Stepped(run_rounds("tools/call", sent["params"], client, result))
         posed = call.step(None if number == "1" else result)
         assert isinstance(posed, Pose)
@@ -136,7 +136,7 @@ def test_a_per_request_client_is_asked_three_times_by_a_server_with_a_handshake(
 
     keeper = Keeper(Seal(b"k" * 32, b"i" * 16))
     sent = request("tools/call", stamp(CALL, metadata))
-    caller = AskedCall(
+    caller = CallOwner(
         Binding("s", "tools/call", digest_params(sent["params"])), read(sent["params"], [E]).capabilities, revision
     )
     questions = OpenQuestions(caller)

@@ -20,38 +20,38 @@ from dragoman.core.rules.errors import (
 )
 
 D, E = "2025-11-25", "2026-07-28"
-LL, LM, ML, MM = Path(D, D), Path(D, E), Path(E, D), Path(E, E)
+IN_SESSIONS, TO_STATELESS, TO_SESSION, STATELESS = Path(D, D), Path(D, E), Path(E, D), Path(E, E)
 
 
 def error(code: Any, **data: Any) -> dict[str, Any]:
     return {"code": code, "message": "no", "data": data} if data else {"code": code, "message": "no"}
 
 
-@pytest.mark.parametrize("path", [LL, LM, ML, MM])
+@pytest.mark.parametrize("path", [IN_SESSIONS, TO_STATELESS, TO_SESSION, STATELESS])
 @pytest.mark.parametrize("code", [-32700, -32603, -32602, -32601, -32600, -32002, -32001, -32000, -1, 7, None])
 def test_most_errors_are_passed_on(path: Path, code: Any) -> None:
     assert answer_error(error(code), "tools/call", path) == Relay()
 
 
-@pytest.mark.parametrize("path", [LL, ML])
+@pytest.mark.parametrize("path", [IN_SESSIONS, TO_SESSION])
 @pytest.mark.parametrize("code", [-32020, -32021, -32022])
 def test_codes_of_the_other_era_mean_nothing_at_an_older_server(path: Path, code: int) -> None:
     assert answer_error(error(code), "tools/call", path) == Relay()
 
 
 def test_a_url_to_visit_is_for_the_client() -> None:
-    assert answer_error(error(-32042), "tools/call", ML) == Visit()
-    assert answer_error(error(-32042), "tools/call", LL) == Relay()
+    assert answer_error(error(-32042), "tools/call", TO_SESSION) == Visit()
+    assert answer_error(error(-32042), "tools/call", IN_SESSIONS) == Relay()
 
 
-@pytest.mark.parametrize("path", [LM, MM])
+@pytest.mark.parametrize("path", [TO_STATELESS, STATELESS])
 def test_headers_that_are_not_accepted_are_ours(path: Path) -> None:
     assert answer_error(error(-32020), "tools/call", path) == Refresh()
     said = answer_error(error(-32020), "tools/call", path, has_refreshed=True)
     assert said == Say(-32603, "the server does not accept our headers for tools/call", {"original": error(-32020)})
 
 
-@pytest.mark.parametrize("path", [LM, MM])
+@pytest.mark.parametrize("path", [TO_STATELESS, STATELESS])
 def test_a_revision_that_is_not_spoken_any_more_is_an_error_of_ours(path: Path) -> None:
     said = answer_error(error(-32022, supported=["2027-01-01"]), "tools/list", path)
     assert isinstance(said, Say)
@@ -63,7 +63,7 @@ REQUIRED = {"elicitation": {"url": {}}, "sampling": {}}
 
 
 def test_a_missing_capability_fails_the_tool_of_an_older_client() -> None:
-    failed = answer_error(error(-32021, requiredCapabilities=REQUIRED), "tools/call", LM)
+    failed = answer_error(error(-32021, requiredCapabilities=REQUIRED), "tools/call", TO_STATELESS)
     assert isinstance(failed, FailTool)
     assert failed.result["isError"] is True
     assert failed.result["content"][0]["text"] == (
@@ -74,17 +74,17 @@ def test_a_missing_capability_fails_the_tool_of_an_older_client() -> None:
 
 def test_a_missing_capability_is_invalid_params_elsewhere() -> None:
     given = error(-32021, requiredCapabilities=REQUIRED)
-    said = answer_error(given, "prompts/get", LM)
+    said = answer_error(given, "prompts/get", TO_STATELESS)
     assert isinstance(said, Say)
     assert (said.code, said.data) == (-32602, {"original": given})
 
 
 @pytest.mark.parametrize("given", [error(-32021), error(-32021, requiredCapabilities=[]), error(-32021, other=1)])
 def test_a_missing_capability_without_a_name_is_said_so(given: Any) -> None:
-    failed = answer_error(given, "tools/call", LM)
+    failed = answer_error(given, "tools/call", TO_STATELESS)
     assert isinstance(failed, FailTool)
     assert failed.result["content"][0]["text"].endswith("does not have here.")
-    said = answer_error(given, "tools/call", MM)
+    said = answer_error(given, "tools/call", STATELESS)
     assert said == Say(-32021, "no", {"requiredCapabilities": {}})
 
 
@@ -99,18 +99,18 @@ def test_a_missing_capability_without_a_name_is_said_so(given: Any) -> None:
 )
 def test_a_client_hears_which_capabilities_it_did_not_declare(declared: Any, required: Any) -> None:
     given = error(-32021, requiredCapabilities=REQUIRED)
-    assert answer_error(given, "tools/call", MM, declared=declared) == Say(
+    assert answer_error(given, "tools/call", STATELESS, declared=declared) == Say(
         -32021, "no", {"requiredCapabilities": required}
     )
 
 
 def test_a_capability_that_is_no_object_is_required_as_one() -> None:
     given = error(-32021, requiredCapabilities={"roots": True})
-    assert answer_error(given, "tools/call", MM) == Say(-32021, "no", {"requiredCapabilities": {"roots": {}}})
+    assert answer_error(given, "tools/call", STATELESS) == Say(-32021, "no", {"requiredCapabilities": {"roots": {}}})
 
 
 def test_capabilities_that_were_declared_are_not_missed_by_the_client() -> None:
-    said = answer_error(error(-32021, requiredCapabilities=REQUIRED), "tools/call", MM, declared=REQUIRED)
+    said = answer_error(error(-32021, requiredCapabilities=REQUIRED), "tools/call", STATELESS, declared=REQUIRED)
     assert isinstance(said, Say)
     assert said.code == -32603
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.rules.annotations import find_mirrored, leave_out_invalid, strip_invalid
-from dragoman.core.rules.asking import AskedCall, OpenQuestions
+from dragoman.core.rules.asking import CallOwner, OpenQuestions
 from dragoman.core.rules.capabilities import Path, declare_down, declare_up
 from dragoman.core.rules.discovery import read_initialize, to_discover_result, to_initialize_result
 from dragoman.core.rules.errors import answer_error
@@ -20,7 +20,7 @@ from dragoman.core.rules.headers import (
     make_headers,
     select_arguments,
 )
-from dragoman.core.rules.inputs import Asked, run_rounds, wait_for_task
+from dragoman.core.rules.inputs import AskedClient, run_rounds, wait_for_task
 from dragoman.core.rules.metadata import Metadata, put_identity, read, stamp, take_identity, take_off
 from dragoman.core.rules.routines import Ask, Pose, Routine
 from dragoman.core.rules.state import Binding, Keeper, Seal, digest_params
@@ -145,13 +145,13 @@ def test_rounds_of_input(
     results: list[Any], revision: str, capabilities: dict[str, Any], answer: dict[str, Any]
 ) -> None:
     wanting = [{"resultType": "input_required", **result} for result in results]
-    client = Asked(revision, capabilities)
+    client = AskedClient(revision, capabilities)
     answer_all(run_rounds("tools/call", {"name": "a"}, client, wanting[0] if wanting else {}), wanting[1:], answer)
 
 
 @given(st.lists(OBJECTS, max_size=2), OBJECTS, st.sampled_from(["working", "input_required", "completed", "failed"]))
 def test_tasks(tasks: list[Any], answer: dict[str, Any], status: str) -> None:
-    client = Asked("2025-11-25", {"elicitation": {}, "roots": {}, "sampling": {}})
+    client = AskedClient("2025-11-25", {"elicitation": {}, "roots": {}, "sampling": {}})
     answer_all(wait_for_task("t", client), [{"status": status, **task} for task in tasks], answer)
     for task in tasks:
         to_older_creation(task), take_task(task), read_support(task), read_relation(task), leave_off_relation(task)
@@ -159,7 +159,7 @@ def test_tasks(tasks: list[Any], answer: dict[str, Any], status: str) -> None:
 
 @given(VALUES, VALUES, st.sampled_from(HANDSHAKE_REVISIONS), OBJECTS)
 def test_questions_and_answers(params: Any, answers: Any, revision: str, capabilities: dict[str, Any]) -> None:
-    asking = OpenQuestions(AskedCall(BINDING, capabilities, revision))
+    asking = OpenQuestions(CallOwner(BINDING, capabilities, revision))
     for method in ("elicitation/create", "roots/list", "sampling/createMessage", "ping"):
         asking.add_question(b"1", method, params if isinstance(params, dict) else None)
     for given_ in (answers, dict.fromkeys(asking.spell(), answers)):

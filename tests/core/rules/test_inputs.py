@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.rules.inputs import Asked, run_rounds, wait_for_task
+from dragoman.core.rules.inputs import AskedClient, run_rounds, wait_for_task
 from dragoman.core.rules.questions import Question
 from dragoman.core.rules.routines import Ask, Done, Pause, Pose, Tell
 from dragoman.errors import ProtocolError
@@ -37,7 +37,7 @@ def call(
     result: Any, revision: str = D, method: str = "tools/call", capabilities: Any = ALL, roots: Any = None
 ) -> tuple[Stepped, Any]:
     """A call whose first result is this, and its first step."""
-    routine = Stepped(run_rounds(method, CALL, Asked(revision, capabilities, roots), result))
+    routine = Stepped(run_rounds(method, CALL, AskedClient(revision, capabilities, roots), result))
     return routine, routine.step()
 
 
@@ -235,7 +235,7 @@ def test_a_result_that_is_invalid_is_an_error(result: Any) -> None:
 
 @pytest.mark.parametrize(("revision", "several"), [(A, False), (B, False), (C, True), (D, True)])
 def test_clients_take_several_questions_at_once_or_not(revision: str, several: bool) -> None:
-    assert Asked(revision, {}).takes_several is several
+    assert AskedClient(revision, {}).takes_several is several
 
 
 # A client of 2025-11-25 waits for a task
@@ -243,7 +243,7 @@ def test_clients_take_several_questions_at_once_or_not(revision: str, several: b
 
 def wait(capabilities: Any = None) -> Stepped:
     declared = {"elicitation": {"form": {}, "url": {}}, "roots": {}} if capabilities is None else capabilities
-    routine = Stepped(wait_for_task("t1", Asked("2025-11-25", declared)))
+    routine = Stepped(wait_for_task("t1", AskedClient("2025-11-25", declared)))
     assert routine.step() == GET
     return routine
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.rules.asking import AskedCall, OpenQuestions
+from dragoman.core.rules.asking import CallOwner, OpenQuestions
 from dragoman.core.rules.promoted import Task
 from dragoman.core.rules.state import Binding
 
-CALLER = AskedCall(Binding("files", "tools/call", "digest", "alice"), {"elicitation": {}, "roots": {}}, "2025-11-25")
+CALLER = CallOwner(Binding("files", "tools/call", "digest", "alice"), {"elicitation": {}, "roots": {}}, "2025-11-25")
 FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}
 YES = {"action": "accept", "content": {}}
 START = 1_800_000_000.0

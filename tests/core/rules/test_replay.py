@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.rules.asking import AskedCall, Turned
+from dragoman.core.rules.asking import CallOwner, RefusedQuestion
 from dragoman.core.rules.questions import Question, Reply
 from dragoman.core.rules.replay import KIND, Replay, resume_replay
 from dragoman.core.rules.state import Binding, Keeper, Reason, Seal, State, digest_params
@@ -21,15 +21,15 @@ ALL = {"elicitation": {"form": {}, "url": {}}, "roots": {}}
 YES = {"action": "accept", "content": {"name": "x"}}
 
 
-def whose(capabilities: Any = ALL, revision: str = D) -> AskedCall:
-    return AskedCall(BINDING, capabilities, revision)
+def whose(capabilities: Any = ALL, revision: str = D) -> CallOwner:
+    return CallOwner(BINDING, capabilities, revision)
 
 
 def form(message: str, **more: Any) -> dict[str, Any]:
     return {"message": message, "requestedSchema": {"type": "object", "properties": {}}, **more}
 
 
-def ask(attempt: Replay, message: str, **more: Any) -> Reply | Question | Turned:
+def ask(attempt: Replay, message: str, **more: Any) -> Reply | Question | RefusedQuestion:
     return attempt.take_question("elicitation/create", form(message, **more))
 
 
@@ -81,7 +81,7 @@ def test_a_server_that_asks_something_else_is_refused() -> None:
     attempt = Replay(whose())
     attempt = retry(compose(attempt, ask(attempt, "delete a?")), {"question-1": YES})
     turned = ask(attempt, "delete b?")
-    assert isinstance(turned, Turned)
+    assert isinstance(turned, RefusedQuestion)
     assert turned.error is not None
     assert turned.error.data == {"reason": Reason.OTHER_QUESTION.value}
 
@@ -114,7 +114,7 @@ def test_an_answer_is_in_the_form_of_the_server() -> None:
 
 def test_what_a_caller_did_not_declare_is_not_asked() -> None:
     turned = ask(Replay(whose({"roots": {}})), "q")
-    assert isinstance(turned, Turned)
+    assert isinstance(turned, RefusedQuestion)
     assert (turned.reply.code, turned.error) == (-32601, None)
 
 
@@ -127,7 +127,7 @@ def test_roots_are_asked_without_params() -> None:
 def test_a_record_that_is_too_long_to_carry_is_not_carried() -> None:
     attempt = Replay(whose(), [("d", {"action": "accept", "content": {"a": "x" * 1024 * 1024}})])
     question = Question("roots/list", None)
-    assert isinstance(attempt.compose(question, KEEPER, 0.0, b"n" * 12), Turned)
+    assert isinstance(attempt.compose(question, KEEPER, 0.0, b"n" * 12), RefusedQuestion)
 
 
 def test_the_kind_of_state_is_its_own() -> None:

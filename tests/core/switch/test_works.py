@@ -12,7 +12,7 @@ from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.wiring import Bridging
 from dragoman.core.envelope import Frame
-from dragoman.core.switch.to_session.attribution import ServerQuestion, UnclearQuestions
+from dragoman.core.switch.to_session.attribution import OpenQuestion, UnclearQuestions
 from dragoman.core.switch.to_session.reading import Served
 from dragoman.core.switch.to_session.works import Work, Works
 
@@ -58,10 +58,10 @@ def begin(works: Works, sender: str = "") -> Work:
     return work
 
 
-def ask(unclear: UnclearQuestions, works: Works, about: Work) -> ServerQuestion:
+def ask(unclear: UnclearQuestions, works: Works, about: Work) -> OpenQuestion:
     """A question that may be about any call of a sender, and is put to this one."""
     about.questions = cast(Any, Questions([b"q"]))
-    question = ServerQuestion(b"q", "elicitation/create", {}, about.sender, works.latest, works.turns, 0.0, about)
+    question = OpenQuestion(b"q", "elicitation/create", {}, about.sender, works.latest, works.turns, 0.0, about)
     unclear.open.append(question)
     return question
 

@@ -50,13 +50,13 @@ class Exchange:
 
     Args:
         front: The client's edge.
-        behind: Who serves it.
+        backend: Who serves it.
         settings: What the user decided.
         outbox: Where commands go.
 
     Attributes:
         front: The client's edge.
-        behind: Who serves it.
+        backend: Who serves it.
         settings: What the user decided.
         calls: The requests of each peer that are not answered.
         revisions: What each peer speaks, as far as that is known.
@@ -77,7 +77,7 @@ class Exchange:
         "_reads",
         "ages",
         "around",
-        "behind",
+        "backend",
         "calls",
         "counters",
         "front",
@@ -92,7 +92,7 @@ class Exchange:
     def __init__(
         self,
         front: ClientEdge,
-        behind: Backend[Any],
+        backend: Backend[Any],
         settings: Settings,
         outbox: Outbox,
     ) -> None:
@@ -110,7 +110,7 @@ class Exchange:
         self.revisions: dict[Side, str | None] = {Side.CLIENT: None, Side.SERVER: None}
         self._adaptors = {side: self._adaptor(side, None) for side in Side}
         self._consent = Consent()
-        self.serve(behind)
+        self.serve(backend)
 
     def speak(self, upward: Translator, downward: Translator) -> None:
         """Set what each peer speaks.
@@ -127,17 +127,17 @@ class Exchange:
         self._write_where_wanted()
         self.identity = upward.identity and downward.identity
 
-    def serve(self, behind: Backend[Any]) -> None:
+    def serve(self, backend: Backend[Any]) -> None:
         """Let somebody else serve the client from here on."""
-        self.behind = behind
-        self._own, self._reads = behind.own, behind.reads
-        self._apart = behind.own.union(behind.reads)
+        self.backend = backend
+        self._own, self._reads = backend.own, backend.reads
+        self._apart = backend.own.union(backend.reads)
         self._write_where_wanted()
 
     def _write_where_wanted(self) -> None:
         """Write what crossed, unless whoever takes it changes it and nobody else looks at it."""
         seen = self.around is not None or self.ages is not None or self.settings.watch is not None
-        self._adaptors[Side.CLIENT].writes = self.behind.wants_lines or seen
+        self._adaptors[Side.CLIENT].writes = self.backend.wants_lines or seen
 
     def know_client(self, capabilities: dict[str, Any], methods: Mapping[str, Method]) -> None:
         """Set what the client declared, and the methods that its revision has: what is not translated needs neither."""
@@ -152,7 +152,7 @@ class Exchange:
             if part is not None:
                 part.release()
         self.observer = self.counters.tell = None
-        del self.front, self.behind, self._reads
+        del self.front, self.backend, self._reads
 
     def relay(self, side: Side, frame: Frame) -> None:
         """Carry one frame from this peer to the other."""
@@ -242,7 +242,7 @@ class Exchange:
     def passes_arrays(self) -> bool:
         """Whether an array may pass whole."""
         is_plain = not any(calls.renamed for calls in self.calls.values())
-        return self.identity and is_plain and self.around is None and self.ages is None and self.behind.takes_arrays
+        return self.identity and is_plain and self.around is None and self.ages is None and self.backend.takes_arrays
 
     def relay_request(self, side: Side, frame: Frame, batch: Batch | None) -> None:
         """Carry one request from this peer to the other; it came in this array."""
@@ -290,7 +290,7 @@ class Exchange:
             self.observer.handed(call)
         if self.ages is not None and call.method != LISTEN:  # which ends when its client wants
             self.ages.start(call)
-        self.behind.carry(call, frame)
+        self.backend.carry(call, frame)
 
     def fail_garbled(self, side: Side, malformed: Malformed) -> bool:
         """Tell who waits for a response that this peer garbled; False where nobody does."""
@@ -321,7 +321,7 @@ class Exchange:
                 return
             frame = told
         if side is Side.CLIENT and frame.method in self._own:
-            self.behind.notify(self.front, frame)
+            self.backend.notify(self.front, frame)
             return
         adapted = self._adaptors[side].adapt(frame, frame.method)
         if not isinstance(adapted, Frame):
@@ -334,7 +334,7 @@ class Exchange:
     def forward(self, side: Side, frame: Frame) -> None:
         """Hand on what is neither a request nor the answer to one."""
         if side is Side.CLIENT:
-            self.behind.notify(self.front, frame)
+            self.backend.notify(self.front, frame)
         else:
             self.front.send(frame)
 
@@ -435,7 +435,7 @@ class Exchange:
             failure = explain_age(call.method, limit_s)
             self.counters.timed_out += 1
             asked.cancel(call.key)
-            self.behind.notify(self.front, cancellation(call.key, failure.message))
+            self.backend.notify(self.front, cancellation(call.key, failure.message))
             asked.remove(call)
             self.pass_answer(SERVER, call, call.refuse(failure))
         self.front.answered()

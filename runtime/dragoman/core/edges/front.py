@@ -56,7 +56,7 @@ _ACCEPTED: Final = frozenset({FrontState.SENDING_INITIALIZED, FrontState.READY})
 _WATCHED: Final = frozenset({"initialize", DISCOVER, INITIALIZED, LEGACY_INITIALIZED})
 
 
-class Behind(Backend["FrontEdge"], Protocol):
+class SessionBackend(Backend["FrontEdge"], Protocol):
     """Who opens a session for the client of a front edge, too."""
 
     def initialize(self, front: FrontEdge) -> Refusal | None:
@@ -81,7 +81,7 @@ class FrontEdge:
     Args:
         wiring: What the user decided, and where steps and methods come from.
         outbox: Where commands go.
-        behind: What serves this client.
+        backend: What serves this client.
 
     Attributes:
         state: Where the session stands.
@@ -95,18 +95,18 @@ class FrontEdge:
 
     __slots__ = (
         "_client_owed", "_early", "_failure", "_finished", "_is_shared", "_outbox", "_outcome", "_replaying",
-        "_welcome", "_wiring", "behind", "client_ended", "exchange", "greeting", "has_streams", "outgoing",
+        "_welcome", "_wiring", "backend", "client_ended", "exchange", "greeting", "has_streams", "outgoing",
         "per_request", "state",
     )  # fmt: skip
 
-    def __init__(self, wiring: Wiring, outbox: Outbox, behind: Behind) -> None:
+    def __init__(self, wiring: Wiring, outbox: Outbox, backend: SessionBackend) -> None:
         self.state = FrontState.CONNECTING
         self.outgoing: list[Frame] = []
         self.has_streams = False
         self.per_request: PerRequestFront | None = None
-        self.behind = behind
+        self.backend = backend
         self.greeting: Greeting | None = None
-        self.exchange = Exchange(self, behind, wiring.settings, outbox)
+        self.exchange = Exchange(self, backend, wiring.settings, outbox)
         self._outbox = outbox
         self._wiring = wiring
         self._early = EarlyFrames(self.post, wiring.settings.queue_frames, wiring.settings.queue_bytes)
@@ -133,12 +133,12 @@ class FrontEdge:
                 frame = advise(frame, self.exchange.revisions[SERVER]) if is_relayed else frame
             self._outbox.post(self, frame)
         else:
-            self.exchange.behind.reply(self, frame)
+            self.exchange.backend.reply(self, frame)
 
     def release(self) -> None:
         """Let go of everything, once the session is over: circles stay until somebody looks for such."""
         self.exchange.release()
-        del self.behind, self._early
+        del self.backend, self._early
 
     def use_streams(self) -> None:
         """Record that the client's transport has a stream for each call."""
@@ -182,7 +182,7 @@ class FrontEdge:
     def expire(self) -> None:
         """Record that the timer ran out."""
         if self.state is not FrontState.FAILED:
-            about = {} if self.greeting is None else self.behind.describe_offer(self)
+            about = {} if self.greeting is None else self.backend.describe_offer(self)
             self._end(*explain_timeout(self.state, self._wiring.settings, about))
         self._advance(FrontEvent.TIMED_OUT)
 
@@ -302,7 +302,7 @@ class FrontEdge:
     def _begins_per_request(self, frame: Frame) -> bool:
         """Whether a client shows with this that its requests speak for themselves, and such are served here."""
         if frame.method == DISCOVER or read_per_request_revision(frame) is not None:
-            self.per_request = self.behind.serve_requests(self)
+            self.per_request = self.backend.serve_requests(self)
         if self.per_request is not None:
             self._advance(FrontEvent.PER_REQUEST_BEGUN)
         return self.per_request is not None
@@ -314,8 +314,8 @@ class FrontEdge:
             failure = connection_closed("the client has sent initialize instead")
             self.exchange.fail_all(Side.CLIENT, failure.code, failure.message)
             self.per_request = None
-            self.behind.serve_handshake(self)
-            self.exchange.serve(self.behind)
+            self.backend.serve_handshake(self)
+            self.exchange.serve(self.backend)
             self._advance(FrontEvent.HANDSHAKE_BEGUN)
             self._take_initialize(frame)
         elif is_open or frame.kind != "request":
@@ -346,7 +346,7 @@ class FrontEdge:
         self.greeting, self._client_owed = greeting, frame.key
         self._is_shared = find(greeting.frame.body, "params", "clientInfo", "name") == IDENTITY["name"]
         has_failed = self.state is FrontState.FAILED
-        refusal = None if has_failed else self.behind.initialize(self)
+        refusal = None if has_failed else self.backend.initialize(self)
         if refusal is not None:
             self.greeting = self._client_owed = None
             answer = error_frame(frame.key, refusal.code, refusal.message, refusal.data)
@@ -354,7 +354,7 @@ class FrontEdge:
             return
         self._advance(FrontEvent.INITIALIZE_REQUESTED)
         if not has_failed:
-            self.behind.wait_for_server(self)
+            self.backend.wait_for_server(self)
 
     def _take_initialized(self, frame: Frame) -> None:
         if self.state is FrontState.INITIALIZING:

@@ -53,7 +53,7 @@ def _ignore(frame: Frame) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
-class Lent:
+class PerRequestLoan:
     """A request that is with the server.
 
     Attributes:
@@ -89,7 +89,7 @@ class PerRequestEdge:
 
     def __init__(self, upstream: UpstreamEdge) -> None:
         self.upstream = upstream
-        self._lent: dict[bytes, Lent] = {}
+        self._lent: dict[bytes, PerRequestLoan] = {}
         self._last = 0
         self._senders: set[str] = set()  # whose requests the server has had; of several, two
         self._suspects: Suspects[Hashable] = Suspects()
@@ -97,13 +97,13 @@ class PerRequestEdge:
 
     def lend(
         self,
-        lent: Lent,
+        lent: PerRequestLoan,
         params: dict[str, Any],
         mirrored: Sequence[Mirrored] = (),
         written: bytes = b"",
         sender: str = "",
         source: tuple[object, ...] = (),
-    ) -> Lent:
+    ) -> PerRequestLoan:
         """Send a request under an id of ours; give it.
 
         Args:
@@ -136,14 +136,14 @@ class PerRequestEdge:
         self.upstream.send(new_frame(Frame, (line, "request", lent.key, method, body, None, headers, sender, source)))
         return lent
 
-    def withdraw(self, lent: Lent, reason: str | None = None) -> None:
+    def withdraw(self, lent: PerRequestLoan, reason: str | None = None) -> None:
         """Cancel a request, if it is not answered."""
         if self._lent.pop(lent.key, None) is None:
             return
         self._suspect(lent)
         self.upstream.send(cancellation(lent.key, reason))
 
-    def _suspect(self, lent: Lent) -> None:
+    def _suspect(self, lent: PerRequestLoan) -> None:
         if lent.hears_logs:
             self._suspects.add(lent.key, Suspect(lent.owner, asks=True))
 
@@ -226,7 +226,7 @@ class PerRequestEdge:
         if told is not None:
             lent.notify(told)
 
-    def _find(self, method: str, stream: bytes | None, params: Mapping[str, Any]) -> Lent | None:
+    def _find(self, method: str, stream: bytes | None, params: Mapping[str, Any]) -> PerRequestLoan | None:
         meta = params.get("_meta")
         if isinstance(meta, dict) and META_SUBSCRIPTION_ID in meta:
             return self._lent.get(key_of(meta[META_SUBSCRIPTION_ID]) or b"")
@@ -236,7 +236,7 @@ class PerRequestEdge:
             return self._lent.get(key_of(params.get("requestId")) or b"")
         return None if stream is None else self._lent.get(stream)
 
-    def _guess(self, method: str, stream: bytes | None) -> Lent | None:
+    def _guess(self, method: str, stream: bytes | None) -> PerRequestLoan | None:
         """Return a request that a log message without a stream can be about: it is for one client, or for nobody."""
         if stream is not None or method != LOG or len(self._senders) > 1:
             return None
@@ -246,12 +246,12 @@ class PerRequestEdge:
         return heard[-1] if is_clear and not self._suspects.may_explain(owners, only_asking=True) else None
 
 
-def _fail_garbled(lent: Lent, reason: str) -> None:
+def _fail_garbled(lent: PerRequestLoan, reason: str) -> None:
     refusal = refuse_garbled(reason, lent.method)
     logger.warning("%s fails: %s", lent.method, refusal.message)
     _fail(lent, refusal)
 
 
-def _fail(lent: Lent, refusal: Refusal) -> None:
+def _fail(lent: PerRequestLoan, refusal: Refusal) -> None:
     body = decode(refusal.answer(lent.key).raw)
     lent.answer(Frame(b"", "error", lent.key, None, body))

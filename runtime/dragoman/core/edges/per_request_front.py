@@ -41,7 +41,7 @@ from dragoman.errors import RemoteProtocolError
 from dragoman_spec import PER_REQUEST_REVISIONS, REVISIONS, load
 
 if TYPE_CHECKING:
-    from dragoman.core.edges.per_request import Lent
+    from dragoman.core.edges.per_request import PerRequestLoan
 
 logger = logging.getLogger("dragoman.session")
 
@@ -89,7 +89,7 @@ class Request(Call):
         self.frame = frame
         self.body = body
         self.params: dict[str, Any] = body.get("params", {})
-        self.at_server: Lent | None = None
+        self.at_server: PerRequestLoan | None = None
         self.ended: Callable[[Request], None] | None = None
         self.way: Way | None = None
 
@@ -108,7 +108,7 @@ class Request(Call):
         return self.params["_meta"].get("progressToken")
 
 
-class BehindRequests(Protocol):
+class RequestBackend(Protocol):
     """Who serves such a client: a switch."""
 
     def carry(self, request: Request) -> None:
@@ -131,14 +131,14 @@ class PerRequestFront:
 
     Args:
         exchange: Knows which are not answered, and has middleware and timeouts.
-        behind: Who serves them.
+        backend: Who serves them.
 
     Attributes:
         requests: Those that are not answered, by key.
         is_relayed: Whether its server has turned out to belong to the same era.
     """
 
-    __slots__ = ("_behind", "_exchange", "_reader", "is_relayed", "requests")
+    __slots__ = ("_backend", "_exchange", "_reader", "is_relayed", "requests")
 
     takes_arrays = False
     wants_lines = True
@@ -146,9 +146,9 @@ class PerRequestFront:
     """Middleware gets neither: the first is what the handshake is to the other era."""
     reads = NOTHING_READ
 
-    def __init__(self, exchange: Exchange, behind: BehindRequests) -> None:
+    def __init__(self, exchange: Exchange, backend: RequestBackend) -> None:
         self._exchange = exchange
-        self._behind = behind
+        self._backend = backend
         self.is_relayed = False
         # Middleware may change what has been read.
         self._reader = None if exchange.settings.has_middleware else MetadataReader(PER_REQUEST_REVISIONS)
@@ -156,13 +156,13 @@ class PerRequestFront:
         exchange.revisions = {Side.CLIENT: NEWER, Side.SERVER: NEWER}
         exchange.serve(self)
 
-    def hand_to(self, behind: BehindRequests) -> None:
+    def hand_to(self, backend: RequestBackend) -> None:
         """Have somebody else serve what comes from here on: a server of the same era."""
-        self._behind, self.is_relayed = behind, True
+        self._backend, self.is_relayed = backend, True
 
     def release(self) -> None:
         """Let go of who is at both ends."""
-        del self._exchange, self._behind
+        del self._exchange, self._backend
 
     # What the client does
 
@@ -171,7 +171,7 @@ class PerRequestFront:
         if frame.kind == "request":
             self._take_request(frame)
         elif frame.method == CANCELLED and frame.sender:  # a principal may not come in any more
-            self._behind.leave(read_reason(frame) or "", frame.sender)
+            self._backend.leave(read_reason(frame) or "", frame.sender)
         elif frame.method == CANCELLED:
             self._exchange.relay(Side.CLIENT, frame)
         elif frame.kind == "batch":
@@ -193,14 +193,14 @@ class PerRequestFront:
 
     def leave(self, reason: str) -> None:
         """Record that the client says no more."""
-        self._behind.leave(reason)
+        self._backend.leave(reason)
 
     def drain(self, reason: str) -> None:
         """End in order what would never end: listen streams, and calls that wait for their client to come back."""
         for request in [one for one in self.requests.values() if one.method == LISTEN]:
-            self._behind.cancel(request, reason)
+            self._backend.cancel(request, reason)
             self.put_result(request, {"resultType": "complete", "_meta": {META_SUBSCRIPTION_ID: request.id}})
-        self._behind.leave(reason)
+        self._backend.leave(reason)
 
     def _take_request(self, frame: Frame) -> None:
         exchange, key = self._exchange, frame.key
@@ -255,7 +255,7 @@ class PerRequestFront:
         if frame is not call.frame:
             call.frame = frame = _with_metadata(frame, call)
             call.body, call.params = frame.body, frame.body["params"]
-        self._behind.carry(call)
+        self._backend.carry(call)
 
     def notify(self, front: object, frame: Frame) -> None:
         """Tell who serves a request that nobody waits for it: the client says nothing else."""
@@ -263,7 +263,7 @@ class PerRequestFront:
         if isinstance(request, Request):
             if request.ended is not None:
                 request.ended(request)
-            self._behind.cancel(request, read_reason(frame) or "")
+            self._backend.cancel(request, read_reason(frame) or "")
 
     def reply(self, front: object, frame: Frame) -> None:
         """Nothing to do: such a client is asked nothing."""

@@ -15,9 +15,9 @@ from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import UPSTREAM, UpstreamAction, UpstreamEvent, UpstreamState
+from dragoman.core.edges.listener import OpeningListener, ServerListener
 from dragoman.core.edges.offer import OFFER_ID, Accepted, InitializeRefused, Introduce, Offer
 from dragoman.core.edges.opening import READ_SILENCE_S, SILENCE_S, Ended, Event, Found, open_server
-from dragoman.core.edges.owner import Follower, Owner
 from dragoman.core.edges.recovery import Recovery
 from dragoman.core.edges.session_state import NOTED
 from dragoman.core.envelope import Frame, Malformed, Refusal, check_response, result_frame
@@ -46,7 +46,7 @@ class UpstreamEdge:
     Args:
         settings: What the user decided.
         outbox: Where commands go.
-        owner: Who is told what happens.
+        listener: Who is told what happens.
 
     Attributes:
         state: Where the session stands.
@@ -63,15 +63,15 @@ class UpstreamEdge:
         "__weakref__",
         "_about",
         "_first",
-        "_follower",
         "_keeps_nothing",
+        "_listener",
         "_loss",
         "_may_start",
         "_offered",
         "_opening",
         "_outbox",
-        "_owner",
         "_probes",
+        "_server_listener",
         "_settings",
         "is_recalled",
         "offer",
@@ -83,14 +83,14 @@ class UpstreamEdge:
         "was_read",
     )
 
-    def __init__(self, settings: Settings, outbox: Outbox, owner: Owner[UpstreamEdge]) -> None:
+    def __init__(self, settings: Settings, outbox: Outbox, listener: OpeningListener[UpstreamEdge]) -> None:
         self.state = UpstreamState.IDLE
         self.revision: str | None = None
         self.outgoing: list[Frame] = []
         self._settings = settings
         self._outbox = outbox
-        self._owner = owner
-        self._follower: Follower[UpstreamEdge] = owner
+        self._listener = listener
+        self._server_listener: ServerListener[UpstreamEdge] = listener
         self.offer: Offer | None = None
         self._opening: Generator[None, Event, Found] | None = None
         self._first: Frame | None = None  # the first offer, before it is sent
@@ -112,11 +112,11 @@ class UpstreamEdge:
             self._settings.observer.server(self)
         self._opening = None
         self.recovery.release()
-        del self._owner, self._follower
+        del self._listener, self._server_listener
 
-    def hand_to(self, owner: Owner[UpstreamEdge], outbox: Outbox | None = None) -> None:
+    def hand_to(self, listener: OpeningListener[UpstreamEdge], outbox: Outbox | None = None) -> None:
         """Have somebody else told from here on; commands go to this outbox then, if it is another one."""
-        self._owner = self._follower = owner
+        self._listener = self._server_listener = listener
         self._outbox = self.recovery.outbox = outbox or self._outbox
 
     def open(self) -> None:
@@ -171,7 +171,7 @@ class UpstreamEdge:
             return first
         if self.state is _OPENING and self.offer is not None and self._offered is not None:
             if self.offer.hand_to(offer, first):
-                self._owner.offered(self)
+                self._listener.offered(self)
                 return None
             self.open()
         self.offer, self._first, self._about = offer, first, about
@@ -197,9 +197,9 @@ class UpstreamEdge:
             self._opening = open_server(self, asks_first)
             self._go_on(None)
 
-    def serve(self, follower: Follower[UpstreamEdge]) -> None:
+    def serve(self, listener: ServerListener[UpstreamEdge]) -> None:
         """Tell somebody else from here on what the server says, and that it is gone."""
-        self._follower = follower
+        self._server_listener = listener
 
     def announce(self, frame: Frame) -> None:
         """Tell the server that its client is ready, if it has not been told."""
@@ -210,7 +210,7 @@ class UpstreamEdge:
         if isinstance(frame, Frame) and frame.body is not None:
             frame = check_response(frame)
         if self.state is _OPENING:
-            if self._owner.waits_for(self):
+            if self._listener.waits_for(self):
                 self._go_on(frame)
             return
         recovery = self.recovery
@@ -219,7 +219,7 @@ class UpstreamEdge:
         if (self.state is _READY and recovery.ping is None) or not (
             self.state is UpstreamState.LOST or recovery.take(frame)
         ):
-            self._follower.take_server(self, frame)
+            self._server_listener.take_server(self, frame)
 
     def expire(self) -> None:
         """The time has passed that this edge asked for."""
@@ -239,7 +239,7 @@ class UpstreamEdge:
             reason: Why, in words, as clients are told.
             outcome: How sessions end by this.
         """
-        if self.state is _OPENING and self._owner.waits_for(self):
+        if self.state is _OPENING and self._listener.waits_for(self):
             self._loss = reason, outcome
             self._go_on(Ended(reason))
         elif self.state is not UpstreamState.LOST:
@@ -252,7 +252,7 @@ class UpstreamEdge:
 
     def tell(self, frame: Frame | Malformed) -> None:
         """Let clients have what the server says, or what is said in its place."""
-        self._follower.take_server(self, frame)
+        self._server_listener.take_server(self, frame)
 
     # What the routine of the opening wants, and what comes of it
 
@@ -319,7 +319,7 @@ class UpstreamEdge:
         if self._offered is None:
             return False
         self._outbox.post(self, self._offered)
-        self._owner.offered(self)
+        self._listener.offered(self)
         return True
 
     def pass_on(self, frame: Frame | Malformed, has_offer: bool) -> None:
@@ -356,18 +356,18 @@ class UpstreamEdge:
         self.revision = verdict.revision
         self.offer = self._first = self._offered = None
         self._keeps_nothing = True
-        self._owner.discovered(self, verdict)
+        self._listener.discovered(self, verdict)
 
 
 _ACTIONS: Final[Mapping[UpstreamAction, Callable[[UpstreamEdge, Any], object]]] = {
     UpstreamAction.TELL_DISCOVERED: UpstreamEdge._tell_discovered,
     UpstreamAction.REOPEN: lambda edge, _: edge.open(),
-    UpstreamAction.TELL_ACCEPTED: lambda edge, accepted: edge._owner.accepted(edge, accepted),
-    UpstreamAction.TELL_REFUSED: lambda edge, refused: edge._owner.refused(edge, refused),
-    UpstreamAction.TELL_FAILED: lambda edge, failure: edge._owner.failed(edge, failure),
+    UpstreamAction.TELL_ACCEPTED: lambda edge, accepted: edge._listener.accepted(edge, accepted),
+    UpstreamAction.TELL_REFUSED: lambda edge, refused: edge._listener.refused(edge, refused),
+    UpstreamAction.TELL_FAILED: lambda edge, failure: edge._listener.failed(edge, failure),
     UpstreamAction.SEND_INITIALIZED: UpstreamEdge._send_initialized,
-    UpstreamAction.TELL_LOST: lambda edge, loss: edge._follower.lost(edge, *loss),
-    UpstreamAction.TELL_INTERRUPTED: lambda edge, _: edge._owner.interrupted(edge, edge.recovery.failure),
+    UpstreamAction.TELL_LOST: lambda edge, loss: edge._server_listener.lost(edge, *loss),
+    UpstreamAction.TELL_INTERRUPTED: lambda edge, _: edge._listener.interrupted(edge, edge.recovery.failure),
     UpstreamAction.TELL_CHANGES: lambda edge, _: edge.recovery.tell_changes(),
     UpstreamAction.SEND_KEPT: lambda edge, _: edge.recovery.send_kept(),
     UpstreamAction.WATCH: lambda edge, _: edge.recovery.watch(),

@@ -19,7 +19,7 @@ from dragoman.errors import TranslationError
 from dragoman_spec import Loss
 
 
-class AskedCall(NamedTuple):
+class CallOwner(NamedTuple):
     """Whose call it is that a server asks about.
 
     Attributes:
@@ -34,7 +34,7 @@ class AskedCall(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class RefusedQuestion:
     """A question that is not put to the client.
 
     Attributes:
@@ -70,7 +70,7 @@ class OpenQuestions:
         most: How many there may be.
     """
 
-    caller: AskedCall
+    caller: CallOwner
     most: int = 16
     _open: dict[str, _Open] = field(default_factory=dict)
     _asked: int = 0
@@ -81,7 +81,7 @@ class OpenQuestions:
     def __contains__(self, question_id: object) -> bool:
         return any(asked.id == question_id for asked in self._open.values())
 
-    def add_question(self, question_id: bytes, method: str, params: Any) -> Question | Turned:
+    def add_question(self, question_id: bytes, method: str, params: Any) -> Question | RefusedQuestion:
         """Take a request of the server.
 
         Args:
@@ -93,7 +93,7 @@ class OpenQuestions:
             The question as the client gets it; or why it does not.
         """
         if len(self._open) >= self.most:
-            return turn(f"{self.most} questions of this call wait for an answer already")
+            return refuse_question(f"{self.most} questions of this call wait for an answer already")
         question = read_question(self.caller, method, params)
         if isinstance(question, Question):
             self._asked += 1  # "each request key MUST be unique over the lifetime of a single task"
@@ -145,25 +145,25 @@ class OpenQuestions:
         return [one.id for one in asked.values()]
 
 
-def read_question(caller: AskedCall, method: str, params: Any) -> Question | Turned:
+def read_question(caller: CallOwner, method: str, params: Any) -> Question | RefusedQuestion:
     """Read a request of the server, in its revision, as a question about this call; or say why it cannot be put."""
     if not is_question(method):
-        return Turned(Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}), None)
+        return RefusedQuestion(Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}), None)
     try:
         question = embed(method, params, caller.revision)
     except TranslationError as error:
-        return Turned(Refusal(error.code, str(error), error.data), turn(str(error)).error)
+        return RefusedQuestion(Refusal(error.code, str(error), error.data), refuse_question(str(error)).error)
     missing = find_missing(method, question.params or {}, read_declared(caller.capabilities))
-    return question if missing is None else turn_undeclared(method, missing)
+    return question if missing is None else refuse_undeclared(method, missing)
 
 
-def turn(reason: str) -> Turned:
+def refuse_question(reason: str) -> RefusedQuestion:
     """Turn a question away, and end its call."""
     refusal = Refusal(INTERNAL_ERROR, f"the client cannot be asked: {reason}", {})
-    return Turned(refusal, refusal)
+    return RefusedQuestion(refusal, refusal)
 
 
-def turn_undeclared(method: str, missing: str) -> Turned:
+def refuse_undeclared(method: str, missing: str) -> RefusedQuestion:
     """Turn away a question that its client has said it cannot answer: that is between us and the server."""
     reason = f"the client did not declare the capability {missing}"
-    return Turned(Refusal(METHOD_NOT_FOUND, reason, {"method": method}), None, missing)
+    return RefusedQuestion(Refusal(METHOD_NOT_FOUND, reason, {"method": method}), None, missing)

@@ -46,17 +46,11 @@ class Path:
     promotes: bool = False
 
     @property
-    def cell(self) -> Literal["LL", "LM", "ML", "MM"]:
-        """The eras of client and server: L with a handshake, M per request."""
-        match era(self.client), era(self.server):
-            case "handshake", "handshake":
-                return "LL"
-            case "handshake", _:
-                return "LM"
-            case _, "handshake":
-                return "ML"
-            case _:
-                return "MM"
+    def bridge(self) -> Literal["to_session", "to_stateless"] | None:
+        """The switch that joins their eras, by the server that it leads to; None where both are of one era."""
+        if era(self.client) == era(self.server):
+            return None
+        return "to_session" if era(self.server) == "handshake" else "to_stateless"
 
 
 class Told(NamedTuple):
@@ -78,10 +72,10 @@ def declare_up(capabilities: Mapping[str, Any], path: Path, *, wants_task: bool 
         Those that this client can be asked for; in the form of the server's era, for one with a handshake that of the
         newest such revision.
     """
-    if path.cell in ("LL", "MM"):
+    if path.bridge is None:
         return Told(dict(capabilities), ())
     source = facts(path.client)
-    target = facts(NEWER if path.cell == "LM" else OLDER)
+    target = facts(NEWER if path.bridge == "to_stateless" else OLDER)
     told: dict[str, Any] = {}
     lost: list[Loss] = []
     for name, value in capabilities.items():
@@ -91,7 +85,7 @@ def declare_up(capabilities: Mapping[str, Any], path: Path, *, wants_task: bool 
             lost.append(_lose(name, value))
         else:
             told[name] = _keep_parts(name, value, source, target, lost)
-    if path.cell == "LM" and path.tasks and wants_task:
+    if path.bridge == "to_stateless" and path.tasks and wants_task:
         told["extensions"] = {**told.get("extensions", {}), TASKS_EXTENSION: {}}
     return Told(_fill_in(told), tuple(lost))
 
@@ -107,7 +101,7 @@ def declare_down(capabilities: Mapping[str, Any], path: Path) -> Told:
         The same in the form of the client's era; for a client with a handshake that of the newest such revision, which
         the steps take on from there.
     """
-    if path.cell in ("LL", "MM"):
+    if path.bridge is None:
         return Told(dict(capabilities), ())
     one_sided = facts(NEWER).server_capabilities ^ facts(OLDER).server_capabilities
     tasks = _tell_tasks(capabilities, path)
@@ -132,7 +126,7 @@ def declares_tasks(capabilities: Mapping[str, Any]) -> bool:
 
 def bridges_tasks(path: Path, capabilities: Mapping[str, Any]) -> bool:
     """Whether a client with a handshake is told that tools run as tasks at a server with these capabilities."""
-    return path.tasks and path.cell == "LM" and path.client == OLDER and declares_tasks(capabilities)
+    return path.tasks and path.bridge == "to_stateless" and path.client == OLDER and declares_tasks(capabilities)
 
 
 def spell_required(path: str) -> dict[str, Any]:
@@ -179,7 +173,7 @@ def _tell_tasks(capabilities: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """Tell of tasks in the client's terms, where they are bridged."""
     if (
         path.tasks
-        and path.cell == "ML"
+        and path.bridge == "to_session"
         and (runs_tools_as_tasks(capabilities) or (path.promotes and "tools" in capabilities))
     ):
         return {"extensions": {TASKS_EXTENSION: {}}}

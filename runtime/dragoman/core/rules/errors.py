@@ -84,9 +84,9 @@ def answer_error(
         has_refreshed: Whether this is the answer to the second attempt.
     """
     code = error.get("code")
-    if path.cell == "ML":
+    if path.bridge == "to_session":
         return Visit() if code == URL_ELICITATION_REQUIRED else Relay()
-    if path.cell == "LL":
+    if era(path.server) == "handshake":
         return Relay()
     name = name_of_hop_error(code)
     if name == "HEADER_MISMATCH":
@@ -103,7 +103,7 @@ def answer_error(
 def _answer_missing(error: Mapping[str, Any], method: str, path: Path, declared: Mapping[str, Any]) -> Answer:
     required = _read_required(error)
     missing = [name for name in required if not declares(declared, name)]
-    if path.cell == "MM":
+    if path.bridge is None:
         if required and not missing:
             return _say_about_us(error, "the server wants capabilities that it was told of")
         spelled = _spell(error, missing)

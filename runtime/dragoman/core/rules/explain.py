@@ -28,7 +28,7 @@ from dragoman.core.rules.features import (
     lost,
     works,
 )
-from dragoman_spec import load
+from dragoman_spec import era, load
 
 Transport = Literal["stdio", "http", "sse", "websocket"]
 
@@ -126,18 +126,18 @@ def _find_fate(feature: Feature, path: Path) -> Fate | None:
     if (limited := _find_limit_of_scope(feature, path)) is not None:
         return limited
     if not feature.is_in(other):
-        if path.cell == "ML" and feature.name == TASKS:
+        if path.bridge == "to_session" and feature.name == TASKS:
             return PROMOTED
-        return CALL_FAILS if path.cell == "LM" and feature.lacks is UNASKABLE else feature.lacks
-    if path.cell in ("LL", "MM"):
+        return CALL_FAILS if path.bridge == "to_stateless" and feature.lacks is UNASKABLE else feature.lacks
+    if path.bridge is None:
         return UNCHANGED if feature.name == CONTENTS and path.client == path.server else feature.alike
-    return feature.lm if path.cell == "LM" else feature.ml
+    return feature.to_stateless if path.bridge == "to_stateless" else feature.to_session
 
 
 def _find_limit_of_scope(feature: Feature, path: Path) -> Fate | None:
     """Say what sharing, or not sharing, a session of the server does to a feature."""
-    if path.cell in ("LM", "MM"):
+    if era(path.server) == "per_request":
         return None
-    if path.scope == "shared" and path.cell == "LL" and feature.name == ROOTS and feature.is_in(path.client):
+    if path.scope == "shared" and path.bridge is None and feature.name == ROOTS and feature.is_in(path.client):
         return _NOBODYS_ROOTS
     return _SHARED_STATE if path.scope == "shared" and feature.name == STATE else None

@@ -62,8 +62,8 @@ class Feature:
         name: For people.
         starts: Who begins to use it: where that side does not have it, there is nothing to explain.
         alike: What becomes of it where both sides have it and are of one era.
-        lm: The same between a client with a handshake and a per-request server.
-        ml: The reverse.
+        to_stateless: The same between a client with a handshake and a per-request server.
+        to_session: The reverse.
         lacks: What becomes of it where only the side that starts it has it.
         methods: Those that it is made of, in any revision.
         exists: Whether a revision has it; by default, whether it has one of the methods.
@@ -73,8 +73,8 @@ class Feature:
     name: str
     starts: Literal["client", "server"]
     alike: Fate
-    lm: Fate | None = None
-    ml: Fate | None = None
+    to_stateless: Fate | None = None
+    to_session: Fate | None = None
     lacks: Fate | None = None
     methods: tuple[str, ...] = ()
     exists: Callable[[Facts], bool] | None = None

@@ -40,7 +40,7 @@ _OF_RETRIES: Final = ("inputResponses", "requestState")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedClient:
     """The client, as far as questions go.
 
     Attributes:
@@ -92,7 +92,7 @@ def wants_input(result: Mapping[str, Any], method: str) -> bool:
     return True
 
 
-def run_rounds(method: str, params: Mapping[str, Any], client: Asked, result: Mapping[str, Any]) -> Routine:
+def run_rounds(method: str, params: Mapping[str, Any], client: AskedClient, result: Mapping[str, Any]) -> Routine:
     """Go on with a call until its result is complete.
 
     Args:
@@ -123,7 +123,7 @@ def run_rounds(method: str, params: Mapping[str, Any], client: Asked, result: Ma
     return Done(result, tuple(visited))
 
 
-def wait_for_task(task_id: str, client: Asked) -> Routine:
+def wait_for_task(task_id: str, client: AskedClient) -> Routine:
     """Wait until a task has ended, and give its result; its client hears of each change of the state meanwhile."""
     seen, visited, told = set[str](), dict[str, None](), None
     while True:
@@ -163,7 +163,7 @@ def wait_for_task(task_id: str, client: Asked) -> Routine:
 
 
 def ask_client(
-    client: Asked, requests: Mapping[str, Any], visited: dict[str, None], task_id: str | None = None
+    client: AskedClient, requests: Mapping[str, Any], visited: dict[str, None], task_id: str | None = None
 ) -> Generator[Pose, tuple[str, Mapping[str, Any]], tuple[dict[str, Any], tuple[Loss, ...]]]:
     """Ask the client everything of one round.
 
@@ -211,7 +211,7 @@ def failed_tool(reason: str) -> dict[str, Any]:
     return {"resultType": "complete", "content": [{"type": "text", "text": reason}], "isError": True}
 
 
-def _read_question(embedded: Mapping[str, Any], client: Asked, task_id: str | None) -> Question:
+def _read_question(embedded: Mapping[str, Any], client: AskedClient, task_id: str | None) -> Question:
     declared = read_declared(client.capabilities)
     missing = find_missing(embedded["method"], embedded.get("params") or {}, declared)
     try:
@@ -224,7 +224,7 @@ def _read_question(embedded: Mapping[str, Any], client: Asked, task_id: str | No
     return question if task_id is None else question._replace(params=relate(question.params, task_id))
 
 
-def _read_answer(question: Question, body: Mapping[str, Any], client: Asked) -> Reply:
+def _read_answer(question: Question, body: Mapping[str, Any], client: AskedClient) -> Reply:
     method = question.method
     if "error" in body:
         error = body["error"]

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.envelope import Refusal
-from dragoman.core.rules.asking import AskedCall, Turned, read_question, turn
+from dragoman.core.rules.asking import CallOwner, RefusedQuestion, read_question, refuse_question
 from dragoman.core.rules.questions import Question, Reply, unembed_answer
 from dragoman.core.rules.state import LONGEST_TOKEN, Keeper, Reason, State, digest_params, refuse
 from dragoman.errors import RemoteProtocolError, TranslationError
@@ -37,11 +37,11 @@ class Replay:
         recorded: What was asked in earlier attempts, by digest, and what was answered.
     """
 
-    caller: AskedCall
+    caller: CallOwner
     recorded: list[tuple[str, Any]] = field(default_factory=list)
     _used: int = 0
 
-    def take_question(self, method: str, params: Any) -> Reply | Question | Turned:
+    def take_question(self, method: str, params: Any) -> Reply | Question | RefusedQuestion:
         """Take the server's next question.
 
         Returns:
@@ -50,19 +50,21 @@ class Replay:
             than before.
         """
         question = read_question(self.caller, method, params)
-        if isinstance(question, Turned) or self._used == len(self.recorded):
+        if isinstance(question, RefusedQuestion) or self._used == len(self.recorded):
             return question
         digest, answer = self.recorded[self._used]
         self._used += 1
         if digest != _digest(question):
-            return _turn(method, refuse(Reason.OTHER_QUESTION))
+            return _end_call(method, refuse(Reason.OTHER_QUESTION))
         try:
             return unembed_answer(question, answer, self.caller.revision)
         except TranslationError:
             pointer = f"/params/inputResponses/{_KEY}-{self._used}"
-            return _turn(method, refuse(Reason.MALFORMED, {"pointer": pointer}))
+            return _end_call(method, refuse(Reason.MALFORMED, {"pointer": pointer}))
 
-    def compose(self, question: Question, keeper: Keeper, now_s: float, nonce: bytes) -> dict[str, Any] | Turned:
+    def compose(
+        self, question: Question, keeper: Keeper, now_s: float, nonce: bytes
+    ) -> dict[str, Any] | RefusedQuestion:
         """Return the result that asks the client a new question, unless what is recorded is longer than a state may be.
 
         Args:
@@ -74,7 +76,7 @@ class Replay:
         record = [*self.recorded, (_digest(question), None)]
         state = keeper.write(State(KIND, extra=record), self.caller.binding, now_s, nonce)
         if len(state) > LONGEST_TOKEN:
-            return turn("what it has answered so far is too long to be carried along")
+            return refuse_question("what it has answered so far is too long to be carried along")
         asked = {"method": question.method} | ({} if question.params is None else {"params": question.params})
         return {
             "resultType": "input_required",
@@ -83,7 +85,7 @@ class Replay:
         }
 
 
-def resume_replay(state: State, answers: object, caller: AskedCall) -> Replay:
+def resume_replay(state: State, answers: object, caller: CallOwner) -> Replay:
     """Begin the next attempt at a call.
 
     Args:
@@ -105,10 +107,10 @@ def resume_replay(state: State, answers: object, caller: AskedCall) -> Replay:
     return Replay(caller, [*recorded, (digest, answers[key])])
 
 
-def _turn(method: str, error: RemoteProtocolError) -> Turned:
+def _end_call(method: str, error: RemoteProtocolError) -> RefusedQuestion:
     """End the call with this error."""
     reply = Refusal(INTERNAL_ERROR, error.message, {"method": method})
-    return Turned(reply, Refusal(error.code, error.message, error.data or {}))
+    return RefusedQuestion(reply, Refusal(error.code, error.message, error.data or {}))
 
 
 def _digest(question: Question) -> str:

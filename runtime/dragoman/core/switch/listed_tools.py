@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from dragoman.core.edges.per_request import Lent
+from dragoman.core.edges.per_request import PerRequestLoan
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.methods import CALL_TOOL, LIST_TOOLS, TOOLS_CHANGED
 from dragoman.core.paging import AskPage, Listing, Remind, TakePage
@@ -125,6 +125,6 @@ def _offer_valid(result: Mapping[str, Any], *, strips: bool) -> Mapping[str, Any
     return result
 
 
-def ask_for_page(take: TakePage) -> Lent:
+def ask_for_page(take: TakePage) -> PerRequestLoan:
     """Return the request for a page of the list, at a per-request server; an error is an empty page."""
-    return Lent(LIST_TOOLS, answer=lambda frame: take(frame.body.get("result") or {}, len(frame.raw) or None))
+    return PerRequestLoan(LIST_TOOLS, answer=lambda frame: take(frame.body.get("result") or {}, len(frame.raw) or None))

@@ -23,7 +23,7 @@ from dragoman.core.calls import OURS, cancellation
 from dragoman.core.codes import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
-from dragoman.core.edges.per_request import Lent, PerRequestEdge
+from dragoman.core.edges.per_request import PerRequestEdge, PerRequestLoan
 from dragoman.core.edges.per_request_front import PerRequestFront, Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.way import Way
@@ -216,7 +216,7 @@ class ByIds:
             params = dict(unwrap(params, bridging.keeper(), bind(bridging, request), bridging.now()))
         answer = partial(self._take_answer, request, has_refreshed)
         notify, hears_logs = partial(self._take_notice, request), request.metadata.log_level is not None
-        lent = Lent(request.body["method"], principal, answer, notify, hears_logs)
+        lent = PerRequestLoan(request.body["method"], principal, answer, notify, hears_logs)
         if request.metadata.revision != self._edge.upstream.revision:
             lent.way = self._way(request)
         mirrored = self.tools.mirrored(request.method, params)

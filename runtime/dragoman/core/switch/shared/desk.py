@@ -22,7 +22,7 @@ from dragoman.core.label import log_as
 from dragoman.core.serving.attribution import Attribution
 from dragoman.core.serving.call_queue import CallQueue
 from dragoman.core.serving.loans import Loan, Loans
-from dragoman.core.serving.server_requests import ServerRequests
+from dragoman.core.serving.questions import SharedQuestions
 from dragoman.core.serving.sessions import ClientSession
 from dragoman.core.settings import TURN_S
 from dragoman.core.switch.shared.allowed import methods_of
@@ -102,9 +102,9 @@ class Desk:
         self.counters = SharingCounters()
         self.sessions: dict[Reached, ClientSession] = {}
         self.loans = Loans(Suspects(settings.suspects, restore_ids), restore_ids)
-        self.lane = CallQueue(self.loans, settings.asks, settings.waiting_bytes)
+        self.turns = CallQueue(self.loans, settings.asks, settings.waiting_bytes)
         self.attribution = Attribution(self.loans)
-        self.questions = ServerRequests(self.attribution, settings.questions)
+        self.questions = SharedQuestions(self.attribution, settings.questions)
         self.subscriptions = Subscriptions()
         self.levels = Levels()
         self.called_and_left = False  # whether a session has ended that had made calls
@@ -208,13 +208,13 @@ class Desk:
 
     def let_in(self, before: float = -inf) -> None:
         """Send the calls whose turn it is, and those that have waited since before this moment."""
-        while (frame := self.lane.next(before)) is not None:
+        while (frame := self.turns.next(before)) is not None:
             self.tell_server(frame)
 
     def abandon(self, loan: Loan) -> None:
         """Give up a request of a session that has ended."""
         if not loan.started or self.upstream.recovery.forgo(loan.key):
-            self.lane.remove(loan)
+            self.turns.remove(loan)
             self.loans.forget(loan)
         elif loan.cancelled_at is None:
             self.loans.cancel(loan, self.now)

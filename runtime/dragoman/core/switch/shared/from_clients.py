@@ -20,7 +20,7 @@ from dragoman.core.exact_json import decode
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.serving.attribution import NAME_BYTES
 from dragoman.core.serving.loans import Hook, Loan
-from dragoman.core.serving.server_requests import is_too_long, token_of
+from dragoman.core.serving.questions import is_too_long, token_of
 from dragoman.core.serving.sessions import ClientSession
 from dragoman.core.switch.shared.allowed import find_fault
 from dragoman.core.switch.shared.desk import Desk, params_of
@@ -115,9 +115,9 @@ class FromClients:
             loan.token = (token,)
             body["params"] = {**params, "_meta": {**params["_meta"], "progressToken": number}}
         lent = rewrite(frame, body)._replace(key=loan.key, sender=session.sender)
-        if not desk.lane.must_wait(loan):
+        if not desk.turns.must_wait(loan):
             desk.tell_server(lent)
-        elif not desk.lane.wait(loan, lent, desk.now):
+        elif not desk.turns.wait(loan, lent, desk.now):
             desk.refuse_loan(loan, CONNECTION_CLOSED, "too much waits for calls of other sessions to end")
 
     def _agree(self, session: ClientSession, call: Call) -> None:
@@ -210,7 +210,7 @@ class FromClients:
         if loan is None or loan.cancelled_at is not None:
             desk.counters.unmatched += 1
         elif not loan.started or desk.upstream.recovery.forgo(loan.key):
-            desk.lane.remove(loan)
+            desk.turns.remove(loan)
             desk.loans.forget(loan)
             desk.let_in()
         else:

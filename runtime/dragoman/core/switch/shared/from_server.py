@@ -131,8 +131,8 @@ class FromServer:
             desk.tell_server(chosen)
 
     def _take_turns(self) -> None:
-        if not self._desk.lane.asks:
-            self._desk.lane.asks = True
+        if not self._desk.turns.asks:
+            self._desk.turns.asks = True
             logger.info(
                 "the shared server asks its clients: calls of different sessions go to it in turns from here on"
             )

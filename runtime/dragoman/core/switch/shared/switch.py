@@ -95,7 +95,7 @@ class Shared:
     @property
     def asks(self) -> bool:
         """Whether the server has been found to ask, which is worth remembering when it is started again."""
-        return self._desk.lane.asks
+        return self._desk.turns.asks
 
     @property
     def is_open(self) -> bool:
@@ -105,7 +105,7 @@ class Shared:
     @property
     def needs_clock(self) -> bool:
         """Whether `expire` is to be called from time to time."""
-        return bool(self._desk.lane) or bool(self._desk.loans.cancelled)
+        return bool(self._desk.turns) or bool(self._desk.loans.cancelled)
 
     @property
     def held(self) -> int:

@@ -26,7 +26,7 @@ from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_
 from dragoman.core.methods import CALL_TOOL, ROOTS
 from dragoman.core.places import find_giver, keep_latest
 from dragoman.core.rules import replay, urls
-from dragoman.core.rules.asking import AskedCall, Turned, read_question, turn, turn_undeclared
+from dragoman.core.rules.asking import CallOwner, RefusedQuestion, read_question, refuse_question, refuse_undeclared
 from dragoman.core.rules.capabilities import declares_tasks
 from dragoman.core.rules.inputs import failed_tool
 from dragoman.core.rules.names import FACTS
@@ -35,7 +35,7 @@ from dragoman.core.rules.replay import Replay
 from dragoman.core.rules.state import Reason, State, refuse
 from dragoman.core.rules.strategy import Strategy, choose_strategy
 from dragoman.core.rules.tasks import read_relation
-from dragoman.core.switch.to_session.attribution import ServerQuestion, UnclearQuestions
+from dragoman.core.switch.to_session.attribution import OpenQuestion, UnclearQuestions
 from dragoman.core.switch.to_session.promoting import Promoting
 from dragoman.core.switch.to_session.reading import Served, bind, without_answers
 from dragoman.core.switch.to_session.works import SETTLE_S, Work
@@ -55,7 +55,7 @@ _NOT_ASKED: Final = "the client could not be asked"
 Start = Callable[[Request, Mapping[str, Any], Replay | None], None]
 
 
-class Asking:
+class ClientQuestions:
     """The questions of one server.
 
     Args:
@@ -105,7 +105,7 @@ class Asking:
             self._reply(key, Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}))
         elif (missing := find_missing(method, params if isinstance(params, dict) else {}, self._declared)) is not None:
             work = self._works.find_certain(frame.stream, read_relation(params))
-            self._turn(work, key, turn_undeclared(method, missing))
+            self._turn_away(work, key, refuse_undeclared(method, missing))
         else:
             self.unclear.place(key, method, params, frame.stream)
 
@@ -131,7 +131,7 @@ class Asking:
                 self._keep(work, question)
         return work.is_left or bool(work.questions)
 
-    def put_question(self, work: Work, question: ServerQuestion) -> None:
+    def put_question(self, work: Work, question: OpenQuestion) -> None:
         """Put a question to the client of this call."""
         request = work.request
         self._works.note_asking(work)
@@ -151,7 +151,7 @@ class Asking:
             case _:
                 self._keep(work, question)
 
-    def _choose(self, work: Work, question: ServerQuestion) -> None:
+    def _choose(self, work: Work, question: OpenQuestion) -> None:
         """Choose how the client is asked: for all questions of a call, when the first one comes."""
         questions, request = work.questions, work.request
         assert questions is not None
@@ -171,15 +171,17 @@ class Asking:
         if work.way is Strategy.TASK:
             self._promoting.begin(work)
 
-    def _keep(self, work: Work, question: ServerQuestion) -> None:
+    def _keep(self, work: Work, question: OpenQuestion) -> None:
         """Keep the server's call: it goes on with the answer."""
         assert work.questions is not None
         if work.task is None and not self.has_room(work):
-            self._turn(work, question.key, turn(f"{len(self.parked)} calls wait for their clients already"))
+            self._turn_away(
+                work, question.key, refuse_question(f"{len(self.parked)} calls wait for their clients already")
+            )
             return
         asked = work.questions.add_question(question.key, question.method, question.params)
-        if isinstance(asked, Turned):
-            self._turn(work, question.key, asked)
+        if isinstance(asked, RefusedQuestion):
+            self._turn_away(work, question.key, asked)
             return
         if asked.losses:
             logger.warning("%s of the server: %d value(s) cannot be asked", question.method, len(asked.losses))
@@ -214,7 +216,7 @@ class Asking:
         giver = find_giver(work.holder, Counter(one.holder for one in self.parked.values()))
         return next((one for one in self.parked.values() if one.holder == giver and one.request is None), None)
 
-    def _repeat(self, work: Work, request: Request, question: ServerQuestion) -> None:
+    def _repeat(self, work: Work, request: Request, question: OpenQuestion) -> None:
         """Answer from what is recorded, or end the call and ask."""
         assert work.questions is not None
         if work.replay is None:
@@ -223,7 +225,7 @@ class Asking:
         if isinstance(said, Question):
             bridging = self._bridging
             result = work.replay.compose(said, bridging.keeper(), bridging.now(), bridging.nonce())
-            if not isinstance(result, Turned):
+            if not isinstance(result, RefusedQuestion):
                 self._works.leave(work, "the call is made again once its client has answered")
                 self._served.put_result(request, result)
                 return
@@ -231,35 +233,35 @@ class Asking:
         if isinstance(said, Reply):
             self._served.upstream.send(result_frame(question.key, said.result))
         else:
-            self._turn(work, question.key, said)
+            self._turn_away(work, question.key, said)
 
-    def _refuse(self, work: Work, question: ServerQuestion) -> None:
+    def _refuse(self, work: Work, question: OpenQuestion) -> None:
         """Ask nobody, and say in the client's answer what was asked."""
         request = work.request
         assert work.questions is not None
         asked = read_question(work.questions.caller, question.method, question.params)
-        if isinstance(asked, Turned):
-            self._turn(work, question.key, asked)
+        if isinstance(asked, RefusedQuestion):
+            self._turn_away(work, question.key, asked)
         elif work.method == CALL_TOOL:
             text = describe({"method": question.method, "params": asked.params})
-            self._reply(question.key, turn("that is not wanted here").reply)
+            self._reply(question.key, refuse_question("that is not wanted here").reply)
             assert request is not None, "who is refused does not come back"
             self._works.refuse(work, _NOT_ASKED)
             self._served.put_result(request, failed_tool(f"{text}. Questions are not passed on here."))
         else:
-            self._turn(work, question.key, turn("questions are not passed on here"))
+            self._turn_away(work, question.key, refuse_question("questions are not passed on here"))
 
-    def _turn(self, work: Work | None, key: bytes, turned: Turned) -> None:
+    def _turn_away(self, work: Work | None, key: bytes, refused: RefusedQuestion) -> None:
         """Answer a question that is not put to the client, which may be the end of the call."""
-        self._reply(key, turned.reply)
-        if turned.missing and work is not None and not work.is_left:
+        self._reply(key, refused.reply)
+        if refused.missing and work is not None and not work.is_left:
             caller = work.questions.caller if work.questions is not None else work.request and work.request.metadata
             # A session that was opened for somebody else may have been told of less than this client declares.
             has = read_declared(caller and caller.capabilities)
-            work.missing = None if turned.missing in has else turned.missing
-        if turned.error is not None and work is not None and (work.request is not None or work.task is not None):
-            logger.warning("%s ends without an answer: %s", work.method, turned.error.message)
-            self._end(work, turned.error, _NOT_ASKED)
+            work.missing = None if refused.missing in has else refused.missing
+        if refused.error is not None and work is not None and (work.request is not None or work.task is not None):
+            logger.warning("%s ends without an answer: %s", work.method, refused.error.message)
+            self._end(work, refused.error, _NOT_ASKED)
 
     def _reply(self, key: bytes, refusal: Refusal) -> None:
         self._served.upstream.send(error_frame(key, refusal.code, refusal.message, refusal.data or None))
@@ -295,7 +297,7 @@ class Asking:
         if state.kind == urls.KIND:
             self._go_on_after_visit(request, state)
         elif state.kind == replay.KIND:
-            caller = AskedCall(binding, request.metadata.capabilities, self._served.revision)
+            caller = CallOwner(binding, request.metadata.capabilities, self._served.revision)
             attempt = replay.resume_replay(state, request.params.get("inputResponses"), caller)
             self._start(request, without_answers(request.params), attempt)
         else:

@@ -45,7 +45,7 @@ _NO_CALL: Final = "no call is open that this could be about, so nobody can be as
 
 
 @dataclass(slots=True, eq=False)
-class ServerQuestion:
+class OpenQuestion:
     """A request of the server for a client.
 
     Attributes:
@@ -74,7 +74,7 @@ class ServerQuestion:
 class Asker(Protocol):
     """Who asks clients."""
 
-    def put_question(self, work: Work, question: ServerQuestion) -> None:
+    def put_question(self, work: Work, question: OpenQuestion) -> None:
         """Put a question to the client of this call."""
 
     def has_room(self, work: Work) -> bool:
@@ -98,15 +98,15 @@ class UnclearQuestions:
         self._asker = asker
         self._bridging, self._upstream, self._works = served.bridging, served.upstream, served.works
         self._roots = RootsCache(0.0 if served.bridging.shares_server else served.bridging.roots_ttl_s)
-        self.open: list[ServerQuestion] = []
+        self.open: list[OpenQuestion] = []
 
     @property
-    def waiting(self) -> list[ServerQuestion]:
+    def waiting(self) -> list[OpenQuestion]:
         """Those that wait."""
         return [one for one in self.open if one.work is None]
 
     @property
-    def early(self) -> list[ServerQuestion]:
+    def early(self) -> list[OpenQuestion]:
         """Those that wait for the next call."""
         return [one for one in self.open if one.work is None and not one.latest]
 
@@ -130,9 +130,9 @@ class UnclearQuestions:
         if roots is not None:
             self._upstream.send(result_frame(key, {"roots": list(roots)}))
         elif len(works) == 1:
-            self._asker.put_question(works[0], ServerQuestion(key, method, params))
+            self._asker.put_question(works[0], OpenQuestion(key, method, params))
         elif waits:
-            self.open.append(ServerQuestion(key, method, params))
+            self.open.append(OpenQuestion(key, method, params))
         elif len(senders) != 1:
             self._refuse(key)  # not even when one is left: the server may answer a call and not wait for this
         else:
@@ -140,7 +140,7 @@ class UnclearQuestions:
             patience_s = self._works.turn_s if is_asked else self._bridging.keeper().ttl_s
             until_s = self._bridging.steady_s() + patience_s
             latest, turns = self._works.latest, self._works.turns
-            self._decide(ServerQuestion(key, method, params, senders.pop(), latest, turns, until_s))
+            self._decide(OpenQuestion(key, method, params, senders.pop(), latest, turns, until_s))
 
     def keep_roots(self, work: Work, result: object) -> None:
         """Record what the client of a call has answered to `roots/list`."""
@@ -166,12 +166,12 @@ class UnclearQuestions:
 
     # Which call
 
-    def _find_works(self, question: ServerQuestion) -> list[Work]:
+    def _find_works(self, question: OpenQuestion) -> list[Work]:
         """Return the calls that a question may still be about."""
         at_work = [work for work in self._works.find_at_work() if work.sender == question.sender]
         return [work for work in at_work if work.number <= question.latest and work.turn <= question.turns]
 
-    def _decide(self, question: ServerQuestion) -> None:
+    def _decide(self, question: OpenQuestion) -> None:
         """Put a question to the likeliest of the calls that it may be about, or let it wait."""
         works = self._find_works(question)
         work = self._guess(works)
@@ -229,7 +229,7 @@ class UnclearQuestions:
                 self._decide(question)
         self.relieve()
 
-    def _is_clear(self, question: ServerQuestion) -> bool:
+    def _is_clear(self, question: OpenQuestion) -> bool:
         works = self._find_works(question)
         return len(works) == 1 or (self._works.guesses and bool(works))
 
@@ -251,7 +251,7 @@ class UnclearQuestions:
         """Forget everything: the client has gone, or the server."""
         self._take(lambda one: True)
 
-    def _take(self, is_wanted: Callable[[ServerQuestion], bool]) -> list[ServerQuestion]:
+    def _take(self, is_wanted: Callable[[OpenQuestion], bool]) -> list[OpenQuestion]:
         taken = [one for one in self.open if is_wanted(one)]
         if taken:
             gone = set(taken)

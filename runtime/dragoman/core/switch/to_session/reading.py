@@ -22,7 +22,7 @@ from dragoman.core.exact_json import decode
 from dragoman.core.methods import LIST_TOOLS
 from dragoman.core.mistakes import refuse_garbled
 from dragoman.core.rules import errors, urls
-from dragoman.core.rules.asking import Answered, AskedCall, OpenQuestions
+from dragoman.core.rules.asking import Answered, CallOwner, OpenQuestions
 from dragoman.core.rules.capabilities import Path, runs_tools_as_tasks
 from dragoman.core.rules.discovery import to_initialize_params
 from dragoman.core.rules.metadata import Metadata, put_identity, read, take_off
@@ -223,7 +223,7 @@ class Served:
             ValueError: Its params are nested deeper than can be written.
         """
         if work.questions is None:
-            caller = AskedCall(bind(self.bridging, request), request.metadata.capabilities, self.revision)
+            caller = CallOwner(bind(self.bridging, request), request.metadata.capabilities, self.revision)
             work.questions = OpenQuestions(caller)
         return work.questions
 

@@ -40,7 +40,7 @@ from dragoman.core.rules.replay import Replay
 from dragoman.core.rules.strategy import Strategy
 from dragoman.core.rules.verdict import Verdict
 from dragoman.core.switch.listed_tools import ListedTools
-from dragoman.core.switch.to_session.asking import Asking
+from dragoman.core.switch.to_session.asking import ClientQuestions
 from dragoman.core.switch.to_session.notifications import ServerNotifications
 from dragoman.core.switch.to_session.promoting import Promoting
 from dragoman.core.switch.to_session.reading import (
@@ -141,7 +141,7 @@ class DeclaredSession:
         tools = ListedTools(sends=False, hears=not bridging.shares_channel, remind=self._schedule.after, keeps=True)
         self._served = Served(bridging, sessions.requests, self.upstream, self._works, tools, path)
         self._promoting = Promoting(self._served)
-        self._asking = Asking(self._served, self.start, self._promoting, declared)
+        self._asking = ClientQuestions(self._served, self.start, self._promoting, declared)
         self._unclear = self._asking.unclear
         self._notifications = ServerNotifications(self._served, self._promoting)
         self._lists_all = False

@@ -17,7 +17,7 @@ from dragoman.core.commands import Outbox, Schedule
 from dragoman.core.edges.failures import connection_closed
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.lifecycle import FrontState
-from dragoman.core.edges.per_request import Lent, PerRequestEdge
+from dragoman.core.edges.per_request import PerRequestEdge, PerRequestLoan
 from dragoman.core.edges.way import Way
 from dragoman.core.edges.wiring import Wiring
 from dragoman.core.envelope import Frame, error_frame, id_of, new_frame, read_params, request_frame
@@ -26,7 +26,7 @@ from dragoman.core.methods import LIST_TOOLS, ROOTS
 from dragoman.core.paging import TakePage
 from dragoman.core.rules.capabilities import Path
 from dragoman.core.rules.discovery import read_initialize
-from dragoman.core.rules.inputs import Asked
+from dragoman.core.rules.inputs import AskedClient
 from dragoman.core.rules.metadata import Metadata, spell, stamp_spelled, take_identity
 from dragoman.core.rules.names import NEWER
 from dragoman.core.rules.questions import embed_answer
@@ -82,7 +82,7 @@ class Hop:
         self.under_way: dict[bytes, Cancel] = {}
         self._questions = 0
         self.tools = ListedTools(sends=edge.upstream.takes_headers, hears=False, remind=self.schedule.after)
-        self.client = Asked(greeting.revision, greeting.capabilities)
+        self.client = AskedClient(greeting.revision, greeting.capabilities)
         self.report("initialize", losses)
 
     def say(self, metadata: Metadata) -> None:
@@ -91,7 +91,7 @@ class Hop:
         self._spelled = spell(metadata)
         self._spelled_with_tasks = spell(metadata._replace(capabilities=self._with_tasks))
 
-    def send(self, lent: Lent, params: Mapping[str, Any], *, takes_tasks: bool = False) -> Lent:
+    def send(self, lent: PerRequestLoan, params: Mapping[str, Any], *, takes_tasks: bool = False) -> PerRequestLoan:
         """Send a request to the server, with the client's metadata, which may say that it takes tasks."""
         lent.way = self.way
         stamped = stamp_spelled(params, self._spelled_with_tasks if takes_tasks else self._spelled)

@@ -14,7 +14,7 @@ from typing import Any
 from dragoman.core.calls import Call
 from dragoman.core.codes import PARSE_ERROR
 from dragoman.core.commands import Alarm
-from dragoman.core.edges.per_request import Lent
+from dragoman.core.edges.per_request import PerRequestLoan
 from dragoman.core.envelope import Frame, decoded, notification_frame
 from dragoman.core.methods import CALL_TOOL, ELICITED, PROGRESS, ROOTS
 from dragoman.core.rules import errors
@@ -27,7 +27,7 @@ from dragoman.errors import ProtocolError
 logger = logging.getLogger("dragoman.session")
 
 
-class RunningCall:
+class CallStepper:
     """One call.
 
     Args:
@@ -56,7 +56,7 @@ class RunningCall:
         self._hears_logs = routine is None
         self._method = call.method
         self._params: Mapping[str, Any] = {}
-        self._lent: Lent | None = None
+        self._lent: PerRequestLoan | None = None
         self._posed: tuple[bytes, ...] = ()  # the ids of its questions
         self._alarm: Alarm | None = None
         self._progress: float | None = None
@@ -70,7 +70,7 @@ class RunningCall:
             return
         self._method, self._params = method, params
         self._lent = self._hop.send(
-            Lent(method, self._hop, self._take_answer, self._take_notice, self._hears_logs),
+            PerRequestLoan(method, self._hop, self._take_answer, self._take_notice, self._hears_logs),
             params,
             takes_tasks=self._takes_tasks,
         )
@@ -168,7 +168,7 @@ class RunningCall:
                 if is_awaited:
                     self.send(method, params)
                 else:
-                    self._hop.send(Lent(method), params, takes_tasks=self._takes_tasks)
+                    self._hop.send(PerRequestLoan(method), params, takes_tasks=self._takes_tasks)
                     self.step(None)
             case Pose(questions):
                 for name, question in questions.items():

@@ -20,7 +20,7 @@ from typing import Any, Final
 from dragoman.core.calls import Call
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.commands import Alarm
-from dragoman.core.edges.per_request import Lent
+from dragoman.core.edges.per_request import PerRequestLoan
 from dragoman.core.envelope import Frame, Refusal, error_frame, notification_frame, result_frame
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED, LISTEN
 from dragoman.core.rules.names import FACTS, META_SUBSCRIPTION_ID
@@ -236,7 +236,7 @@ class _Stream:
         self._hop = hop
         self.asked = asked
         self.granted: Filter = frozenset()
-        self._lent: Lent | None = None
+        self._lent: PerRequestLoan | None = None
         self._alarm: Alarm | None = None
 
     def open(self, after_s: float) -> None:
@@ -260,5 +260,5 @@ class _Stream:
         self._subscriptions.end(self, error)
 
     def _send(self) -> None:
-        lent = Lent(LISTEN, self._hop, self._take_end, partial(self._subscriptions.hear, self))
+        lent = PerRequestLoan(LISTEN, self._hop, self._take_end, partial(self._subscriptions.hear, self))
         self._lent = self._hop.send(lent, {"notifications": write_filter(self.asked)})

@@ -1,4 +1,4 @@
-"""A client with a handshake, and a server of the per-request era: the bridge of the cell that BRIDGE calls LM.
+"""A client with a handshake, and a server of the per-request era: what joins them.
 
 Lives here: what the client is told of the server, what it asks that its server does not have, and the calls that are
 under way. Must not: touch sockets or a clock. Made by another switch, once its server has turned out to have no
@@ -6,7 +6,7 @@ handshake; from then on it serves the client in its place.
 
 Theory of operation. The client's session is all ours: `initialize`, `ping`, the log level and subscriptions end here.
 What it asks of the server crosses by the steps, gets the metadata of the session stamped onto it, and runs as a
-`RunningCall`, which turns results that want input into questions on the stream of the call. What comes back crosses by
+`CallStepper`, which turns results that want input into questions on the stream of the call. What comes back crosses by
 the steps again. A server that is lost has kept nothing: its calls fail, and the next request opens it again.
 """
 
@@ -31,7 +31,7 @@ from dragoman.core.rules.discovery import to_initialize_result
 from dragoman.core.rules.names import DISCOVER, FACTS, NEWER, OLDER, OLDER_FACTS
 from dragoman.core.rules.verdict import Verdict
 from dragoman.core.switch.to_stateless.hop import Hop
-from dragoman.core.switch.to_stateless.running import RunningCall
+from dragoman.core.switch.to_stateless.running import CallStepper
 from dragoman.core.switch.to_stateless.subscriptions import ClientSubscriptions
 from dragoman.core.switch.to_stateless.tasking import METHODS, ClientTasks
 from dragoman.core.unchecked import find_object
@@ -116,7 +116,7 @@ class ToStateless:
             self._tasks.take_request(call, params)
         elif call.method not in self.own:
             wants_task = call.method == CALL_TOOL and call.translate is not None
-            running = RunningCall(self.hop, call, wants_task)
+            running = CallStepper(self.hop, call, wants_task)
             if self.hop.tools.needs_list(call.method, params):
                 self.hop.tools.list(self.hop.ask_page, lambda: running.send(call.method, params))
             else:

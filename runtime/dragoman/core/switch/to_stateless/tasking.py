@@ -36,7 +36,7 @@ from dragoman.core.rules.tasks import (
     to_older_task,
 )
 from dragoman.core.switch.to_stateless.hop import Hop
-from dragoman.core.switch.to_stateless.running import RunningCall
+from dragoman.core.switch.to_stateless.running import CallStepper
 from dragoman.errors import ProtocolError
 
 logger = logging.getLogger("dragoman.session")
@@ -160,7 +160,7 @@ class ClientTasks:
             self._answer_own(call, own.task, own.result)
             return
         routines = {"tasks/get": self._get, "tasks/cancel": self._cancel, "tasks/result": self._wait}
-        running = RunningCall(self._hop, call, takes_tasks=True, routine=routines[call.method](task_id))
+        running = CallStepper(self._hop, call, takes_tasks=True, routine=routines[call.method](task_id))
         running.step(None)
 
     def _get(self, task_id: str) -> Routine:

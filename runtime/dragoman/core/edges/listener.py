@@ -19,7 +19,7 @@ U_contra = TypeVar("U_contra", contravariant=True)
 """The edge towards a server; it stands above this module."""
 
 
-class Follower(Protocol[U_contra]):
+class ServerListener(Protocol[U_contra]):
     """Who is told what a server says and that it is gone, whatever its era."""
 
     def take_server(self, upstream: U_contra, frame: Frame | Malformed) -> None:
@@ -29,7 +29,7 @@ class Follower(Protocol[U_contra]):
         """It is gone."""
 
 
-class Owner(Follower[U_contra], Protocol[U_contra]):
+class OpeningListener(ServerListener[U_contra], Protocol[U_contra]):
     """Who is told what a server does: a switch."""
 
     def waits_for(self, upstream: U_contra) -> bool:

@@ -17,7 +17,7 @@ from dragoman.core.serving.sessions import ClientSession
 from dragoman.core.unchecked import find
 
 
-class ServerRequests:
+class SharedQuestions:
     """The requests of the server that are with sessions.
 
     Args:
