@@ -144,7 +144,8 @@ class UpstreamPool:
             lambda gone: self._forget(key, gone),
             self._closing,
         )
-        log_as(SHARED, host.start, opening)  # what it says is not about the session that happens to come first
+        label = SHARED if is_for_all or not key else f"{SHARED} of {key}"
+        log_as(label, host.start, opening)  # what it says is not about the session that happens to come first
         return host
 
     def _forget(self, key: Hashable, host: SharedHost) -> None:

@@ -9,6 +9,7 @@ from dragoman.core.envelope import Frame, Malformed, Refusal
 from dragoman.core.translate import Crossing
 from dragoman.inspect.records import pack, unpack
 from dragoman.trace.lines import Entry, Noted, Scribe, Translated
+from dragoman.transports.base import HttpHeads
 from dragoman_spec import Loss
 
 CALL = Frame(b'{"jsonrpc":"2.0","id":"\\u00fc","method":"tools/call"}', "request", b'"\xc3\xbc"', "tools/call")
@@ -18,10 +19,22 @@ ENTRIES: list[Entry] = [
     Noted(1.5, "session 1 of ada", 3, "client", "received", CALL),
     Noted(1.5, "", 4, "server", "sent", ANSWER),
     Noted(1.5, "", 4, "server", "received", Malformed(-32700, "not JSON", line=b"nonsense \xff")),
-    Noted(1.5, "", 4, "server", "ended", "it has closed"),
+    Noted(1.5, "", 4, "server", "ended", "it has closed", "files"),
+    Noted(
+        1.5,
+        "",
+        4,
+        "server",
+        "http",
+        HttpHeads("POST", b"POST / HTTP/1.1\r\nHost: a\r\n", 200, {b"date": b"x"}, (b"1",)),
+    ),
+    Noted(1.5, "", 4, "client", "http", HttpHeads("GET", {b"host": b"a"}, 0, {})),
     Translated(2.0, "", Crossing(Side.SERVER, "2025-06-18", "2024-11-05", "tools/call", ANSWER, CALL, [LOSS])),
     Translated(
-        2.0, "", Crossing(Side.CLIENT, "2025-06-18", "2024-11-05", "x", CALL, Refusal(-32601, "no", {"a": 1}), ())
+        2.0,
+        "",
+        Crossing(Side.CLIENT, "2025-06-18", "2024-11-05", "x", CALL, Refusal(-32601, "no", {"a": 1}), ()),
+        "git",
     ),
     Translated(2.0, "", Crossing(Side.CLIENT, "2025-06-18", "2024-11-05", None, CALL, None, ())),
 ]

@@ -19,7 +19,7 @@ from dragoman.core.label import LABEL
 from dragoman.core.translate import Crossing
 from dragoman.inspect.records import Fact, pack
 from dragoman.trace.lines import Entry, Translated, size_of
-from dragoman.trace.trace import Watched, Watcher
+from dragoman.trace.trace import OfServer, Watched, Watcher
 
 if TYPE_CHECKING:
     from dragoman.status import StatusBoard
@@ -71,17 +71,16 @@ class Feed:
             transport: To a peer.
             side: Which one.
         """
-        inner = transport if self._beside is None else self._beside.watch(transport, side)
-        return Watched(inner, next(self._numbers), side, self.put)
+        return Watched(transport, next(self._numbers), side, self.put)
 
     def translated(self, crossing: Crossing) -> None:
         """Tell of a translation."""
-        if self._beside is not None:
-            self._beside.translated(crossing)
         self.put(Translated(time.time(), LABEL.get(), crossing))
 
     def put(self, entry: Entry) -> None:
         """Let an entry be told; or count it, where too much waits already. Never waits, never fails."""
+        if self._beside is not None:
+            self._beside.put(entry)
         if self._outlet is None:
             return
         if self._bytes > QUEUE_BYTES:
@@ -92,6 +91,10 @@ class Feed:
         if not self._is_due:
             self._is_due = True
             asyncio.get_running_loop().call_later(SOON_S, self._write)
+
+    def behind(self, server: str) -> Watcher:
+        """Return what tells what one of several servers says and hears, by its name."""
+        return OfServer(self._numbers, self.put, server)
 
     def reopen(self) -> None:
         """Nothing to do: a viewer has no name that a file could lose."""

@@ -1,15 +1,16 @@
 """The form in which a proxy tells its viewer what crosses.
 
-Lives here: batches of what happened: a list of heads as JSON, and the bytes of all their frames as they came. Must not:
-decode a frame. Written by `feed`, read by `viewer`; both are of one release.
+Lives here: batches of what happened, in the notation of Python's own `marshal`. Must not: decode a frame. Written by
+`feed`, read by `viewer`, which the proxy has started with its own interpreter: nobody else has the socket.
 
-In a batch, because what is done once for each frame is done four times a call.
+In that notation because it takes the bytes of frames as they are, and a third of the time of JSON.
 """
 
 from __future__ import annotations
 
+import marshal
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple, cast
 
 from dragoman.core.commands import Side
@@ -18,16 +19,15 @@ from dragoman.core.exact_json import decode, encode
 from dragoman.core.lines import Overlong
 from dragoman.core.translate import Crossing
 from dragoman.trace.lines import Entry, Noted, Translated
+from dragoman.transports.base import HttpHeads
 from dragoman_spec import Loss
 
-_LENGTHS: Final = struct.Struct("<II")
+_LENGTH: Final = struct.Struct("<I")
 _LINE_BYTES: Final = 4096
 """How much of what is not a frame is handed on."""
 
 Fact = tuple[Any, ...]
 """Something else: `status` with its JSON, `dropped` with a time and a number."""
-
-Head = Sequence[Any]
 
 
 class Lost(NamedTuple):
@@ -41,110 +41,84 @@ class Lost(NamedTuple):
 
 def pack(entries: Iterable[Entry | Fact]) -> bytes:
     """Return the batch of what happened, in its order."""
-    heads: list[Head] = []
-    bodies: list[bytes] = []
+    told: list[Fact] = []
     for entry in entries:
         if type(entry) is Noted:
-            time_s, session, connection, side, direction, what = entry
+            what = entry[5]
             if type(what) is Frame:
-                raw = what.raw
-                bodies.append(raw)
-                described = _describe(what)
-                heads.append(("frame", len(raw), time_s, session, connection, side, direction, *described))
-                continue
-            said, line = _put(what)
-            bodies.append(line)
-            heads.append((said, len(line), time_s, session, connection, side, direction, *_reason(what)))
+                raw, kind, key, method, _, stream, *_ = what
+                told.append(("frame", *entry[:5], entry[6], raw, kind, key, method, stream))
+            else:
+                told.append((*_put(what), *entry[:5], entry[6]))
         elif type(entry) is Translated:
-            head, body = _pack_crossing(entry)
-            heads.append(head)
-            bodies.append(body)
+            told.append(_pack_crossing(entry))
         else:
-            heads.append(entry)
-    said_of_all = encode(heads)
-    return b"".join((_LENGTHS.pack(len(said_of_all), sum(map(len, bodies))), said_of_all, *bodies))
+            told.append((entry[0], encode(entry[1:])))
+    batch = marshal.dumps(told)
+    return _LENGTH.pack(len(batch)) + batch
 
 
 def unpack(data: bytearray) -> Iterator[Entry | Fact]:
     """Take all whole batches from the front of what has come."""
-    while len(data) >= _LENGTHS.size:
-        head_bytes, body_bytes = _LENGTHS.unpack_from(data)
-        start = _LENGTHS.size + head_bytes
-        if len(data) < start + body_bytes:
+    while len(data) >= _LENGTH.size:
+        (size,) = _LENGTH.unpack_from(data)
+        if len(data) < _LENGTH.size + size:
             return
-        heads = decode(bytes(data[_LENGTHS.size : start]))
-        bodies = bytes(data[start : start + body_bytes])
-        del data[: start + body_bytes]
-        at = 0
-        for kind, size, *head in heads:
-            if kind in _FACTS:
-                yield (kind, size, *head)
-                continue
-            yield _read(kind, head, bodies[at : at + size])
-            at += size
+        told = marshal.loads(memoryview(data)[_LENGTH.size : _LENGTH.size + size])
+        del data[: _LENGTH.size + size]
+        for kind, *said in told:
+            yield _read(kind, said)
+
+
+def _put(what: Malformed | HttpHeads | Frame | str) -> Fact:
+    match what:
+        case Malformed(reason=reason, line=line):
+            raw = line.head if isinstance(line, Overlong) else line
+            return "malformed", (reason, bytes(raw[:_LINE_BYTES]))
+        case HttpHeads():
+            return "heads", tuple(what)
+    return "word", str(what)
+
+
+def _pack_crossing(entry: Translated) -> Fact:
+    crossing = entry.crossing
+    before, after = crossing.before, crossing.after
+    refused = encode([after.code, after.message, after.data]) if isinstance(after, Refusal) else None
+    losses = [(one.pointer, str(one.kind), one.bytes, one.cosmetic) for one in crossing.losses]
+    frames = [
+        None if frame is None else (*frame[:4], None, frame[5])
+        for frame in (before, after if isinstance(after, Frame) else None)
+    ]
+    way = crossing.side.value, crossing.source, crossing.target, crossing.method
+    return "translated", entry.time_s, entry.session, entry.server, way, frames, refused, losses
+
+
+def _read(kind: str, said: list[Any]) -> Entry | Fact:
+    if kind == "frame":
+        time_s, session, connection, side, direction, server, raw, frame_kind, key, method, stream = said
+        frame = Frame(raw, frame_kind, key, method, None, stream)
+        return Noted(time_s, session, connection, side, direction, frame, server)
+    if kind == "translated":
+        return _read_crossing(*said)
+    if kind in _FACTS:
+        return (kind, *decode(said[0]))
+    what, time_s, session, connection, side, direction, server = said
+    if kind == "malformed":
+        what = Malformed(0, what[0], line=what[1])
+    elif kind == "heads":
+        what = HttpHeads(*what)
+    return Noted(time_s, session, connection, side, direction, what, server)
 
 
 _FACTS: Final = ("status", "dropped")
 
 
-def _describe(frame: Frame) -> tuple[str, str | None, str | None, str | None]:
-    _, kind, key, method, _, stream = frame[:6]
-    return (
-        kind,
-        None if key is None else key.decode("utf-8", "surrogateescape"),
-        method,
-        None if stream is None else stream.decode("utf-8", "surrogateescape"),
-    )
-
-
-def _put(what: Malformed | Frame | str) -> tuple[str, bytes]:
-    if isinstance(what, Malformed):
-        raw = what.line.head if isinstance(what.line, Overlong) else what.line
-        return "malformed", raw[:_LINE_BYTES]
-    return "word", b""
-
-
-def _reason(what: Malformed | Frame | str) -> tuple[str]:
-    return (what.reason if isinstance(what, Malformed) else str(what),)
-
-
-def _pack_crossing(entry: Translated) -> tuple[Head, bytes]:
-    crossing = entry.crossing
-    before, after = crossing.before, crossing.after
-    refused = [after.code, after.message, after.data] if isinstance(after, Refusal) else None
-    losses = [[one.pointer, one.kind, one.bytes, one.cosmetic] for one in crossing.losses]
-    said = [entry.time_s, entry.session, crossing.side.value, crossing.source, crossing.target, crossing.method]
-    body = before.raw + after.raw if isinstance(after, Frame) else before.raw
-    shape = [isinstance(after, Frame), refused, losses, len(before.raw), _describe(before)]
-    return ["translated", len(body), *said, *shape], body
-
-
-def _read(kind: str, head: list[Any], body: bytes) -> Entry:
-    if kind == "translated":
-        return _read_crossing(head, body)
-    time_s, session, connection, side, direction, *rest = head
-    what: Frame | Malformed | str = rest[0]
-    if kind == "frame":
-        what = _frame(body, *rest)
-    elif kind == "malformed":
-        what = Malformed(0, rest[0], line=body)
-    return Noted(time_s, session, connection, side, direction, what)
-
-
-def _read_crossing(head: list[Any], body: bytes) -> Translated:
-    time_s, session, side, source, target, method, is_frame, refused, losses, size, frame = head
-    after: Frame | Refusal | None = None if refused is None else Refusal(*refused)
-    if is_frame:
-        after = _frame(body[size:], *frame)
+def _read_crossing(
+    time_s: float, session: str, server: str, way: Any, frames: list[Any], refused: bytes | None, losses: list[Any]
+) -> Translated:
+    side, source, target, method = way
+    before, after = (None if frame is None else Frame(*frame) for frame in frames)
+    assert before is not None
+    other: Frame | Refusal | None = after if refused is None else Refusal(*decode(refused))
     lost = cast("list[Loss]", [Lost(*loss) for loss in losses])
-    return Translated(
-        time_s, session, Crossing(Side(side), source, target, method, _frame(body[:size], *frame), after, lost)
-    )
-
-
-def _frame(raw: bytes, kind: str, key: str | None, method: str | None, stream: str | None) -> Frame:
-    return Frame(raw, kind, _bytes(key), method, None, _bytes(stream))
-
-
-def _bytes(key: str | None) -> bytes | None:
-    return None if key is None else key.encode("utf-8", "surrogateescape")
+    return Translated(time_s, session, Crossing(Side(side), source, target, method, before, other, lost), server)

@@ -174,6 +174,7 @@ class Router:
             request_timeout_s=timeout_s or config.request_timeout_s,
             drain_timeout_s=min(config.drain_timeout_s, _LONGEST_DRAIN_S),
             server_name=server.name,
+            trace=None if config.trace is None else config.trace.behind(server.name),
             calls=None if config.calls is None else config.calls.behind_router(server.name),
             known=self._know(server),
             greets=config.greets and not member.tries,
@@ -198,7 +199,6 @@ def behind_router(config: ProxyConfig) -> ProxyConfig:
     return dataclasses.replace(
         config,
         client_revision=AUTO,
-        trace=None,
         middleware=(),
         notice_middleware=(),
         header_middleware=(),

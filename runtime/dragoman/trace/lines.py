@@ -9,6 +9,7 @@ The revision of a connection is read off its own frames: what answers `initializ
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +18,8 @@ from dragoman.core.exact_json import decode, encode
 from dragoman.core.lines import Overlong
 from dragoman.core.translate import Crossing
 from dragoman.core.unchecked import find
-from dragoman.trace.redact import redact, redact_text
+from dragoman.trace.redact import redact, redact_headers, redact_text
+from dragoman.transports.base import HttpHeads
 
 LINE_SHOWN: Final = 2000
 """How much of what is not a frame is shown."""
@@ -31,8 +33,9 @@ class Noted(NamedTuple):
         session: Whose session it is; empty where there is only one.
         connection: The number of the connection, counted from 1.
         side: Which peer is at its other end.
-        direction: `received`, `sent`, `given up`, `ended`, `broken` or `closed`.
-        what: The frame, or the reason.
+        direction: `received`, `sent`, `given up`, `ended`, `broken`, `closed` or `http`.
+        what: The frame, or the reason, or headers.
+        server: Which of several servers it is, by its name; empty where there is one.
     """
 
     time_s: float
@@ -40,7 +43,8 @@ class Noted(NamedTuple):
     connection: int
     side: str
     direction: str
-    what: Frame | Malformed | str
+    what: Frame | Malformed | HttpHeads | str
+    server: str = ""
 
 
 class Translated(NamedTuple):
@@ -49,6 +53,7 @@ class Translated(NamedTuple):
     time_s: float
     session: str
     crossing: Crossing
+    server: str = ""
 
 
 Entry = Noted | Translated | bytes
@@ -95,10 +100,16 @@ class Scribe:
             shown = _read(what)
             self._learn(number, what, shown)
         said = {"side": noted.side, "connection": number, "direction": noted.direction}
+        if noted.server:
+            said["server"] = noted.server
         said["revision"] = self._revisions.get(number)
         match what:
             case Frame(stream=bytes(stream)):
                 said["stream"] = _read_id(stream)
+            case Frame(key=bytes(key)) if (given := find(shown, "frame", "id")) is not None and encode(given) != key:
+                said["number"] = _read_id(key)
+            case HttpHeads() as heads:
+                shown = _show_heads(heads)
             case Malformed() as malformed:
                 shown = {"malformed": malformed.reason, "line": _show(malformed.line)}
             case str() if noted.direction == "closed":
@@ -123,6 +134,7 @@ class Scribe:
         said: dict[str, Any] = {
             "side": crossing.side.value,
             "direction": "translated",
+            **({"server": entry.server} if entry.server else {}),
             "revision": crossing.source,
             "to": crossing.target,
             "method": crossing.method,
@@ -152,6 +164,30 @@ def _read(frame: Frame) -> dict[str, Any]:
 
 def _body(frame: Frame) -> Any:
     return _read(frame).get("frame")
+
+
+def _show_heads(heads: HttpHeads) -> dict[str, Any]:
+    said: dict[str, Any] = {"method": heads.method, "status": heads.status}
+    if heads.keys:
+        said["ids"] = [_read_id(key) for key in heads.keys]
+    return said | {
+        "request": redact_headers(_list_headers(heads.request)),
+        "response": redact_headers(_list_headers(heads.response)),
+    }
+
+
+def _list_headers(headers: Mapping[bytes, bytes] | bytes) -> dict[str, str]:
+    """Return headers by their names in small letters."""
+    pairs: Iterable[tuple[bytes, bytes]] = (
+        headers.items()
+        if not isinstance(headers, bytes)
+        else (
+            (name, value.strip())
+            for name, _, value in (line.partition(b":") for line in headers.split(b"\r\n")[1:])
+            if name
+        )
+    )
+    return {name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in pairs}
 
 
 def _read_id(key: bytes) -> Any:

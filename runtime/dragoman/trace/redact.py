@@ -10,7 +10,7 @@ schema and no secret. In texts, what follows such a name and `:` or `=`, credent
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 REDACTED: Final = "[redacted]"
@@ -50,6 +50,28 @@ _SCHEME: Final = re.compile(r"(?i)\b((?:bearer|basic)\s{1,8})[\w.~+/=-]{6,}")
 _IN_URL: Final = re.compile(r"(://[^/\s:@]{0,200}:)[^/\s@]{1,500}(?=@)")
 
 
+_HARMLESS: Final = frozenset(
+    f"{prefix}{name}"
+    for prefix, names in {
+        "": "allow connection date expect host keep-alive origin pragma retry-after server upgrade user-agent vary via",
+        "accept": " -encoding -language",
+        "cache-": "control",
+        "content-": "encoding language length type",
+        "mcp-": "method name protocol-version",
+        "sec-fetch-": "dest mode site",
+        "sec-websocket-": "protocol version",
+        "transfer-": "encoding",
+        "access-control-": "allow-headers allow-methods allow-origin expose-headers request-headers request-method",
+    }.items()
+    for name in names.split(" ")
+)
+"""Headers of which the value is shown, without what looks like a secret in it; of all others only the name."""
+
+_SAID: Final = ("error", "error_description", "realm", "scope")
+_CHALLENGED: Final = re.compile(r'([\w-]+)\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",]+)')
+_BLOB: Final = re.compile(r"(?i)\b(negotiate|ntlm|basic|bearer)\s+[\w.~+/-]+=*(?=\s*(?:,|$))")
+
+
 def redact(value: Any) -> Any:
     """Return JSON without what looks like a secret; the value given is not changed."""
     match value:
@@ -86,6 +108,26 @@ def _redact_piece(text: str) -> str:
         return text
     text = _IN_URL.sub(rf"\1{REDACTED}", _SCHEME.sub(rf"\1{REDACTED}", text))
     return _AFTER_NAME.sub(_redact_match, text)
+
+
+def redact_headers(headers: Mapping[str, Any]) -> dict[str, str]:
+    """Return headers of HTTP of which only those are shown that are known to hold no secret.
+
+    Args:
+        headers: By their names in small letters.
+    """
+    return {name: _redact_header(name, str(value)) for name, value in headers.items()}
+
+
+def _redact_header(name: str, value: str) -> str:
+    if name == "www-authenticate":  # its scheme is no token, and says what was wrong with the one that came
+        return _CHALLENGED.sub(
+            lambda found: found[0] if found[1].lower() in _SAID else f'{found[1]}="{REDACTED}"',
+            _BLOB.sub(rf"\1 {REDACTED}", value),
+        )
+    if name in _HARMLESS or (name.startswith("mcp-param-") and not is_secret_name(name)):
+        return redact_text(value)
+    return REDACTED
 
 
 def is_secret_name(name: str) -> bool:

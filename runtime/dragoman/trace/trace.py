@@ -6,9 +6,10 @@ reads the trace (`writer`), or change anything. Made by `dragoman.cli.proxy` and
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +19,7 @@ from dragoman.core.label import LABEL
 from dragoman.core.translate import Crossing
 from dragoman.trace.lines import Entry, Noted, Translated
 from dragoman.trace.writer import LineWriter, open_target
-from dragoman.transports.base import Receiver, Transport
+from dragoman.transports.base import HttpHeads, Receiver, Transport
 
 
 class Watcher(Protocol):
@@ -29,6 +30,12 @@ class Watcher(Protocol):
 
     def translated(self, crossing: Crossing) -> None:
         """A frame was translated."""
+
+    def behind(self, server: str) -> Watcher:
+        """Return who is told what one of several servers says and hears, by its name."""
+
+    def put(self, entry: Entry) -> None:
+        """Something happened. Never waits, never fails."""
 
 
 class Trace:
@@ -58,6 +65,14 @@ class Trace:
         """Write a translation down."""
         self._writer.put(Translated(time.time(), LABEL.get(), crossing))
 
+    def behind(self, server: str) -> Watcher:
+        """Return what writes down what one of several servers says and hears, by its name."""
+        return OfServer(self._numbers, self._writer.put, server)
+
+    def put(self, entry: Entry) -> None:
+        """Write down what happened."""
+        self._writer.put(entry)
+
     def reopen(self) -> None:
         """Open the file anew, if it is not the same any more; else that is noticed in a second."""
         self._writer.reopen()
@@ -65,6 +80,44 @@ class Trace:
     def close(self) -> None:
         """Write what waits, and close the file; call it once the proxies have ended."""
         self._writer.close()
+
+
+class OfServer:
+    """Sees what one of several servers says and hears.
+
+    The proxy before it has a client of its own, which is the router: what that says is seen as the client says it.
+
+    Args:
+        numbers: Of connections.
+        put: Gets each entry.
+        server: Its name.
+    """
+
+    def __init__(self, numbers: Iterator[int], put: Callable[[Entry], None], server: str) -> None:
+        self._numbers, self._put, self._server = numbers, put, server
+
+    def watch(self, transport: Transport, side: Side) -> Transport:
+        """Return a transport that does what this one does, each frame of which is told if the server is at its end."""
+        if side is Side.CLIENT:
+            return transport
+        return Watched(transport, next(self._numbers), side, self._put, self._server)
+
+    def translated(self, crossing: Crossing) -> None:
+        """Tell of a translation."""
+        self._put(Translated(time.time(), session_of(LABEL.get(), self._server), crossing, self._server))
+
+    def behind(self, server: str) -> Watcher:
+        """Return the same for a server behind this one."""
+        return OfServer(self._numbers, self._put, f"{self._server}, {server}")
+
+    def put(self, entry: Entry) -> None:
+        """Something happened."""
+        self._put(entry)
+
+
+def session_of(label: str, server: str) -> str:
+    """Return whose session it is: what a label says beside the name of the server."""
+    return label.removesuffix(server).removesuffix(", ") if server else label
 
 
 class Watched:
@@ -75,18 +128,24 @@ class Watched:
         number: Of the connection.
         side: Which peer is at its other end.
         put: Gets each entry.
+        server: Which of several servers that is.
     """
 
     _receiver: Receiver
     pause_writing: Callable[[], None]
     resume_writing: Callable[[], None]
 
-    def __init__(self, transport: Transport, number: int, side: Side, put: Callable[[Entry], None]) -> None:
+    def __init__(
+        self, transport: Transport, number: int, side: Side, put: Callable[[Entry], None], server: str = ""
+    ) -> None:
         self._transport = transport
         self._number = number
         self._side = side.value
         self._put = put
         self._label = ""
+        self._server = server
+        if hasattr(transport, "on_heads"):
+            transport.on_heads = functools.partial(self._note, "http")
         self.pause_reading = transport.pause_reading
         self.resume_reading = transport.resume_reading
         self.hurry = transport.hurry
@@ -98,7 +157,7 @@ class Watched:
     def start(self, receiver: Receiver) -> None:
         """Begin to read."""
         self._receiver = receiver
-        self._label = LABEL.get()
+        self._label = session_of(LABEL.get(), self._server)
         self.pause_writing, self.resume_writing = receiver.pause_writing, receiver.resume_writing
         self._transport.start(self)
 
@@ -147,5 +206,5 @@ class Watched:
         self._note("broken", reason)
         self._receiver.broken(reason)
 
-    def _note(self, direction: str, what: Frame | Malformed | str) -> None:
-        self._put(Noted(time.time(), self._label, self._number, self._side, direction, what))
+    def _note(self, direction: str, what: Frame | Malformed | HttpHeads | str) -> None:
+        self._put(Noted(time.time(), self._label, self._number, self._side, direction, what, self._server))

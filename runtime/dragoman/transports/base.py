@@ -1,17 +1,46 @@
 """What every transport offers, and what it asks of whoever uses it.
 
-Lives here: the protocols, no code. A transport reads and writes frames, and says when a peer is gone. It finds
-out once what kind of frame it has read; nothing behind it has to look again. It knows nothing of revisions.
+Lives here: the protocols, and what they speak of; no code. A transport reads and writes frames, and says when a peer is
+gone. It finds out once what kind of frame it has read; nothing behind it has to look again. It knows nothing of
+revisions.
 `dragoman.host.port` is the proxy's receiver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # who only names a transport need not load what frames need
     from dragoman.core.envelope import Frame, Malformed
+
+
+class HttpHeads(NamedTuple):
+    """The headers of a request over HTTP, and of the answer to it.
+
+    Attributes:
+        method: Of HTTP.
+        request: Its headers by their names in small letters, or its head as it was written.
+        status: Of the answer; 0 if none came.
+        response: The headers of that.
+        keys: The ids of the requests that it carried, as JSON.
+    """
+
+    method: str
+    request: Mapping[bytes, bytes] | bytes
+    status: int
+    response: Mapping[bytes, bytes]
+    keys: tuple[bytes, ...] = ()
+
+
+class HasHeads(Protocol):
+    """A transport over HTTP.
+
+    Attributes:
+        on_heads: Told the headers of each exchange; None where nobody wants to know.
+    """
+
+    on_heads: Callable[[HttpHeads], None] | None
 
 
 class Receiver(Protocol):

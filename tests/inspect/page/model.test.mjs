@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const { Conversation, markOf, SHARED } = await import(`${process.env.PAGE}/model.js`);
+const { Conversation } = await import(`${process.env.PAGE}/model.js`);
+const { markOf } = await import(`${process.env.PAGE}/messages.js`);
+const { SHARED, serversOf, stateOf } = await import(`${process.env.PAGE}/peers.js`);
 
 function read(name) {
   const text = readFileSync(new URL(`${name}.ndjson`, import.meta.url), "utf-8").trimEnd();
@@ -120,4 +122,112 @@ test("given up, session lost and unsent", () => {
   ]);
   assert.deepEqual(found.messages.map((one) => [one.kind, one.from, one.isOurs]), [["request", "client", false], ["event", "server", false], ["error", "server", false]]);
   assert.deepEqual([found.messages[0].toConnection, found.messages[0].answer.words], [3, "-32000: gone"]);
+});
+
+test("behind a router each call stands with its server, and what the router asks them all in the request it is for", () => {
+  const found = read("router");
+  const calls = ways(found, "request", "tools/call").map((one) => [one.name, one.server, one.isOurs, one.answer.words.slice(0, 12)]);
+  assert.deepEqual(calls, [["git_echo", "git", false, "git: hi"], ["files_die", "files", false, "-32000: the "], ["files_echo", "files", false, "files: again"]]);
+  const [asked, ...lists] = ways(found, "request", "tools/list");
+  assert.deepEqual(lists.map((one) => [one.server, one.isOurs, one.call === asked]), [["git", true, true], ["files", true, true]]);
+  assert.deepEqual(lists.map((one) => [one.answer.server, one.answer.isOurs, one.answer.words]), [["git", false, "2 tools"], ["files", false, "2 tools"]]);
+  assert.deepEqual([asked.answer.server, asked.answer.isOurs, asked.answer.words], ["", true, "4 tools"]);
+  for (const one of ways(found, "request", "initialize").slice(1)) assert.equal(one.answer.server, one.server);
+});
+
+test("a server behind a router that died is said to have been lost, and why", () => {
+  const found = read("router");
+  const servers = serversOf(found.sessions.get(""), found.sessions.values());
+  assert.deepEqual(servers.map(({ server, losses }) => [server.server, server.revision, losses]), [["git", "2025-11-25", []], ["files", "2025-11-25", ["the server exited with status 3"]]]);
+  const [died] = found.messages.filter((one) => one.kind === "event" && one.isFailure);
+  assert.deepEqual([died.method, died.call.name], ["files ended", "files_die"]);
+});
+
+test("with principals each has a server of its own, and what it says is in the right call", () => {
+  const found = read("principal");
+  assert.deepEqual([...found.sessions.keys()].filter((label) => label.startsWith(SHARED)).sort(), ["shared server of ada", "shared server of bob"]);
+  const text = (one) => JSON.parse(one.words).text;
+  for (const one of ways(found, "result", "tools/call")) {
+    assert.equal(text(one), text(one.request));
+    assert.equal(one.session, one.request.session);
+  }
+  for (const one of ways(found, "notification", "notifications/progress")) assert.deepEqual([one.call.method, one.call.session, one.isOurs], ["tools/call", one.session, false]);
+  const together = ways(found, "request", "tools/call").filter((one) => one.session === "session 4 of ada");
+  assert.deepEqual(together.map((one) => [one.id, text(one), text(one.answer)]), [["1", "one", "one"], ["1", "two", "two"]]);
+  const [died] = found.messages.filter((one) => one.kind === "event" && one.isFailure);
+  assert.deepEqual([died.session, died.words], ["shared server of ada", "the server exited with status 3"]);
+});
+
+test("a request has the headers that it came with", () => {
+  const found = read("principal");
+  for (const one of ways(found, "request", "tools/call")) {
+    const [line, ...others] = one.http.map((n) => found.line(n));
+    assert.deepEqual([others.length, line.side, line.session, line.status, line.request.authorization], [0, "client", one.session, 200, "[redacted]"]);
+  }
+});
+
+test("a request that was sent again after a 401 has both exchanges, and the refusal has a row", () => {
+  const http = (status, more) => line("http", "server", 2, undefined, { method: "POST", status, ids: [1], request: {}, response: {}, ...more });
+  const found = hear([
+    line("received", "client", 1, call(1, "a")),
+    line("sent", "server", 2, call(1, "a")),
+    http(401, { response: { "www-authenticate": 'Bearer error="invalid_token"' } }),
+    http(200),
+    line("http", "server", 2, undefined, { method: "GET", status: 405, request: {}, response: {} }),
+    line("http", "server", 2, undefined, { method: "POST", status: 202, request: {}, response: {} }),
+    line("received", "server", 2, result(1, "A")),
+    line("sent", "client", 1, result(1, "A")),
+  ]);
+  assert.deepEqual(found.messages.map((one) => [one.kind, one.isFailure, one.words]), [["request", false, '{"text":"a"}'], ["event", true, 'POST 401: Bearer error="invalid_token"'], ["event", false, "GET 405"], ["result", false, "A"]]);
+  assert.deepEqual([found.messages[0].http, found.messages[1].call], [[3, 4], found.messages[0]]);
+});
+
+const reason = (direction, side, connection, why) => ({ ...line(direction, side, connection), reason: why });
+const opened = [
+  line("received", "client", 1, { jsonrpc: "2.0", id: 0, method: "initialize", params: { protocolVersion: "2025-06-18", clientInfo: { name: "c" } } }),
+  line("sent", "server", 2, { jsonrpc: "2.0", id: 0, method: "initialize", params: { protocolVersion: "2025-06-18" } }),
+  line("received", "server", 2, { jsonrpc: "2.0", id: 0, result: { protocolVersion: "2025-06-18", serverInfo: { name: "s" } } }),
+  line("sent", "client", 1, { jsonrpc: "2.0", id: 0, result: { protocolVersion: "2025-06-18" } }),
+];
+const state = (lines, isOver = false) => {
+  const found = hear([...opened, ...lines]);
+  return stateOf(found.sessions.get(""), found.sessions.values(), isOver);
+};
+
+test("the state of a session is true, and says why", () => {
+  assert.deepEqual(state([]), { said: "open", why: "" });
+  assert.deepEqual(state([], true), { said: "as recorded", why: "" });
+  const died = reason("ended", "server", 2, "status 3");
+  assert.deepEqual(state([died]), { said: "its server is gone", why: "status 3" });
+  assert.deepEqual(state([died, line("closed", "server", 2), line("closed", "client", 1)]), { said: "its server is gone", why: "status 3" });
+  assert.deepEqual(state([died, line("sent", "server", 3, call(7, "again"))]).said, "its server is gone");
+  assert.deepEqual(state([died, line("received", "server", 3, result(7, "again"))]).said, "open");
+  assert.deepEqual(state([reason("ended", "client", 1, "end of input"), reason("ended", "server", 2, "status 0")]), { said: "ended", why: "end of input" });
+  assert.deepEqual(state([line("closed", "client", 1), reason("ended", "server", 2, "status 0")]), { said: "ended", why: "Dragoman has closed it" });
+});
+
+test("a server that cannot be reached is said to be in trouble until it answers", () => {
+  const failed = line("given up", "server", 2, { jsonrpc: "2.0", id: 1, error: { code: -32000, message: "connection refused" } });
+  const trouble = (lines) => {
+    const found = hear([...opened, line("received", "client", 1, call(1, "a")), line("sent", "server", 2, call(1, "a")), ...lines]);
+    return found.sessions.get("").servers[0].trouble;
+  };
+  assert.equal(trouble([failed]), "-32000: connection refused");
+  assert.equal(trouble([failed, line("received", "server", 2, result(2, "b"))]), "");
+});
+
+test("beyond its bound the oldest goes, with all that was kept for it", () => {
+  const found = new Conversation();
+  found.most = 100_000;
+  for (let n = 1; n <= 3000; n += 1) {
+    const session = { session: `session ${n}` };
+    for (const one of [line("received", "client", n, call(n, "x"), session), line("http", "client", n, undefined, { ...session, method: "POST", status: 202, request: {}, response: {} }), reason("ended", "client", n, "bye")]) {
+      found.add(JSON.stringify({ ...one, ...session }));
+    }
+  }
+  assert.ok(found.characters <= 100_000 && found.forgotten > 3000);
+  assert.ok(found.lines.size < 1500 && found.joining.asked.size < 700 && found.joining.lately.size < 700 && found.sessions.size < 700, `${found.sessions.size}`);
+  let sum = 0;
+  for (const text of found.lines.values()) sum += text.length;
+  assert.equal(sum, found.characters);
 });

@@ -5,10 +5,10 @@
  * quotation marks, is looked for in the frames. `*` in a value stands for anything.
  */
 
-import { markOf } from "./model.js";
+import { markOf } from "./messages.js";
 
 /**
- * @typedef {import("./model.js").Message} Message
+ * @typedef {import("./messages.js").Message} Message
  * @typedef {import("./model.js").Conversation} Conversation
  * @typedef {(message: Message) => boolean} Test
  * @typedef {{tests: Test[], texts: {text: RegExp, isNot: boolean}[], faults: string[]}} Filter
@@ -19,6 +19,7 @@ export const NAMES = {
   method: "the method: method:tools/call, method:tools/*",
   name: "the tool, prompt or resource: name:echo",
   session: "the session: session:2, session:*ada*",
+  server: "one of several servers, by its name: server:git",
   from: "who says it: from:client, from:server, from:dragoman",
   kind: "request, result, error, notification, malformed, event",
   mark: "unchanged, translated, lost, refused, emulated, kept",
@@ -78,6 +79,8 @@ function makeTest(name, value, isOver) {
       return (message) => like(message.name);
     case "session":
       return (message) => like(message.session) || like(message.session.replace(/^session /, "").replace(/ (of|\(process) .*$/, ""));
+    case "server":
+      return (message) => like(message.server);
     case "from":
       return (message) => like(message.isOurs ? "dragoman" : message.from);
     case "kind":

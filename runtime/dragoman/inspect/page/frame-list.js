@@ -4,11 +4,11 @@
  */
 
 import { h, s, writeDuration } from "./dom.js";
-import { markOf, timesOf } from "./model.js";
+import { markOf, timesOf } from "./messages.js";
 import { readable } from "./json-view.js";
 
 /**
- * @typedef {import("./model.js").Message} Message
+ * @typedef {import("./messages.js").Message} Message
  */
 
 export const ROW = 30;
@@ -248,7 +248,7 @@ function head() {
 
 /**
  * Draw the way of a message: from its sender to the proxy, and on to the other side.
- * @param {Message} message @param {import("./model.js").Mark} mark
+ * @param {Message} message @param {import("./messages.js").Mark} mark
  */
 function way(message, mark) {
   const picture = s("svg", { viewBox: "0 0 200 30", width: 200, height: 30, "aria-hidden": "true" });
@@ -282,7 +282,7 @@ function tip(x, sign, part) {
   return s("path", { class: `tip ${part}`, d: `M${x} 15l${-sign * 6} -3.5v7z` });
 }
 
-/** @param {import("./model.js").Mark} mark */
+/** @param {import("./messages.js").Mark} mark */
 function node(mark) {
   switch (mark) {
     case "unchanged":
@@ -302,10 +302,10 @@ function node(mark) {
   }
 }
 
-/** @param {Message} message @param {import("./model.js").Mark} mark */
+/** @param {Message} message @param {import("./messages.js").Mark} mark */
 function said(message, mark) {
-  const who = message.isOurs ? "Dragoman" : message.from;
-  const whom = message.isOurs ? message.from === "client" ? "the server" : "the client" : "";
+  const who = message.isOurs ? "Dragoman" : (message.from === "server" && message.server) || message.from;
+  const whom = message.isOurs ? message.from === "client" ? "the server" : "the client" : message.from === "client" ? message.server : "";
   return `${message.kind} from ${who}${whom && ` to ${whom}`}, ${MARKS[mark]}: `;
 }
 
@@ -322,7 +322,7 @@ function what(message) {
   ];
 }
 
-/** @param {Message} message @param {import("./model.js").Mark} mark */
+/** @param {Message} message @param {import("./messages.js").Mark} mark */
 function chips(message, mark) {
   const found = [];
   const lost = message.losses.filter((loss) => !loss.cosmetic).length;
@@ -330,8 +330,9 @@ function chips(message, mark) {
   else if (mark === "refused") found.push(h("span", { class: "chip refused" }, "refused"));
   else if (mark === "translated") found.push(h("span", { class: "chip translated" }, "translated"));
   else if (mark === "emulated") found.push(h("span", { class: "chip emulated" }, "emulated"));
+  if (message.server) found.push(h("bdi", { class: "chip server" }, readable(message.server.slice(0, 40))));
   if (message.isFailure) found.push(h("span", { class: "chip failed" }, "error"));
-  if (message.session) found.push(h("span", { class: "chip session" }, message.session.replace(/^session /, "#")));
+  if (message.session) found.push(h("bdi", { class: "chip session" }, readable(message.session.replace(/^session /, "#").slice(0, 40))));
   return found;
 }
 

@@ -4,13 +4,14 @@
 
 import { h, put, writeDuration, writeSize } from "./dom.js";
 import { compare, find } from "./difference.js";
+import { showHeaders } from "./http-view.js";
 import { readable, showJson } from "./json-view.js";
-import { markOf, timesOf } from "./model.js";
+import { markOf, timesOf } from "./messages.js";
 import { MARKS } from "./frame-list.js";
 import { reasonsOfLoss, reasonsOfRefusal } from "./why.js";
 
 /**
- * @typedef {import("./model.js").Message} Message
+ * @typedef {import("./messages.js").Message} Message
  * @typedef {import("./model.js").Conversation} Conversation
  * @typedef {import("./source.js").Source} Source
  */
@@ -59,6 +60,7 @@ export class FrameView extends HTMLElement {
       this.#head(message, conversation),
       message.losses.length > 0 || message.isRefused ? this.#losses(message, conversation) : null,
       this.tab === "raw" ? raw(before, after) : this.#sides(message, before, after, isSame),
+      showHeaders(message, (n) => conversation.line(n)),
     );
   }
 
@@ -70,10 +72,11 @@ export class FrameView extends HTMLElement {
       ["kind", message.kind],
       ["from", message.isOurs ? "Dragoman" : message.from],
       ["session", message.session],
+      ["server", message.server],
       ["id", message.id],
       ["revisions", [message.fromRevision, message.toRevision].filter(Boolean).join(" → ")],
-      ["server", server === null ? "" : writeDuration(server)],
-      ["Dragoman", ours === null ? "" : writeDuration(ours)],
+      ["server took", server === null ? "" : writeDuration(server)],
+      ["Dragoman took", ours === null ? "" : writeDuration(ours)],
       ["size", message.bytes ? writeSize(message.bytes) : ""],
       ["at", new Date(message.time).toISOString().replace("T", " ").replace("Z", "")],
     ];
@@ -219,12 +222,15 @@ export class FrameView extends HTMLElement {
     const received = this.#line(message.received);
     const translated = this.#line(message.translated);
     const sent = this.#line(message.sent);
-    if (message.kind === "event") return { before: { direction: received?.direction, reason: received?.reason }, after: undefined, isSame: true };
+    if (message.kind === "event") {
+      const { direction, reason, method, status } = received ?? {};
+      return { before: direction === "http" ? { method, status } : { direction, reason }, after: undefined, isSame: true };
+    }
     if (message.kind === "malformed") {
       const line = received ?? sent;
       return { before: { malformed: line?.malformed, line: line?.line }, after: undefined, isSame: true };
     }
-    const before = translated?.before ?? partOf(received?.frame, message);
+    const before = (message.server === "" ? translated?.before : null) ?? partOf(received?.frame, message);
     const after = partOf(sent?.frame, message) ?? (translated ? translated.after : undefined);
     const isSame = before !== undefined && after !== undefined && JSON.stringify(before) === JSON.stringify(after);
     return { before, after, isSame };

@@ -2,7 +2,7 @@
  * What a single frame says: its kind, what it is about, and in a few words what is in it.
  */
 
-/** @param {any} frame @returns {import("./model.js").Kind} */
+/** @param {any} frame @returns {import("./messages.js").Kind} */
 export function kindOf(frame) {
   if (typeof frame?.method === "string") return frame.id === undefined ? "notification" : "request";
   if (frame?.error !== undefined) return "error";

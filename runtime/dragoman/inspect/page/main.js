@@ -13,7 +13,7 @@ import { TimeView } from "./time-view.js";
 import { openShare } from "./share-view.js";
 
 /**
- * @typedef {import("./model.js").Message} Message
+ * @typedef {import("./messages.js").Message} Message
  * @typedef {"sequence" | "sessions" | "time"} View
  */
 

@@ -5,11 +5,11 @@
 
 import { h, put, writeCount, writeDuration } from "./dom.js";
 import { readable } from "./json-view.js";
-import { SHARED } from "./model.js";
+import { isShared, serversOf, stateOf } from "./peers.js";
 
 /**
- * @typedef {import("./model.js").Session} Session
- * @typedef {import("./model.js").Peer} Peer
+ * @typedef {import("./peers.js").Session} Session
+ * @typedef {import("./peers.js").Peer} Peer
  * @typedef {import("./source.js").Source} Source
  */
 
@@ -39,10 +39,11 @@ export class SessionView extends HTMLElement {
     const { conversation } = source;
     const sessions = [...conversation.sessions.values()].sort((one, other) => one.since - other.since);
     const focused = this.#focused();
+    const shared = JSON.stringify(sessions.filter((one) => isShared(one.label)).map((one) => one.servers));
     const cards = [
       this.#keep("the servers", JSON.stringify(conversation.status), () => this.#servers(conversation.status)),
       sessions.length === 0 ? h("p", { class: "nothing" }, "No session has begun yet.") : null,
-      ...sessions.map((session) => this.#keep(`session ${session.label}`, sayAll(session, conversation.isOver), () => this.#card(session, source))),
+      ...sessions.map((session) => this.#keep(`session ${session.label}`, sayAll(session, conversation.isOver) + shared, () => this.#card(session, source))),
     ].filter((card) => card !== null);
     if (cards.length !== this.childElementCount || cards.some((card, index) => this.children[index] !== card)) {
       put(this, ...cards);
@@ -116,32 +117,29 @@ export class SessionView extends HTMLElement {
 
   /** @param {Session} session @param {Source} source */
   #card(session, source) {
-    const shared = [...source.conversation.sessions.values()].find((one) => one.label.startsWith(SHARED));
-    const isShared = session.label.startsWith(SHARED);
-    const server = session.servers.at(-1) ?? shared?.servers.find((one) => one.connection === session.upstream) ?? shared?.servers.at(-1);
-    const isOver = source.conversation.isOver;
-    const open = isOver ? [] : [...session.open];
-    const trouble = server?.ended && !session.client.ended ? server.ended : "";
+    const { conversation, about } = source;
+    const sessions = [...conversation.sessions.values()];
+    const servers = serversOf(session, sessions);
+    const server = servers.length === 1 ? servers[0]?.server : undefined;
+    const state = stateOf(session, sessions, conversation.isOver);
+    const open = conversation.isOver ? [] : [...session.open];
+    const transport = about.transports?.server ?? "";
     return h(
       "article",
       { class: "card" },
-      h(
-        "h2",
-        {},
-        session.label || "The session",
-        h("span", { class: `state ${session.client.ended ? "ended" : "open"}` }, session.client.ended ? "ended" : isOver ? "as recorded" : "open"),
-      ),
+      h("h2", {}, h("bdi", {}, readable(session.label) || "The session"), h("span", { class: `state ${state.said.replaceAll(" ", "-")}` }, state.said)),
       h(
         "div",
         { class: "pair" },
-        isShared ? h("p", { class: "peer client" }, "several sessions share it") : peer("client", session.client, source.about.transports?.client ?? ""),
+        isShared(session.label) ? h("p", { class: "peer client" }, "several sessions share it") : peer("client", session.client, about.transports?.client ?? ""),
         h("div", { class: "joint", "aria-hidden": "true" }, "⟷"),
-        server ? peer("server", server, source.about.transports?.server ?? "") : h("p", { class: "peer" }, "no server has answered yet"),
+        server ? peer("server", server, transport) : h("p", { class: "peer server" }, servers.length > 1 ? `${servers.length} servers behind the router` : "no server has answered yet"),
       ),
-      session.servers.length > 1 && !isShared ? h("p", {}, `The server was started ${session.servers.length} times.`) : null,
+      servers.length > 1 ? this.#behind(session, servers) : null,
       server?.refusal ? h("p", { class: "trouble" }, h("b", {}, "The server refused to open a session: "), readable(server.refusal)) : null,
-      trouble ? h("p", { class: "trouble" }, h("b", {}, "The server is gone: "), readable(trouble)) : null,
-      session.client.ended ? h("p", { class: "ended" }, `The client's side ended: ${readable(session.client.ended)}`) : null,
+      ...servers.filter(({ server: one }) => one.trouble !== "" && one.trouble !== one.refusal).map(({ server: one }) => h("p", { class: "trouble" }, h("b", {}, `${readable(one.server) || "The server"} did not answer: `), readable(one.trouble))),
+      servers.length === 1 && servers[0]?.losses.length ? h("p", { class: "trouble" }, h("b", {}, lost(servers[0].losses)), readable(servers[0].losses.at(-1) ?? "")) : null,
+      state.said === "ended" && state.why ? h("p", { class: "ended" }, `It is over: ${readable(state.why)}`) : null,
       h(
         "p",
         { class: "counts" },
@@ -150,7 +148,7 @@ export class SessionView extends HTMLElement {
         session.failures ? h("button", { type: "button", class: "failed", onclick: () => this.#filter(session, "is:failure") }, writeCount(session.failures, "error")) : null,
       ),
       session.tasks.size
-        ? h("p", {}, `Tasks: ${[...session.tasks].map(([id, state]) => `${readable(id).slice(0, 40)} ${state}`).slice(-10).join(", ")}`)
+        ? h("p", {}, `Tasks: ${[...session.tasks].map(([id, state]) => `${readable(id).slice(0, 40)} ${readable(state)}`).slice(-10).join(", ")}`)
         : null,
       open.length
         ? h(
@@ -161,12 +159,35 @@ export class SessionView extends HTMLElement {
               "ul",
               {},
               ...open.slice(0, 20).map((request) =>
-                h("li", {}, h("b", {}, readable(request.method)), ` ${readable(request.name)} `, kindOf(request), h("span", { class: "age", "data-since": request.time }, "")),
+                h("li", {}, h("b", {}, readable(request.method)), " ", h("bdi", {}, readable(request.name)), " ", kindOf(request), h("span", { class: "age", "data-since": request.time }, "")),
               ),
             ),
           )
         : null,
-      server ? this.#explanation(session.client.revision, server.revision, source) : null,
+      ...[...new Set(servers.map((one) => one.server.revision))].map((revision) => this.#explanation(session.client.revision, revision, source)),
+    );
+  }
+
+  /** @param {Session} session @param {{server: Peer, losses: string[]}[]} servers */
+  #behind(session, servers) {
+    return h(
+      "table",
+      { class: "behind" },
+      h("thead", {}, h("tr", {}, ...["server", "what it is", "revision", "state"].map((name) => h("th", { scope: "col" }, name)))),
+      h(
+        "tbody",
+        {},
+        ...servers.map(({ server, losses }) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => this.#filter(session, `server:${JSON.stringify(server.server)}`) }, h("bdi", {}, readable(server.server)))),
+            h("td", {}, h("bdi", {}, readable(`${server.name} ${server.version}`.trim()) || "–")),
+            h("td", {}, readable(server.revision) || "–"),
+            h("td", {}, sayServer(server, losses)),
+          ),
+        ),
+      ),
     );
   }
 
@@ -208,10 +229,23 @@ export class SessionView extends HTMLElement {
   }
 }
 
-/** @param {import("./model.js").Message} request */
+/** @param {import("./messages.js").Message} request */
 function kindOf(request) {
   const kind = request.from === "server" ? "question" : request.method === "subscriptions/listen" ? "listener" : "";
   return kind ? h("span", { class: "chip" }, kind) : null;
+}
+
+/** @param {string[]} losses */
+function lost(losses) {
+  return losses.length === 1 ? "The server was lost: " : `The server was lost ${losses.length} times, at last: `;
+}
+
+/** @param {Peer} server @param {string[]} losses */
+function sayServer(server, losses) {
+  if (server.refusal !== "") return h("span", { class: "trouble" }, `refused: ${readable(server.refusal)}`);
+  if (server.ended !== "" && !server.isLeaving) return h("span", { class: "trouble" }, `gone: ${readable(server.ended)}`);
+  const state = server.isClosed || server.isLeaving ? "ended" : server.revision === "" ? "opening" : "open";
+  return losses.length === 0 ? state : h("span", {}, `${state}, `, h("span", { class: "trouble" }, `lost ${losses.length === 1 ? "once" : `${losses.length} times`}: ${readable(losses.at(-1) ?? "")}`));
 }
 
 /**

@@ -7,7 +7,7 @@ import { linesOf, makeRedaction, writeHar, writeHtml, writeNdjson } from "./shar
 import { readable } from "./json-view.js";
 
 /**
- * @typedef {import("./model.js").Message} Message
+ * @typedef {import("./messages.js").Message} Message
  * @typedef {import("./source.js").Source} Source
  */
 

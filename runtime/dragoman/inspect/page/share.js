@@ -2,11 +2,11 @@
  * What is given to others: the lines as NDJSON, as HAR, or as one HTML file; without what the user takes out.
  */
 
-import { timesOf } from "./model.js";
+import { timesOf } from "./messages.js";
 
 /**
  * @typedef {import("./model.js").Conversation} Conversation
- * @typedef {import("./model.js").Message} Message
+ * @typedef {import("./messages.js").Message} Message
  */
 
 export const REDACTED = "[redacted]";
@@ -38,7 +38,7 @@ export function makeRedaction(names, texts) {
  * @returns {any[]}
  */
 export function linesOf(conversation, messages, redact) {
-  const numbers = new Set(messages.flatMap((one) => [one.received, one.translated, one.sent]));
+  const numbers = new Set(messages.flatMap((one) => [one.received, one.translated, one.routed, one.sent, ...one.http]));
   numbers.delete(0);
   return [...numbers]
     .sort((one, other) => one - other)
@@ -67,31 +67,33 @@ export function writeHar(conversation, messages, redact, server, version) {
       const line = answer === null ? null : conversation.line(answer.received || answer.sent);
       const answered = line === null ? null : redact(line.frame ?? {});
       const times = timesOf(request);
+      const carried = request.http.map((n) => conversation.line(n)).filter((one) => one !== null);
+      const http = redact(carried.findLast((one) => one.side === "server") ?? carried.at(-1) ?? null);
       const wait = times.server ?? 0;
       const ours = times.ours ?? 0;
       return {
         startedDateTime: new Date(request.time).toISOString(),
         time: wait + ours,
         request: {
-          method: "POST",
+          method: http?.method ?? "POST",
           url,
           httpVersion: "HTTP/1.1",
           cookies: [],
-          headers: [
-            { name: "content-type", value: "application/json" },
-            { name: "mcp-protocol-version", value: request.toRevision || request.fromRevision },
-          ],
+          headers: listHeaders(http?.request, [
+            ["content-type", "application/json"],
+            ["mcp-protocol-version", request.toRevision || request.fromRevision],
+          ]),
           queryString: [],
           postData: { mimeType: "application/json", text: JSON.stringify(asked) },
           headersSize: -1,
           bodySize: request.bytes,
         },
         response: {
-          status: answer === null ? 0 : 200,
+          status: http?.status ?? (answer === null ? 0 : 200),
           statusText: answer === null ? "" : "OK",
           httpVersion: "HTTP/1.1",
           cookies: [],
-          headers: [{ name: "content-type", value: "application/json" }],
+          headers: listHeaders(http?.response, [["content-type", "application/json"]]),
           content: { size: answer?.bytes ?? 0, mimeType: "application/json", text: answered === null ? "" : JSON.stringify(answered) },
           redirectURL: "",
           headersSize: -1,
@@ -103,6 +105,13 @@ export function writeHar(conversation, messages, redact, server, version) {
       };
     });
   return JSON.stringify({ log: { version: "1.2", creator: { name: "dragoman", version }, entries } });
+}
+
+/**
+ * @param {Record<string, string> | undefined} headers @param {[string, string][]} otherwise
+ */
+function listHeaders(headers, otherwise) {
+  return (headers ? Object.entries(headers) : otherwise).map(([name, value]) => ({ name, value }));
 }
 
 /**

@@ -5,10 +5,10 @@
 
 import { h, put, s, writeCount, writeDuration, writeSize } from "./dom.js";
 import { readable } from "./json-view.js";
-import { timesOf } from "./model.js";
+import { timesOf } from "./messages.js";
 
 /**
- * @typedef {import("./model.js").Message} Message
+ * @typedef {import("./messages.js").Message} Message
  * @typedef {import("./source.js").Source} Source
  */
 

@@ -15,6 +15,7 @@ from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.envelope import encode_error
 from dragoman.core.exact_json import encode_line
 from dragoman.core.label import LABEL
+from dragoman.transports.base import HasHeads, HttpHeads
 from dragoman.transports.http.config import Limits
 from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold
 from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS, REVISIONS, facts
@@ -225,6 +226,8 @@ class HttpRequest:
         routine: What serves it.
         again: Serves others with the same head on the same connection, if that is known.
         address: Makes what it is answered with the answer to this principal; None where it is that already.
+        brings: What it brings something for: its `on_heads` is told the headers of both, once this is answered.
+        keys: The ids of the requests in it, for that.
     """
 
     __slots__ = (
@@ -232,10 +235,12 @@ class HttpRequest:
         "address",
         "again",
         "body",
+        "brings",
         "extra",
         "gate",
         "headers",
         "hold",
+        "keys",
         "method",
         "principal",
         "routine",
@@ -256,6 +261,8 @@ class HttpRequest:
         self.routine: Routine
         self.again: Callable[[HttpRequest], Routine] | None = None
         self.address: Callable[[bytes, str], bytes] | None = None
+        self.brings: HasHeads | None = None
+        self.keys: Iterable[bytes] = ()
         self._later = later
 
     def repeat(self, wire: Wire) -> HttpRequest:
@@ -374,6 +381,8 @@ class HttpRequest:
         """Answer, whole; give what is to be waited for, if that cannot be done at once."""
         body = self._address(body)
         if self.wire.reply(status, headers + self.extra, body):
+            if self.brings is not None and self.brings.on_heads is not None:
+                self._tell(self.brings.on_heads, status, headers)
             return None
         return self._reply(status, body, headers)
 
@@ -433,7 +442,12 @@ class HttpRequest:
 
     async def _begin(self, status: int, *headers: tuple[bytes, bytes]) -> None:
         listed = [*headers, *self.extra]
+        if self.brings is not None and self.brings.on_heads is not None:
+            self._tell(self.brings.on_heads, status, headers)
         await self.wire.send({"type": "http.response.start", "status": status, "headers": listed})
+
+    def _tell(self, on_heads: Callable[[HttpHeads], None], status: int, headers: Headers) -> None:
+        on_heads(HttpHeads(self.method, self.headers, status, dict(headers + self.extra), tuple(self.keys)))
 
     async def send_part(self, data: bytes, more: bool = True) -> None:
         """Send the next part of a stream."""

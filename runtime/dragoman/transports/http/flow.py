@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Generic, Protocol, TypeVar
 
 from dragoman.core.envelope import Frame
-from dragoman.transports.base import Receiver
+from dragoman.transports.base import HttpHeads, Receiver
 from dragoman.transports.countdown import Countdown
 
 _LAST_WORDS_S: Final = 2.0
@@ -69,7 +69,10 @@ class FlowingTransport:
         over: Whether the client says no more, or nobody serves it any more.
         readable: Shut while the server does not read.
         held: Whether the server is held back.
+        on_heads: Told the headers of each exchange over HTTP; None where nobody wants to know.
     """
+
+    on_heads: Callable[[HttpHeads], None] | None = None
 
     def __init__(self, high_water_bytes: int) -> None:
         self.over = self.held = False

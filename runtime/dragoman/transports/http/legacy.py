@@ -75,6 +75,7 @@ class LegacyFront:
 
     async def _send_stream(self, request: HttpRequest, session: HttpSession[LegacyTransport]) -> None:
         transport, reason = session.transport, "the client has closed its stream"
+        request.brings = transport
         try:
             await request.start_stream()
             endpoint = f"{request.scope.get('root_path', '')}{self._config.paths.messages}"
@@ -115,6 +116,7 @@ class LegacyFront:
                 yield readable.wait()
                 if session.transport.over:
                     raise RequestRefused(404, "the session is over")
+                request.brings, request.keys = session.transport, posted.keys
                 session.transport.deliver(posted.frame)
             finally:
                 if waits:

@@ -164,6 +164,7 @@ class PerRequestHttpFront:
                 raise RequestRefused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
             self._under_way[place] = under_way + 1
             post = transport.post(frame, head.arguments, place, head.takes_stream)
+            request.brings, request.keys = transport, (post.key,)
             if request.hold.size:
                 request.hold.release()
             try:

@@ -104,6 +104,7 @@ class StreamableFront:
                     body = yield request.read_body(config.limits.body_bytes, config.patience.body_s)
                     yield transport.readable.wait()
                 posted = read_posted(body, config.limits.nesting)
+                request.brings, request.keys = transport, posted.keys
                 call = self._post(transport, posted, takes_stream and not (config.answers == "json" and takes_json))
             finally:
                 if waits:
@@ -149,6 +150,7 @@ class StreamableFront:
         session = self._sessions.open(StreamableSession(self._config), Caller(request.principal, "streamable-http"))
         transport = session.transport
         with session:
+            request.brings, request.keys = transport, posted.keys
             call = self._post(transport, posted, takes_stream=False)
             request.hold.release()
             assert call is not None
@@ -182,6 +184,7 @@ class StreamableFront:
             raise RequestRefused(406, "expected to Accept text/event-stream")
         session = self._find(request)
         transport = session.transport
+        request.brings = transport
         last = request.header(b"last-event-id")
         connection = StreamConnection()
         with session:
@@ -195,7 +198,9 @@ class StreamableFront:
             yield self._send_stream(request, transport, connection, is_new)
 
     def _serve_delete(self, request: HttpRequest) -> Routine:
-        self._find(request).transport.end("the client has deleted its session")
+        transport = self._find(request).transport
+        request.brings = transport
+        transport.end("the client has deleted its session")
         yield request.reply(204)
 
     async def _send_stream(

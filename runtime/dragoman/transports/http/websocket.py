@@ -19,6 +19,7 @@ from dragoman.core.codes import CONNECTION_CLOSED, PARSE_ERROR
 from dragoman.core.commands import Outcome
 from dragoman.core.envelope import Frame, encode_error, error_frame
 from dragoman.core.wholeness import read_broken
+from dragoman.transports.base import HttpHeads
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import (
     ABORT,
@@ -38,6 +39,8 @@ from dragoman.transports.http.sessions import Caller, HttpSession, Sessions
 logger = logging.getLogger("dragoman.http")
 
 SUBPROTOCOL: Final = "mcp"
+
+_CHOSEN: Final = b"sec-websocket-protocol"
 
 NORMAL: Final = 1000
 GOING_AWAY: Final = 1001
@@ -98,6 +101,10 @@ class WebSocketFront:
             try:
                 await receive()  # websocket.connect
                 await send({"type": "websocket.accept", "subprotocol": SUBPROTOCOL})
+                if session.transport.on_heads is not None:
+                    session.transport.on_heads(
+                        HttpHeads("GET", dict(scope["headers"]), 101, {_CHOSEN: SUBPROTOCOL.encode()})
+                    )
                 gone = scope.get("extensions", {}).get(GONE, _never)
                 code, reason = await self._talk(session, receive, send, gone)
                 session.transport.end(reason)

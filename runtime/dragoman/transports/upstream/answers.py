@@ -68,6 +68,7 @@ class HttpResponse:
             with a cookie.
         framed: Whether length or chunks say where the body ends: if only the end of the connection does, it may be cut.
         authorization: What the request said in `Authorization` for `Authority`.
+        on_head: Told once the head has come, or that it does not, where somebody wants to know.
         url: Where the request went, if it was sent without waiting for the answer: that may lead elsewhere by now.
     """
 
@@ -77,6 +78,7 @@ class HttpResponse:
     failure = url = authorization = ""
     framed = True
     on_news: Callable[[], None] | None = None
+    on_head: Callable[[HttpResponse], None] | None = None
     _first = b""  # the first part of what has come and has not been read
     _parts: Pieces | None = None  # all of it, if there are several
     _in_one = False
@@ -187,6 +189,7 @@ class HttpResponse:
         length = headers.get(b"content-length")
         if length is not None:
             self.length = int(length)
+        self._tell_head()
         self._wake()
 
     def take_body(self, part: bytes) -> None:
@@ -215,6 +218,8 @@ class HttpResponse:
         self.status, self.headers, self.is_plain = head
         self.length, self._first = len(body), body
         self.complete = True
+        if self.on_head is not None:
+            self._tell_head()
         self._wake()
 
     def take_end(self) -> None:
@@ -237,6 +242,7 @@ class HttpResponse:
     def fail(self, reason: str) -> None:
         """No more will come."""
         self.failure = reason
+        self._tell_head()
         self._wake()
         self._tell_soon()
 
@@ -245,6 +251,11 @@ class HttpResponse:
         tell, self.on_news = self.on_news, None
         if tell is not None:
             tell()
+
+    def _tell_head(self) -> None:
+        on_head, self.on_head = self.on_head, None
+        if on_head is not None:
+            on_head(self)
 
     def _tell_soon(self) -> None:
         if self.on_news is not None:

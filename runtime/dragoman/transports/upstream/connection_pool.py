@@ -18,11 +18,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
 from dragoman.errors import TransportError
+from dragoman.transports.base import HttpHeads
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.challenge import CHALLENGES, Challenge
@@ -49,6 +51,9 @@ def _nothing() -> None:
 class ConnectionPool:
     """The way to one server. Make it within an event loop; close it at the end.
 
+    Attributes:
+        on_heads: Told the headers of each exchange; None where nobody wants to know.
+
     Raises:
         OSError: TLS cannot be set up.
     """
@@ -74,6 +79,7 @@ class ConnectionPool:
         self._moved: dict[str, str] = {}
         self._connections: set[HttpConnection] = set()
         self._closed = False
+        self.on_heads: Callable[[HttpHeads], None] | None = None
 
     async def send(
         self,
@@ -87,6 +93,7 @@ class ConnectionPool:
         asks: bool = True,
         waits: bool = False,
         repeats: bool = False,
+        key: bytes | None = None,
     ) -> HttpResponse:
         """Send a request and wait for the head of its answer; where that takes a token, for that, too.
 
@@ -101,6 +108,7 @@ class ConnectionPool:
             asks: Whether a person may be asked to sign in because of it.
             waits: Whether it waits, if not, until somebody has; else there is no token.
             repeats: Whether the server may get it twice, whatever its method says.
+            key: The id of the JSON-RPC request in it, as JSON, for whoever is told its headers.
 
         Raises:
             TransportError: No answer, or one that must not be followed, or no token.
@@ -109,7 +117,10 @@ class ConnectionPool:
         if authority is not None:
             await authority.load()
         while True:
-            answer, refusal = await self._send_along(method, url, headers, body, on_sent, idle_s, begun, repeats), None
+            answer, refusal = (
+                await self._send_along(method, url, headers, body, on_sent, idle_s, begun, repeats, key),
+                None,
+            )
             if authority is None or answer.status not in CHALLENGES:
                 return answer
             if "Mcp-Session-Id" in headers and self.config.renews_sessions and not answer.header("WWW-Authenticate"):
@@ -163,12 +174,13 @@ class ConnectionPool:
         idle_s: float | None,
         begun: HttpResponse | None,
         repeats: bool,
+        key: bytes | None,
     ) -> HttpResponse:
         """Send a request to where redirects lead."""
         for _ in range(_REDIRECTS):
             if begun is None:
                 there = self._moved.get(url, url)
-                answer = await self.send_once(method, there, headers, body, on_sent, idle_s, repeats)
+                answer = await self.send_once(method, there, headers, body, on_sent, idle_s, repeats, key)
             else:
                 there, sent, begun = begun.url, begun, None
                 try:
@@ -184,7 +196,13 @@ class ConnectionPool:
         raise TransportError(self.peer, f"it redirects more than {_REDIRECTS} times")
 
     def post_at_once(
-        self, url: str, headers: Mapping[str, str], body: bytes, on_sent: Callable[[], None], idle_s: float | None
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        on_sent: Callable[[], None],
+        idle_s: float | None,
+        key: bytes | None = None,
     ) -> HttpResponse | None:
         """Send a POST over a connection that is open and idle; None if there is none, or it has to be sent otherwise.
 
@@ -202,6 +220,8 @@ class ConnectionPool:
             return None
         answer = connection.begin(head, body, on_sent, idle_s)
         answer.url, answer.authorization = there, self._authorization
+        if self.on_heads is not None:
+            answer.on_head = partial(_tell_heads, self.on_heads, head, key)
         return answer
 
     async def close(self) -> None:
@@ -225,6 +245,7 @@ class ConnectionPool:
         on_sent: Callable[[], None] = _nothing,
         idle_s: float | None = None,
         repeats: bool = False,
+        key: bytes | None = None,
     ) -> HttpResponse:
         """Do what `send` does, and follow nothing: neither redirects nor challenges.
 
@@ -237,6 +258,8 @@ class ConnectionPool:
         while True:
             answer = connection.begin(head, body, on_sent, idle_s)
             answer.authorization = authorization
+            if self.on_heads is not None:
+                answer.on_head = partial(_tell_heads, self.on_heads, head, key)
             try:
                 if not answer.status:
                     await answer.until_head()
@@ -339,3 +362,8 @@ class ConnectionPool:
 def _is_untouched(answer: HttpResponse) -> bool:
     """Whether the connection was closed before anything of an answer came: if it was idle, that was why."""
     return answer.lost and not answer.begun
+
+
+def _tell_heads(on_heads: Callable[[HttpHeads], None], head: bytes, key: bytes | None, answer: HttpResponse) -> None:
+    method = head.partition(b" ")[0].decode()
+    on_heads(HttpHeads(method, head, answer.status, answer.headers, () if key is None else (key,)))

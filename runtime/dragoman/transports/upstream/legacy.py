@@ -103,8 +103,9 @@ class Legacy:
         assert self._endpoint is not None
         headers = {"Accept": "*/*"}
         idle_s = self._config.idle_timeout_s
+        frame, repeats = job.frame, job.frame.method in REPEATABLE
         answer = await self._wire.send(
-            "POST", self._endpoint, headers, job.frame.raw, job.sent, idle_s, repeats=job.frame.method in REPEATABLE
+            "POST", self._endpoint, headers, frame.raw, job.sent, idle_s, repeats=repeats, key=frame.key
         )
         if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
             raise await read_refusal(answer)

@@ -135,7 +135,8 @@ class Streamable:
         if frame.method == LISTEN or (frame.headers and MARK in frame.raw):
             return False
         idle_s = self._config.idle_timeout_s
-        answer = self._wire.post_at_once(self._config.url, self._headers_for(frame), frame.raw, job.sent, idle_s)
+        headers = self._headers_for(frame)
+        answer = self._wire.post_at_once(self._config.url, headers, frame.raw, job.sent, idle_s, frame.key)
         if answer is None:
             return False
         job.answer, job.sent_in, answer.on_news = answer, (self._questions.epoch, self._session_id is not None), on_news
@@ -271,7 +272,7 @@ class Streamable:
             turn = Round(frame)
             frame = turn.frame
             COME_BACK.set(turn.ask)
-        how = headers, frame.raw, sent, idle_s, begun, asks, False, frame.method in REPEATABLE
+        how = headers, frame.raw, sent, idle_s, begun, asks, False, frame.method in REPEATABLE, frame.key
         if frame.kind != "request" or frame.key is None or frame.headers or not self._shows_pages:
             return await self._wire.send("POST", self._config.url, *how)
         VISITOR.set(functools.partial(self.visits.ask, frame.key))

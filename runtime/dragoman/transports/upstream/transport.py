@@ -15,7 +15,7 @@ import contextlib
 import dataclasses
 import functools
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.codes import ASKED_IN_VAIN, CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -23,7 +23,7 @@ from dragoman.core.envelope import Frame, classify, decoded
 from dragoman.core.exact_json import encode_line
 from dragoman.core.label import speak_for
 from dragoman.errors import TransportClosed, TransportError
-from dragoman.transports.base import Receiver
+from dragoman.transports.base import HttpHeads, Receiver
 from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance
 from dragoman.transports.upstream.config import HURRIED_S, Kind, UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
@@ -46,7 +46,10 @@ class HttpTransport:
 
     Attributes:
         takes_headers: Requests of the per-request era go with the headers that they bring.
+        on_heads: Told the headers of each exchange; None where nobody wants to know.
     """
+
+    on_heads: Callable[[HttpHeads], None] | None = None
 
     takes_headers = True
     _wire: ConnectionPool
@@ -83,6 +86,7 @@ class HttpTransport:
             self._wire = ConnectionPool(self._config)
         except OSError as error:
             raise TransportClosed(self._config.peer, f"TLS cannot be set up: {error.strerror or error}") from error
+        self._wire.on_heads = self.on_heads
         self._link = Link(receiver, self._config.peer, self._config.restore_ids)
         full, room = receiver.pause_writing, receiver.resume_writing
         back, refuse = self._link.give_back, self._link.refuse

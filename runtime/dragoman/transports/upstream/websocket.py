@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.envelope import Frame
 from dragoman.errors import TransportError
-from dragoman.transports.base import Receiver
+from dragoman.transports.base import HttpHeads, Receiver
 from dragoman.transports.upstream.config import HURRIED_S, UpstreamConfig, origin_of
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from dragoman.transports.upstream.connector import explain
@@ -38,7 +38,12 @@ class WebSocketUpstream:
     Args:
         config: Where, and how patient.
         ping_s: How often a silent server is pinged.
+
+    Attributes:
+        on_heads: Told the headers of the exchange that opens it; None where nobody wants to know.
     """
+
+    on_heads: Callable[[HttpHeads], None] | None = None
 
     def __init__(self, config: UpstreamConfig, ping_s: float = PING_S) -> None:
         self._config = config
@@ -119,6 +124,7 @@ class WebSocketUpstream:
         """Connect, then read until it ends."""
         try:
             self._pool = ConnectionPool(self._config)
+            self._pool.on_heads = self.on_heads
             connection, confirmed = await open_websocket(self._pool, SUBPROTOCOL, self._ping_s)
             if confirmed != SUBPROTOCOL:
                 logger.warning("%s does not confirm the subprotocol %s", link.peer, SUBPROTOCOL)
