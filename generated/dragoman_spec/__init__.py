@@ -6,42 +6,43 @@
     dragoman_spec.translate(frame, source="2025-06-18", target="2024-11-05", method="tools/list")
     dragoman_spec.v2025_06_18.Tool(name="add", input_schema={"type": "object"})
 
-Importing this imports neither pydantic nor any revision: both load when first asked for.
+Importing this imports nothing else: each name loads what it needs when it is first asked for, and pydantic is behind the
+models and the validation alone.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from dragoman_spec.errors import (
-    Error,
-    MethodNeeded,
-    MissingRequiredField,
-    TranslationError,
-    UnsupportedRevision,
-    Untranslatable,
-    ValidationFailed,
-)
-from dragoman_spec.losses import Loss
-from dragoman_spec.revisions import (
-    HANDSHAKE_REVISIONS,
-    LATEST,
-    PER_REQUEST_REVISIONS,
-    REVISIONS,
-    Revision,
-    era,
-    facts,
-    load,
-)
-from dragoman_spec.rules import DEFAULT_RULES, RULES, Rule
-from dragoman_spec.translation import Translation, Translator, translate, translator
+TYPE_CHECKING = False  # as checkers take it; `typing` itself takes time
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from dragoman_spec import v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28
     from dragoman_spec._base import Model
     from dragoman_spec._validation import adapter, validate, violations
     from dragoman_spec.conversions import LossyConversion, convert
+    from dragoman_spec.errors import (
+        Error,
+        MethodNeeded,
+        MissingRequiredField,
+        TranslationError,
+        UnsupportedRevision,
+        Untranslatable,
+        ValidationFailed,
+    )
+    from dragoman_spec.losses import Loss
+    from dragoman_spec.revisions import (
+        HANDSHAKE_REVISIONS,
+        LATEST,
+        PER_REQUEST_REVISIONS,
+        REVISIONS,
+        Revision,
+        era,
+        facts,
+        load,
+    )
+    from dragoman_spec.rules import DEFAULT_RULES, RULES, Rule
+    from dragoman_spec.translation import Translation, Translator, translate, translator
 
 __all__ = [
     "DEFAULT_RULES",
@@ -80,21 +81,46 @@ __all__ = [
     "violations",
 ]
 
-_LAZY = {
+_HOMES = {
     "Model": "_base",
     "adapter": "_validation",
     "validate": "_validation",
     "violations": "_validation",
     "LossyConversion": "conversions",
     "convert": "conversions",
+    "Error": "errors",
+    "MethodNeeded": "errors",
+    "MissingRequiredField": "errors",
+    "TranslationError": "errors",
+    "UnsupportedRevision": "errors",
+    "Untranslatable": "errors",
+    "ValidationFailed": "errors",
+    "Loss": "losses",
+    "HANDSHAKE_REVISIONS": "revisions",
+    "LATEST": "revisions",
+    "PER_REQUEST_REVISIONS": "revisions",
+    "REVISIONS": "revisions",
+    "Revision": "revisions",
+    "era": "revisions",
+    "facts": "revisions",
+    "load": "revisions",
+    "DEFAULT_RULES": "rules",
+    "RULES": "rules",
+    "Rule": "rules",
+    "Translation": "translation",
+    "Translator": "translation",
+    "translate": "translation",
+    "translator": "translation",
 }
 
 
 if not TYPE_CHECKING:  # a checker would take any name for one that is here
 
     def __getattr__(name: str) -> Any:
-        if name in _LAZY:
-            value = getattr(import_module(f"dragoman_spec.{_LAZY[name]}"), name)
+        from importlib import import_module
+
+        if name in _HOMES:
+            value = getattr(import_module(f"dragoman_spec.{_HOMES[name]}"), name)
             globals()[name] = value
             return value
         if name in __all__:

@@ -5,9 +5,5 @@
 another that was installed over it.
 """
 
-from __future__ import annotations
-
-from typing import Final
-
-VERSION: Final = "0.1.0"
+VERSION = "0.1.0"
 """Semantic: what the page on the bindings promises holds within a major version."""

@@ -8,11 +8,13 @@ so that commands start quickly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from dragoman_spec.version import VERSION
 
+TYPE_CHECKING = False  # as checkers take it; `typing` itself takes time, and a server is started before
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from dragoman.client.connect import Target
     from dragoman_spec.clients import Connect, SyncConnect
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["connect", "connect_sync"]
 
-_BINDINGS: Final = "0.1.0"
+_BINDINGS = "0.1.0"
 
 if VERSION != _BINDINGS:  # the distribution `dragoman-spec` has the same files
     raise ImportError(
@@ -45,4 +47,4 @@ if not TYPE_CHECKING:  # a checker would take any name for one that is here
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__} - {"Any", "Final", "TYPE_CHECKING", "VERSION", "annotations"})
+    return sorted({*globals(), *__all__} - {"TYPE_CHECKING", "VERSION", "annotations"})

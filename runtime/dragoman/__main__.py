@@ -2,6 +2,6 @@
 
 import sys
 
-from dragoman.cli import main
+from dragoman.start import main
 
 sys.exit(main())

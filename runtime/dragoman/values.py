@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import dragoman_spec
-from dragoman.transports.surroundings import OURS
+from dragoman.transports.early import OURS
 
 Reader = Callable[[str], Any]
 

@@ -107,7 +107,7 @@ def test_a_shell_that_hangs_is_not_waited_for(
     shell = tmp_path / "shell"
     shell.write_text("#!/bin/sh\nexec sleep 600\n")
     shell.chmod(0o755)
-    monkeypatch.setattr("dragoman.transports.warden._SHELL", str(shell))
+    monkeypatch.setattr("dragoman.transports.early.SHELL", str(shell))
     monkeypatch.setattr("dragoman.transports.warden._START_S", 0.2)
     with caplog.at_level(logging.INFO, "dragoman.stdio"):
         process = spawn([sys.executable, "-c", "input()"], warden=Warden())
@@ -127,7 +127,7 @@ def test_it_is_no_child_of_ours() -> None:
 def test_without_a_shell_nothing_else_is_different(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("dragoman.transports.warden._SHELL", "/no/shell")
+    monkeypatch.setattr("dragoman.transports.early.SHELL", "/no/shell")
     warden = Warden()
     with caplog.at_level(logging.INFO, "dragoman.stdio"):
         process = spawn([sys.executable, "-c", "input()"], warden=warden)

@@ -1,7 +1,7 @@
 """The command line. Lives here: finding the command and handing over to its module, which is imported only then.
 
-Each module beside this one has `add_arguments(parser)` and `run(args) -> int`, the exit code. Called by the script
-`dragoman` and by `python -m dragoman`.
+Each module beside this one has `add_arguments(parser)` and `run(args) -> int`, the exit code. Called by
+`dragoman.start`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dragoman.cli.signals import leave_on_interrupt
 
 if TYPE_CHECKING:
     from dragoman.cli.parsing import CommandParser
+    from dragoman.transports.early import Early
 
 COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -58,11 +59,12 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """Why what takes our output may take no more."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, early: Early | None = None) -> int:
     """Run the command that the arguments name.
 
     Args:
         argv: The arguments; None for those of this process, which SIGINT then ends without another word.
+        early: The server that they name, if it was started already.
 
     Returns:
         The exit code.
@@ -73,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = [*(sys.argv[1:] if argv is None else argv)]  # `list` is a module of this package, once it is used
     name = f"dragoman {arguments[0]}" if arguments and arguments[0] in COMMANDS else "dragoman"
     try:
-        return _run_to_the_end(arguments, owns_process=argv is None)
+        return _run_to_the_end(arguments, owns_process=argv is None, early=early)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
@@ -89,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_CANNOT_WRITE
 
 
-def _run_to_the_end(arguments: list[str], owns_process: bool) -> int:
+def _run_to_the_end(arguments: list[str], **about: object) -> int:
     """Run the command, and write out what it has said: what goes wrong with that belongs to it."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # closed by whoever started us: nobody wants to read
@@ -98,7 +100,7 @@ def _run_to_the_end(arguments: list[str], owns_process: bool) -> int:
             arguments = [*arguments[1:2], "--help"]
         if not arguments or arguments[0] not in COMMANDS:
             return _explain(arguments)
-        return _run(arguments[0], arguments[1:], owns_process)
+        return _run(arguments[0], arguments[1:], about)
     finally:
         sys.stdout.flush()
 
@@ -112,9 +114,9 @@ def _forget_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _run(name: str, arguments: list[str], owns_process: bool) -> int:
+def _run(name: str, arguments: list[str], about: Mapping[str, object]) -> int:
     options = make_parser(name).parse_args(arguments)
-    options.owns_process = owns_process
+    vars(options).update(about)
     code: int = import_module(f"dragoman.cli.{name}").run(options)
     return code
 

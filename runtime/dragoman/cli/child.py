@@ -10,16 +10,16 @@ import argparse
 import contextlib
 import os
 import signal
-import subprocess
 from typing import TYPE_CHECKING
 
 from dragoman.cli.options import add_group
 from dragoman.options import CHILD
-from dragoman.transports.spawn import spawn
+from dragoman.transports.spawn import Process, spawn
 from dragoman.transports.surroundings import make_environment, secretive_names
 from dragoman.transports.warden import Warden
 
 if TYPE_CHECKING:
+    from dragoman.transports.early import Early
     from dragoman.transports.stdio import ChildTransport
 
 
@@ -32,7 +32,7 @@ class Launcher:
     """Starts the server's command, each time in the same surroundings.
 
     Args:
-        args: With the flags above, COMMAND, `--listen`, and the stderr that children get.
+        args: With the flags above, COMMAND, `--listen`, the stderr that children get, and what was started before.
 
     Attributes:
         warden: Ends the children should we be killed.
@@ -42,6 +42,7 @@ class Launcher:
         self._command: list[str] = args.command
         self._directory: str | None = args.cwd
         self._stderr: int | None = args.stderr
+        self._early: Early | None = args.early
         self.warden = Warden()
         serves_others = self._serves_others = args.listen is not None
         given = {name: os.environ[name] if value is None else value for name, value in args.variables}
@@ -57,15 +58,19 @@ class Launcher:
             else None
         )
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """Start it.
+    def start(self) -> Process:
+        """Start it, unless it was started before, just as it would be now.
 
         Raises:
             TransportClosed: There is no such command, or it may not be run.
         """
+        early, self._early = self._early, None
+        if early is not None and (process := early.take(self._command, self._environment, self._directory)):
+            self.warden.take_over(early.warden_fd, early.shell)
+            return process
         return spawn(self._command, self._environment, self._directory, self.warden, self._stderr)
 
-    def connect(self, limit_bytes: int, process: subprocess.Popen[bytes] | None = None) -> ChildTransport:
+    def connect(self, limit_bytes: int, process: Process | None = None) -> ChildTransport:
         """Return the transport to a server that runs already, or to a fresh one.
 
         Args:
@@ -84,7 +89,7 @@ class Launcher:
             checks_texts=self._serves_others,
         )
 
-    def put_away(self, process: subprocess.Popen[bytes] | None) -> None:
+    def put_away(self, process: Process | None) -> None:
         """Make sure that nothing stays behind of a server, whatever happened."""
         if process is not None and process.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -10,7 +10,6 @@ import argparse
 import dataclasses
 import functools
 import os
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from dragoman.status import StatusBoard
     from dragoman.trace.trace import Watcher
     from dragoman.transports.base import Transport
+    from dragoman.transports.spawn import Process
 
 EXIT_CODES: Final = {
     "CLIENT_CLOSED": 0,
@@ -101,6 +101,7 @@ def add_arguments(parser: CommandParser) -> None:
         usage_error=parser.error,
         company=company,
         owns_process=False,
+        early=None,
         stderr=None,
         feed=None,
         metrics=None,
@@ -169,7 +170,7 @@ def _describe(args: argparse.Namespace) -> dict[str, Any]:
 def _join(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None) -> int:
     """Serve the client on stdin and stdout."""
     with held_signals() as caught:
-        process: subprocess.Popen[bytes] | None = None
+        process: Process | None = None
         problem: TransportClosed | None = None
         try:
             process = launcher.start() if args.command else None
@@ -210,7 +211,7 @@ def _route(args: argparse.Namespace, config: ProxyConfig, launcher: Launcher) ->
 def _serve(
     args: argparse.Namespace,
     launcher: Launcher,
-    process: subprocess.Popen[bytes] | None,
+    process: Process | None,
     problem: TransportClosed | None,
     caught: list[int],
     trace: Watcher | None,

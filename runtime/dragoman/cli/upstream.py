@@ -15,11 +15,11 @@ from dragoman.options import UPSTREAM
 
 if TYPE_CHECKING:
     import asyncio
-    import subprocess
     from collections.abc import Callable
 
     from dragoman.cli.child import Launcher
     from dragoman.transports.base import Transport
+    from dragoman.transports.spawn import Process
     from dragoman.transports.upstream.config import UpstreamConfig
 
 
@@ -62,7 +62,7 @@ def opener_of_server(
     args: argparse.Namespace,
     launcher: Launcher,
     limit_bytes: int,
-    process: subprocess.Popen[bytes] | None = None,
+    process: Process | None = None,
 ) -> Callable[[], Transport]:
     """Return what opens a transport to the server that the options name.
 

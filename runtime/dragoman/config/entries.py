@@ -14,7 +14,7 @@ from dragoman.config.document import Node
 from dragoman.config.findings import Findings, near
 from dragoman.config.keys import KINDS, LEFT_TO_CLIENTS, OURS, SERVER_KEYS
 from dragoman.config.model import CommandTarget, ServerConfig, UrlTarget
-from dragoman.transports.surroundings import OURS as OUR_VARIABLES
+from dragoman.transports.early import OURS as OUR_VARIABLES
 from dragoman.transports.upstream.config import Kind, check_url, parse_header
 
 _CANONICAL: Final = {name: key.name for key in SERVER_KEYS for name in (key.name, *key.also)}

@@ -10,13 +10,16 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from dragoman.errors import TransportClosed
-from dragoman.transports.surroundings import without_ours
+from dragoman.transports.early import Child, without_ours
 
 if TYPE_CHECKING:
     from dragoman.transports.warden import Warden
+
+Process: TypeAlias = "subprocess.Popen[bytes] | Child"
+"""A server in a process of its own, however it was started."""
 
 
 def spawn(

@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +21,7 @@ from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.transports.base import Receiver
 from dragoman.transports.lines import FramedReceiver, join_lines
 from dragoman.transports.pipes import PipeReader, PipeWriter, enlarge_pipe
+from dragoman.transports.spawn import Process
 from dragoman.transports.warden import Warden
 
 _LOOK_S = 0.02
@@ -99,7 +99,7 @@ class ChildTransport:
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
+        process: Process,
         patience: ChildPatience | None = None,
         warden: Warden | None = None,
         limit_bytes: int = DEFAULT_LIMIT_BYTES,
@@ -265,7 +265,7 @@ class ChildTransport:
             self._framed.ended(describe_exit(self.process))
 
 
-def describe_exit(process: subprocess.Popen[bytes]) -> str:
+def describe_exit(process: Process) -> str:
     """Say how a child ended, for a person."""
     status = process.returncode
     if status is None:

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-OURS: Final = "DRAGOMAN_"
-"""What the names of variables begin with that are meant for us: a server has no business with our secrets."""
+from dragoman.transports.early import OURS, without_ours
 
 _OF_SDKS: Final = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """What the official SDKs hand on by default."""
@@ -64,11 +63,6 @@ def make_environment(mode: str, ours: Mapping[str, str], given: Mapping[str, str
     elif mode == "safe":
         chosen = {name: value for name, value in ours.items() if _is_safe(name, value)}
     return {**chosen, **(given or {})}
-
-
-def without_ours(environment: Mapping[str, str]) -> dict[str, str]:
-    """Leave out what is meant for us alone."""
-    return {name: value for name, value in environment.items() if not name.startswith(OURS)}
 
 
 def expand(text: str, environment: Mapping[str, str]) -> str:

@@ -1,8 +1,8 @@
 """A helper process that ends our children when we cannot: after SIGKILL, or a crash of the interpreter.
 
-Lives here: a small shell script that outlives this process, and telling it which children there are. Must not: end
-children while we run; `transports.stdio` does. Made by `dragoman.cli`; `transports.spawn` and `transports.stdio` tell
-it of children.
+Lives here: starting a small shell script (`transports.early` has it) that outlives this process, and telling it which
+children there are. Must not: end children while we run; `transports.stdio` does. Made by `dragoman.cli`;
+`transports.spawn` and `transports.stdio` tell it of children.
 
 Theory of operation. The script reads the groups of our children from a pipe that only this process can write to. When
 this process is gone, for whatever reason, the pipe ends. The input of the children ends at the same time, and most end
@@ -16,45 +16,18 @@ children that left their group. It cannot help where there is no /bin/sh, or whe
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import subprocess
 from typing import Final
 
+from dragoman.transports import early
+from dragoman.transports.early import GRACE_S, Child, shell_command, tell
+
 logger = logging.getLogger("dragoman.stdio")
-
-GRACE_S: Final = 1
-"""How long children get after the end of their input, and again after SIGTERM."""
-
-_SHELL: Final = "/bin/sh"
 
 _START_S: Final = 5.0
 """How long the shell may take to begin; far more than it does on a machine with too much to do."""
-
-_SCRIPT: Final = """# ends the servers of dragoman proxy, should it be killed
-trap '' HUP INT TERM
-exec 3<&0
-{
-    groups=' '
-    while read -r change group; do
-        case $change in
-            add) groups="$groups$group " ;;
-            drop) case $groups in *" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;; esac ;;
-        esac
-    done
-    for signal in TERM KILL; do
-        case $groups in *[0-9]*) ;; *) exit 0 ;; esac
-        sleep "$1"
-        left=' '
-        for group in $groups; do
-            kill -s $signal -- "-$group" && left="$left$group "
-        done
-        groups=$left
-    done
-} <&3 >/dev/null 2>&1 &
-"""
-"""The part in braces goes on as a process that is nobody's child; `sh` itself ends at once."""
 
 
 class Warden:
@@ -68,7 +41,11 @@ class Warden:
         self._grace_s = grace_s
         self._fd = -1
         self._tried = False
-        self._shell: subprocess.Popen[bytes] | None = None
+        self._shell: subprocess.Popen[bytes] | Child | None = None
+
+    def take_over(self, fd: int, shell: Child) -> None:
+        """Go on with a script that was started before, and what it is told by."""
+        self._tried, self._fd, self._shell = True, fd, shell
 
     def prepare(self) -> None:
         """Begin, if that was not done yet: before a child is there, which would stay if we were killed meanwhile."""
@@ -93,11 +70,11 @@ class Warden:
         shell, self._shell = self._shell, None
         try:
             if shell.wait(_START_S):
-                self._give_up(f"{_SHELL} exited with status {shell.returncode}")
+                self._give_up(f"{early.SHELL} exited with status {shell.returncode}")
         except subprocess.TimeoutExpired:
             shell.kill()
             shell.wait()
-            self._give_up(f"{_SHELL} does not begin")
+            self._give_up(f"{early.SHELL} does not begin")
 
     def forget(self, pid: int) -> None:
         """Let go of a child that is gone, with its group."""
@@ -112,12 +89,11 @@ class Warden:
     def _start(self) -> None:
         read_fd, self._fd = os.pipe()
         os.set_blocking(self._fd, False)
-        command = [_SHELL, "-c", _SCRIPT, "dragoman-warden", f"{self._grace_s:g}"]
+        command, surroundings = shell_command(self._grace_s), {"PATH": os.defpath}
         try:
-            surroundings = {"PATH": os.defpath}
-            self._shell = subprocess.Popen(command, stdin=read_fd, start_new_session=True, cwd="/", env=surroundings)
+            self._shell = subprocess.Popen(command, stdin=read_fd, start_new_session=True, env=surroundings)
         except OSError as error:
-            self._give_up(f"no {_SHELL}: {error}")
+            self._give_up(f"no {early.SHELL}: {error}")
         finally:
             os.close(read_fd)
 
@@ -127,5 +103,4 @@ class Warden:
 
     def _tell(self, line: bytes) -> None:
         if self._fd >= 0:
-            with contextlib.suppress(OSError):  # it is gone, or stopped: nothing can be done about that
-                os.write(self._fd, line)
+            tell(self._fd, line)
