@@ -40,6 +40,7 @@ logger = logging.getLogger("dragoman.http")
 
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
 EXIT_CANNOT_LISTEN: Final = 1
+_LISTENING: Final = "listening on {}"
 
 
 def listen(
@@ -70,7 +71,7 @@ def listen(
         where = Address(name, port, args.tls_cert, args.tls_key)
         pool = _make_pool(args, connect)
         front = _make_front(args, config, pool, board or config.board)
-        listener = bind(where)
+        listener = args.supervisor.take_listener(port) or bind(where)
     except (TransportClosed, ValueError, OSError) as error:
         return _fail(str(error), EXIT_CANNOT_LISTEN)
 
@@ -80,17 +81,19 @@ def listen(
         except OSError as error:
             wanted = "expected a chain and its key, in PEM; OpenSSL says "
             return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
-        reloading = _watch_files(args, config, front, server)
-        watch_signals(caught, server.stop, server.drain, reloading.read_all)
-        begin(reloading)
         url = describe(listener, where, args.mcp_path)
+        reloading = _watch_files(args, config, front, server)
+        _keep_told(args, reloading, url)
+        watch_signals(caught, *_ways_to_end(args, front, server), reloading.read_all)
+        begin(reloading)
         limits = front.config.limits
         warned = (caution, raise_limit(limits.connections + args.max_parked, limits.sessions))
         cautions = [*filter(None, warned), *_cautions(args, front)]
         try:
             places = read_places(front, server.site)
-            async with told_at(args.status, board or config.board), serve_metrics(args, board or config.board, places):
-                await server.run(lambda: _announce(url, pool, cautions), pool.close)
+            told = told_at(args.status, board or config.board)
+            async with told, serve_metrics(args, board or config.board, places), args.supervisor.watched():
+                await server.run(lambda: _announce(args, url, pool, cautions), pool.close)
         except SocketTaken as error:
             return _fail(str(error), EXIT_CANNOT_LISTEN)
         finally:
@@ -166,9 +169,34 @@ def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront
     return reloading
 
 
-def _announce(url: str, pool: UpstreamPool, cautions: list[str]) -> None:
+def _keep_told(args: argparse.Namespace, reloading: Reloading, url: str) -> None:
+    """Tell the service manager when files are read again, and when that is done."""
+    reloading.add_at_signal(args.supervisor.say_reloading)
+    reloading.after_signal = lambda: args.supervisor.say_ready(_LISTENING.format(url))
+
+
+def _ways_to_end(
+    args: argparse.Namespace, front: HttpFront, server: HttpServer
+) -> tuple[Callable[[str], None], Callable[[str], None]]:
+    """Return how to stop and how to drain, of which the service manager is told before."""
+
+    def tell(end: Callable[[str], None], patience_s: float) -> Callable[[str], None]:
+        def do(reason: str) -> None:
+            args.supervisor.say_stopping(reason, patience_s)
+            end(reason)
+
+        return do
+
+    closing_s = 2 * front.config.patience.closing_s
+    return tell(server.stop, closing_s), tell(
+        server.drain, closing_s + (args.shutdown_delay or 0.0) + args.drain_timeout
+    )
+
+
+def _announce(args: argparse.Namespace, url: str, pool: UpstreamPool, cautions: list[str]) -> None:
     """Say where we are, before anything else: programs that start us wait for it."""
-    print(f"listening on {url}", file=sys.stderr, flush=True)
+    print(_LISTENING.format(url), file=sys.stderr, flush=True)
+    args.supervisor.say_ready(_LISTENING.format(url))
     set_apart()
     pool.caution()
     for caution in cautions:

@@ -141,6 +141,10 @@ def run(args: argparse.Namespace) -> int:
         complain(f"dragoman proxy: {error}")
         return EXIT_CANNOT_SHOW
     collect_seldom()
+    if args.listen is not None:
+        from dragoman.cli.supervisor import Supervisor
+
+        args.supervisor = Supervisor(os.environ)  # before a server could find its variables
     launcher = Launcher(args)
     watcher: Watcher | None = trace
     try:

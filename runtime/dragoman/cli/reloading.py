@@ -30,12 +30,17 @@ Fingerprint = tuple[tuple[int, int, int, int] | None, ...]
 
 
 class Reloading:
-    """What is read again."""
+    """What is read again.
+
+    Attributes:
+        after_signal: Called when everything has been read at SIGHUP.
+    """
 
     def __init__(self) -> None:
         self._files: list[_Files] = []
         self._at_signal: list[Callable[[], object]] = []
         self._asked = asyncio.Event()
+        self.after_signal: Callable[[], object] = lambda: None
         self.watching: asyncio.Task[None] | None = None
 
     def add(self, read: Callable[[], str | Awaitable[str]], *paths: str | None) -> None:
@@ -72,6 +77,8 @@ class Reloading:
             for files in self._files:
                 if files.has_changed() or is_asked:
                     await files.read()
+            if is_asked:
+                self.after_signal()
 
 
 class _Files:
