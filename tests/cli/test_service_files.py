@@ -54,7 +54,7 @@ def test_the_options_of_the_examples_are_ours(words: list[str], tmp_path: Path) 
     key = tmp_path / "key"
     key.write_text("0" * 64 + "\n")
     key.chmod(0o600)
-    given = [re.sub(r"/\S*/(state-keys|tokens)", str(key), word) for word in words[2:]]
+    given = [re.sub(r"/\S*/(state-keys|tokens.txt)", str(key), word) for word in words[2:]]
     read = read_options(given)
     assert read.config.endswith("servers.json")
     assert read.shutdown_delay > 0
