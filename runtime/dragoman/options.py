@@ -259,6 +259,72 @@ LISTEN: Final = (
     Option("post-sse", "switch", "let a POST open the stream of HTTP+SSE too", False),
 )
 
+GUARD: Final = (
+    Option(
+        "auth-issuer",
+        "text",
+        "let in clients that bring a token of this authorization server: a JWT that one of its keys has signed",
+        placeholder="URL",
+    ),
+    Option(
+        "auth-audience",
+        "text",
+        "whom a token has to be for, as `aud` says; one of these (default: the URL of --resource-url)",
+        (),
+        "AUDIENCE",
+    ),
+    Option(
+        "auth-client",
+        "text",
+        "take a token for anybody if this client was given it (`azp` or `client_id`), from issuers that do not say "
+        "whom a token is for",
+        (),
+        "ID",
+    ),
+    Option("auth-scope", "text", "what each token has to be good for", (), "SCOPE"),
+    Option(
+        "auth-implies",
+        "implied",
+        "a token that is good for BROAD is good for each NARROW, too",
+        (),
+        "BROAD=NARROW[,NARROW]",
+    ),
+    Option(
+        "auth-jwks",
+        "text",
+        "where the keys of the issuer are (default: its metadata says so)",
+        placeholder="URL|FILE",
+    ),
+    Option(
+        "auth-introspection",
+        "text",
+        "ask here about each token, in place of looking for a signature (RFC 7662)",
+        placeholder="URL",
+    ),
+    Option("auth-introspection-client", "text", "the client id to ask with", placeholder="ID"),
+    Option("auth-introspection-secret-file", "file", "the secret that goes with it"),
+    Option(
+        "auth-mode",
+        ("required", "optional"),
+        "whether clients without a token are refused, or let in as nobody",
+        "required",
+    ),
+    Option("auth-ca-file", "certificates", "the authority that signed the certificate of the issuer, as PEM"),
+    Option(
+        "auth-forward",
+        "switch",
+        "send the token of a client on to the server at --url, and nowhere else; without this, no token goes anywhere",
+        False,
+    ),
+    Option(
+        "resource-url",
+        "text",
+        "the URL of the proxy as clients know it, behind a reverse proxy (default: by which name they call it)",
+        placeholder="URL",
+    ),
+)
+"""Which tokens are taken."""
+
 SCOPES: Final = ("client", "shared", "principal")
 
 SCOPE: Final = (

@@ -228,6 +228,14 @@ def state_key_file(text: str) -> StateKeys:
         raise ValueError(reason) from None
 
 
+def implied_scopes(text: str) -> tuple[str, tuple[str, ...]]:
+    """Read which scopes another one implies."""
+    broad, _, narrow = text.partition("=")
+    if not broad or not all(narrow.split(",")):
+        raise ValueError(f"expected BROAD=NARROW or BROAD=NARROW,NARROW, found {text!r}")
+    return broad, tuple(narrow.split(","))
+
+
 READERS: Final[dict[str, Reader]] = {
     "text": str,
     "seconds": seconds,
@@ -253,4 +261,5 @@ READERS: Final[dict[str, Reader]] = {
     "url": url,
     "header": header,
     "proxy": proxy_url,
+    "implied": implied_scopes,
 }

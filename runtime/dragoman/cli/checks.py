@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
+from dragoman.cli.guard import find_nonsense_of_guard
 from dragoman.cli.names import is_loopback
 
 MESSAGES_PATH: Final = "/message"
@@ -43,6 +44,7 @@ def _find_nonsense(args: argparse.Namespace) -> Iterator[str]:
             yield from (f"{option.option_strings[0]} means nothing without {needed}" for option in given)
     if args.listen is not None:
         yield from _find_nonsense_of_listen(args)
+        yield from find_nonsense_of_guard(args)
     yield from _find_nonsense_of_upstream(args)
     for name, value in args.variables:
         if value is None and name not in os.environ:

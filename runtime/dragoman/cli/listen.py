@@ -209,8 +209,8 @@ def _cautions(args: argparse.Namespace, front: HttpFront) -> Iterator[str]:
     if not is_loopback(args.listen[0]):
         if "*" not in admission.hosts:
             yield describe_names(args.listen[0], admission.hosts)
-        if not admission.tokens:
-            yield "anybody who reaches this address is let in: no --auth-token-file"
+        if not admission.tokens and admission.guard is None:
+            yield "anybody who reaches this address is let in: no --auth-token-file, and no --auth-issuer"
     yield from caution_secrets(args.auth_token_file, admission.tokens)
 
 
@@ -243,6 +243,7 @@ def _configure(args: argparse.Namespace) -> FrontConfig:
 
 def _read_admission(args: argparse.Namespace) -> Admission:
     from pathlib import Path
+    from urllib.parse import urlsplit
 
     from dragoman.transports.http.config import Admission
     from dragoman.transports.http.security import check_secret, read_tokens
@@ -256,8 +257,15 @@ def _read_admission(args: argparse.Namespace) -> Admission:
     elif TOKEN_VARIABLE in os.environ:
         # One that is set and empty is a secret that did not arrive: better no proxy than one that lets everybody in.
         tokens = {"environment": check_secret(os.environ[TOKEN_VARIABLE].strip(), f"${TOKEN_VARIABLE}")}
-    hosts = (*own_names(args.listen[0]), *args.allow_host)
-    return Admission(hosts=hosts, origins=tuple(args.allow_origin), tokens=tokens)
+    public = urlsplit(args.resource_url).hostname if args.resource_url else None
+    hosts = (*own_names(args.listen[0]), *args.allow_host, *filter(None, (public,)))
+    return Admission(
+        hosts=hosts,
+        origins=tuple(args.allow_origin),
+        tokens=tokens,
+        guard=args.guard,
+        notes_origins=args.guard is not None or args.notes_origins,
+    )
 
 
 def _fail(reason: str, code: int) -> int:

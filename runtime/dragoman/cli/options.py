@@ -122,5 +122,6 @@ METAVARS: Final = {
     "url": "URL",
     "header": "NAME=VALUE",
     "proxy": "URL",
+    "implied": "BROAD=NARROW",
 }
 """What stands for a value of each kind in the help."""

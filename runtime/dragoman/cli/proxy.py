@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.checks import check_options, check_page
 from dragoman.cli.child import Launcher, add_child_arguments
+from dragoman.cli.guard import make_guard
 from dragoman.cli.ink import complain
 from dragoman.cli.inspecting import CannotShow, open_feed
 from dragoman.cli.known import know_server
@@ -31,6 +32,7 @@ from dragoman.options import (
     ERAS,
     FILE,
     GREETING,
+    GUARD,
     KNOWN,
     LISTEN,
     MIDDLEWARE,
@@ -73,7 +75,19 @@ _WAITING: Final = (
 
 _USUAL: Final = frozenset(
     {
-        *("help", "command", "url", "headers", "config", "server", "variables", "listen", "scope", "auth_token_file"),
+        *(
+            "help",
+            "command",
+            "url",
+            "headers",
+            "config",
+            "server",
+            "variables",
+            "listen",
+            "scope",
+            "auth_token_file",
+            "auth_issuer",
+        ),
         *("client_revision", "server_revision", "on_loss", "restarts", "log_level", "trace"),
     }
 )
@@ -88,8 +102,9 @@ def add_arguments(parser: CommandParser) -> None:
     add_translation_arguments(parser)
     add_options(parser, (*SESSIONS, KNOWN, GREETING, *WATCHING, *PAGE, *MIDDLEWARE))
     listen = add_group(parser, "clients over HTTP", LISTEN, "listen")
+    guard = add_group(parser, "clients with tokens of an authorization server", GUARD)
     company = {
-        "--listen": [*listen, *add_group(parser, "servers behind --listen", SCOPE)],
+        "--listen": [*listen, *guard, *add_group(parser, "servers behind --listen", SCOPE)],
         "--url": add_upstream_arguments(parser),
         "COMMAND": add_child_arguments(parser),
     }
@@ -107,6 +122,8 @@ def add_arguments(parser: CommandParser) -> None:
         metrics=None,
         calls=None,
         files=None,
+        guard=None,
+        notes_origins=False,
     )
 
 
@@ -193,6 +210,10 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None)
 
     set_up_logging(args.log_level, LINE_OF_MANY, args.log_format, args.write_log)
     args.invitations = Invitations()
+    args.guard = make_guard(args)
+    if args.auth_forward:
+        given = args.around.get("header_middleware", ())
+        args.around["header_middleware"] = (*given, args.guard.headers_to_server)
     config = _configure(args, trace)
     if args.configuration is not None:
         from dragoman.cli.routing import watch_file

@@ -15,6 +15,7 @@ from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST
 from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.lines import Overlong
 from dragoman.core.methods import needs_id
+from dragoman.core.origin import Origin
 
 
 class Frame(NamedTuple):
@@ -33,6 +34,7 @@ class Frame(NamedTuple):
         sender: The principal that a request is of, where a connection carries those of several; empty elsewhere.
         source: The connection that a request came on, where nobody has a name: an opaque key of the front. Of what one
             of several servers says, its name, and the ids of the requests that it may be at work on.
+        origin: What is known of a client's request beside; None where nobody asks for it.
     """
 
     raw: bytes
@@ -44,6 +46,7 @@ class Frame(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     sender: str = ""
     source: tuple[Any, ...] = ()
+    origin: Origin | None = None
 
 
 _NEITHER: Final = "expected a method, a result or an error, found none of them"
@@ -175,8 +178,8 @@ def decoded(frame: Frame) -> Frame:
     """
     if frame.body is not None:
         return frame
-    raw, kind, key, method, _, stream, headers, sender, source = frame  # `_replace` takes three times as long
-    return new_frame(Frame, (raw, kind, key, method, decode(raw), stream, headers, sender, source))
+    raw, kind, key, method, _, *rest = frame  # `_replace` takes three times as long
+    return new_frame(Frame, (raw, kind, key, method, decode(raw), *rest))
 
 
 def read_params(frame: Frame) -> dict[str, Any]:
@@ -192,8 +195,8 @@ def written(frame: Frame) -> Frame:
     """Return a frame with its line, also where nobody has written that yet."""
     if frame.raw:
         return frame
-    _, kind, key, method, body, stream, headers, sender, source = frame
-    return new_frame(Frame, (encode_line(body), kind, key, method, body, stream, headers, sender, source))
+    _, *rest = frame
+    return new_frame(Frame, (encode_line(frame.body), *rest))
 
 
 def rewrite(frame: Frame, body: Any) -> Frame:

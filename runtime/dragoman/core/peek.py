@@ -64,11 +64,11 @@ def peek(line: bytes) -> Frame | None:
         is_plain = line.startswith(b"{", head.end()) and line.find(_ERROR, max(0, len(line) - _TAIL_BYTES)) < 0
         if key is None or method is not None or not is_plain:
             return None
-        return new_frame(Frame, (line, "result", key, None, None, None, (), "", ()))
+        return new_frame(Frame, (line, "result", key, None, None, None, (), "", (), None))
     if method is None or member == b"error":
         return None
     if key is not None:
-        return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", ()))
+        return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", (), None))
     if not method.startswith(b"notifications/"):
         return None
     folded = line if member is None else line.lower()  # some readers do not tell `ID` from `id`

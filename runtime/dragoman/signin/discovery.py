@@ -132,7 +132,7 @@ def _authority(url: str) -> tuple[str, int | None]:
 
 def _find_server(occasion: Occasion, issuer: str, is_named: bool) -> Routine[AuthorizationServer]:
     check_endpoint(occasion, issuer)
-    for url in _places(issuer):
+    for url in list_places(issuer):
         fetched: Fetched = yield Fetch("GET", url, _JSON)
         found = fetched.json if fetched.status == 200 else {}
         if text(found.get("token_endpoint")):
@@ -142,7 +142,7 @@ def _find_server(occasion: Occasion, issuer: str, is_named: bool) -> Routine[Aut
     raise occasion.failure(f"its authorization server {shorten(issuer)} publishes no metadata")
 
 
-def _places(issuer: str) -> list[str]:
+def list_places(issuer: str) -> list[str]:
     """Return where the metadata of an authorization server may be, in the order to look."""
     parts = urlsplit(issuer)
     path = parts.path.rstrip("/")

@@ -11,7 +11,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
-from dragoman.transports.http.app import find_path, own_address
+from dragoman.transports.http.app import own_address
 from dragoman.transports.http.config import Admission, FrontConfig
 from dragoman.transports.http.door import Door
 from dragoman.transports.http.exchange import (
@@ -24,6 +24,7 @@ from dragoman.transports.http.exchange import (
     Wire,
     read_headers,
 )
+from dragoman.transports.http.resource import find_path
 from dragoman.transports.http.security import Doorkeeper
 from dragoman.transports.http.site import Budget, Hold, Site
 

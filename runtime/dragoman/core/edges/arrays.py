@@ -28,6 +28,8 @@ def relay_array(exchange: Exchange, side: Side, frame: Frame) -> None:
         exchange.reject(side, Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}"))
         return
     members = [read_member(member, frame.stream) for member in frame.body]
+    if frame.origin is not None:
+        members = [one._replace(origin=frame.origin) if isinstance(one, Frame) else one for one in members]
     calls = [Call(m.key, m.method) for m in members if isinstance(m, Frame) and m.key and m.method is not None]
     if not members:
         exchange.reject(side, Malformed(INVALID_REQUEST, "expected a batch to hold at least one frame"))

@@ -277,7 +277,8 @@ class Exchange:
             calls.take(key)
             self._deliver(side, call, adapted.answer(key))
         elif self.around is not None:
-            self.around.take_request(side, call, adapted)
+            named = adapted if frame.origin is None else adapted._replace(origin=frame.origin)
+            self.around.take_request(side, call, named)
         else:
             self.hand_on(side, call, adapted)
 

@@ -133,7 +133,9 @@ class PerRequestEdge:
             method = lent.method = body["method"]
         headers = tuple(make_headers(body, mirrored)) if self.upstream.takes_headers else ()
         line = (splice_id(written, lent.key) if len(written) > SPLICED_BYTES else None) or encode_line(body)
-        self.upstream.send(new_frame(Frame, (line, "request", lent.key, method, body, None, headers, sender, source)))
+        self.upstream.send(
+            new_frame(Frame, (line, "request", lent.key, method, body, None, headers, sender, source, None))
+        )
         return lent
 
     def withdraw(self, lent: PerRequestLoan, reason: str | None = None) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.label import LABEL
@@ -38,6 +39,7 @@ from dragoman.transports.http.legacy import LegacyFront
 from dragoman.transports.http.pages import Pages, serve_page
 from dragoman.transports.http.readiness import Readiness
 from dragoman.transports.http.refusals import Refusals, shorten
+from dragoman.transports.http.resource import METADATA, find_path
 from dragoman.transports.http.security import Doorkeeper
 from dragoman.transports.http.sessions import Caller, Runner, Sessions
 from dragoman.transports.http.site import Budget, Hold
@@ -82,7 +84,7 @@ class HttpFront:
         if board is not None:
             board.turned_away = self.refusals.by_option
         self._readiness = None if board is None else Readiness(serve, board)
-        self.gate = Doorkeeper(self.config.admission)
+        self.gate = Doorkeeper(self.config.admission, self.config.paths.mcp)
         self.streamable = StreamableFront(self.config, self.sessions)
         self._legacy = LegacyFront(self.config, self.sessions)
         self._websocket = WebSocketFront(self.config, self.sessions)
@@ -107,7 +109,7 @@ class HttpFront:
         Returns:
             How many principals had one.
         """
-        before, self.gate = self.gate, Doorkeeper(admission)
+        before, self.gate = self.gate, Doorkeeper(admission, self.config.paths.mcp)
         revoked = before.find_revoked(self.gate)
         self.sessions.revoke(revoked)
         return len(revoked)
@@ -171,7 +173,12 @@ class HttpFront:
             readiness = None if self.sessions.closing else self._readiness
             yield from answer_health(request, path, self.board, readiness)
             return
-        self._identify(request)
+        described = path.removeprefix(METADATA)
+        resource = self.gate.resource
+        if resource is not None and described != path and (not described or described in self._services):
+            yield from resource.serve_metadata(request, described)
+            return
+        yield from self._identify(request)
         if service is None:
             raise RequestRefused(404, self._point_the_way(request.scope))
         yield from service(request)
@@ -189,13 +196,13 @@ class HttpFront:
         request.extra = self.gate.check_origin(headers, scope["scheme"], host)
         return request.method == "OPTIONS" and b"access-control-request-method" in headers
 
-    def _identify(self, request: HttpRequest) -> None:
-        """Find out who it is.
+    def _identify(self, request: HttpRequest) -> Routine:
+        """Find out who it is, and what else is known of it.
 
         Raises:
             RequestRefused: It is nobody who may come in.
         """
-        request.principal = self.gate.authenticate(request.headers)
+        yield from self.gate.identify(request)
         request.address = None if self._pages is None else self._pages.address
         if request.principal:
             request.hold.belong(f"principal {request.principal}")  # no address has such a name
@@ -230,13 +237,24 @@ class HttpFront:
         request = HttpRequest(Wire(scope, receive, send), self._find_hold(scope))
         try:
             self._let_in(request)
-            self._identify(request)
+            request.routine = self._identify(request)
+            await request.run()
             if find_path(scope) != self.config.paths.websocket:
                 raise RequestRefused(404, self._point_the_way(scope))
-            await self._websocket.serve(scope, receive, self._addressed(send, request.principal), request.principal)
+            own = self._addressed(send, request.principal)
+            await self._websocket.serve(request, receive, own, lambda: self._is_let_in(request))
         except RequestRefused as refused:
             self._note(request, refused)
             await refuse(scope, receive, send, refused)
+
+    async def _is_let_in(self, request: HttpRequest) -> bool:
+        """Whether whoever has sent a request may still come in; who could tell may be away just now."""
+        request.routine = self._identify(request)
+        try:
+            await request.run()
+        except RequestRefused as refused:
+            return refused.status == HTTPStatus.SERVICE_UNAVAILABLE
+        return True
 
     def _addressed(self, send: Send, principal: str) -> Send:
         """Return the same with what goes to a client over WebSocket as `HttpRequest.address` leaves it."""
@@ -278,10 +296,3 @@ def own_address(scope: Scope) -> str | None:
     """Return the address of this machine that a connection came to; None where the server does not say."""
     server = scope.get("server")
     return server[0] if server else None
-
-
-def find_path(scope: Scope) -> str:
-    """Return the path within this application, wherever it is mounted."""
-    path: str = scope["path"]
-    root: str = scope.get("root_path", "")
-    return path[len(root) :] if root and path.startswith(root + "/") else path

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dragoman.transports.http.bearer import Guard
+
 
 @dataclass(frozen=True, slots=True)
 class Paths:
@@ -101,12 +103,16 @@ class Admission:
     Attributes:
         hosts: What the `Host` header may name beside loopback names, `name` or `name:port`; `*` allows any.
         origins: Which pages may call us beside our own, `scheme://host[:port]`, port `*` for any; `*` allows any.
-        tokens: Secrets by the name of the principal who has them; none lets everybody in.
+        tokens: Secrets by the name of the principal who has them; none, and no guard, lets everybody in.
+        guard: Lets in whoever has a token of an authorization server.
+        notes_origins: Whether it is noted of each request where it comes from, for middleware.
     """
 
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     tokens: dict[str, str] = field(default_factory=dict, repr=False)
+    guard: Guard | None = field(default=None, repr=False)
+    notes_origins: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
+import time
 from collections import deque
 from collections.abc import Coroutine
 from http import HTTPStatus
@@ -186,6 +188,8 @@ class ServedConnection(asyncio.Protocol):
             return False
         request, again = known.meaning, known.meaning.again
         if again is None or self._front is None or request.gate is not self._front.gate:  # a secret may be revoked
+            return False
+        if request.until_s < math.inf and request.until_s <= time.time():
             return False
         if before is self._spare:  # no task has ever seen it: nobody is left who could answer it late
             before.is_started = before.is_complete = False

@@ -7,6 +7,7 @@ Must not: know MCP beyond the JSON-RPC error that explains a refusal. Called by 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Generator, Iterable, MutableMapping
 from functools import lru_cache
 from typing import Any, Final
@@ -15,6 +16,7 @@ from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.envelope import encode_error
 from dragoman.core.exact_json import encode_line
 from dragoman.core.label import LABEL
+from dragoman.core.origin import Origin
 from dragoman.transports.base import HasHeads, HttpHeads
 from dragoman.transports.http.config import Limits
 from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold
@@ -222,6 +224,8 @@ class HttpRequest:
         headers: From `read_headers`.
         extra: Headers that every answer carries.
         gate: Who has found out whose it is.
+        until_s: How long that is true, by the clock on the wall.
+        origin: What is noted of it for middleware.
         body: The whole, if it is small and was here before the routine began.
         routine: What serves it.
         again: Serves others with the same head on the same connection, if that is known.
@@ -242,9 +246,11 @@ class HttpRequest:
         "hold",
         "keys",
         "method",
+        "origin",
         "principal",
         "routine",
         "scope",
+        "until_s",
         "wire",
     )
 
@@ -257,6 +263,8 @@ class HttpRequest:
         self.extra: Headers = ()
         self.principal = ""
         self.gate: object = None
+        self.until_s = math.inf
+        self.origin: Origin | None = None
         self.body: bytes | None = None
         self.routine: Routine
         self.again: Callable[[HttpRequest], Routine] | None = None
@@ -270,6 +278,7 @@ class HttpRequest:
         again = HttpRequest(wire, self.hold, self._later)
         again.headers, again.extra, again.again = self.headers, self.extra, self.again
         again.principal, again.gate, again.address = self.principal, self.gate, self.address
+        again.until_s, again.origin = self.until_s, self.origin
         return again
 
     def begin(self, routine: Routine) -> None:

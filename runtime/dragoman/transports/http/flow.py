@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Generic, Protocol, TypeVar
 
 from dragoman.core.envelope import Frame
+from dragoman.core.origin import Origin
 from dragoman.transports.base import HttpHeads, Receiver
 from dragoman.transports.countdown import Countdown
 
@@ -70,9 +71,11 @@ class FlowingTransport:
         readable: Shut while the server does not read.
         held: Whether the server is held back.
         on_heads: Told the headers of each exchange over HTTP; None where nobody wants to know.
+        origin: Where all of its requests come from, where they come over one connection; else each says so itself.
     """
 
     on_heads: Callable[[HttpHeads], None] | None = None
+    origin: Origin | None = None
 
     def __init__(self, high_water_bytes: int) -> None:
         self.over = self.held = False
@@ -112,6 +115,8 @@ class FlowingTransport:
 
     def deliver(self, frame: Frame) -> None:
         """Hand on what the client says."""
+        if self.origin is not None:
+            frame = frame._replace(origin=self.origin)
         if self._receiver is None:
             self._early.append(frame)
         else:

@@ -8,9 +8,10 @@ Both take GET, and need no secret: what keeps a service running has none. Whoeve
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.transports.http.exchange import HttpRequest, RequestRefused, Routine
+from dragoman.transports.http.exchange import HttpRequest, RequestRefused, Routine, Waits
 from dragoman.transports.http.security import Doorkeeper
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def answer_health(request: HttpRequest, path: str, board: StatusBoard, readiness
     if path == READY:
         if readiness is not None:
             yield readiness.settle()
-        status, told = _read(board, _is_known(request))
+        is_known = yield from _is_known(request)
+        status, told = _read(board, is_known)
     body = b"" if request.method == "HEAD" else json.dumps(told).encode() + b"\n"
     yield request.reply(status, body, *_HEADERS)
 
@@ -50,11 +52,11 @@ def _read(board: StatusBoard, is_known: bool) -> tuple[int, Any]:
     return 200 if found.ready else 503, found.to_json() if is_known else {"ready": found.ready}
 
 
-def _is_known(request: HttpRequest) -> bool:
+def _is_known(request: HttpRequest) -> Generator[Waits, Any, bool]:
     if not isinstance(request.gate, Doorkeeper):
         return False  # whoever does not know us by a name of ours is shown no servers
     try:
-        request.gate.authenticate(request.headers)
+        yield from request.gate.identify(request)
     except RequestRefused:
         return False
     return True

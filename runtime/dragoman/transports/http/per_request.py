@@ -32,11 +32,11 @@ from dragoman.transports.http.exchange import (
     HttpRequest,
     RequestRefused,
     Routine,
-    encode_headers,
 )
 from dragoman.transports.http.pump import pump
-from dragoman.transports.http.reading import Posted, read_posted
+from dragoman.transports.http.reading import Posted, read_noted
 from dragoman.transports.http.requests import Place, Post, RequestsTransport
+from dragoman.transports.http.resource import reply_refused
 from dragoman.transports.http.sessions import MAX_STREAMS, Caller, HttpSession, Sessions
 from dragoman_spec import PER_REQUEST_REVISIONS
 
@@ -132,7 +132,7 @@ class PerRequestHttpFront:
         if body is None:
             most = limits.body_bytes if head.by_headers else min(_OPENING_BYTES, limits.body_bytes)
             body = yield request.read_body(most, self._config.patience.body_s)
-        posted = read_posted(body, limits.nesting, keeps_body=True)
+        posted = read_noted(request, body, limits.nesting, keeps_body=True)
         frame = posted.frame
         if not claims_this_era(posted, head.by_headers):
             yield from self._otherwise(request, posted, head.takes_json)
@@ -214,7 +214,7 @@ class PerRequestHttpFront:
         code = decoded(answer).body["error"].get("code") if answer.kind == "error" else None
         status = find_http_status(PER_REQUEST_REVISIONS, code) if isinstance(code, int) else 200
         if answer.headers:
-            return request.reply(429, answer.raw, JSON, *encode_headers(answer.headers))
+            return reply_refused(request, answer.raw, answer.headers)
         if len(answer.raw) < LARGE_BYTES or status != 200:
             return request.reply(status, answer.raw, JSON)
         return request.reply_large(answer.raw, transport.weigh, self._config.patience.stall_s, JSON)

@@ -20,7 +20,7 @@ from dragoman.core.exact_json import decode, is_heavier, may_hold_long_integer, 
 from dragoman.core.peek import peek
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.core.unchecked import find, is_deeper
-from dragoman.transports.http.exchange import RequestRefused
+from dragoman.transports.http.exchange import HttpRequest, RequestRefused
 
 _NOTHING: Final[frozenset[bytes]] = frozenset()
 
@@ -59,6 +59,14 @@ class Posted(NamedTuple):
     initializes: bool = False
 
 
+def read_noted(request: HttpRequest, body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
+    """Read the body of a request, as `read_posted` does, and note where it comes from."""
+    posted = read_posted(body, nesting, keeps_body)
+    if request.origin is None:
+        return posted
+    return posted._replace(frame=posted.frame._replace(origin=request.origin))
+
+
 def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
     """Read a body.
 
@@ -80,7 +88,7 @@ def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
     seen = peek(line)
     if seen is not None and _is_this_request(value, seen):
         if (keeps_body or b"progressToken" in bare) and not may_hold_long_integer(bare):
-            seen = new_frame(Frame, (line, "request", seen.key, seen.method, value, None, (), "", ()))
+            seen = new_frame(Frame, (line, "request", seen.key, seen.method, value, None, (), "", (), None))
         return new_frame(Posted, (seen, frozenset((seen.key,)), (), False, seen.method == "initialize"))
     if isinstance(value, list):
         posted = _read_batch(Frame(line, "batch", None, None, value))

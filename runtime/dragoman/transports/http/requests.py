@@ -157,7 +157,13 @@ class RequestsTransport(FlowingTransport):
         self._posts[post.key] = post
         sender, source = place.principal if self._tells_whose else "", place.source
         self.deliver(
-            new_frame(Frame, (frame.raw, frame.kind, post.key, frame.method, frame.body, None, headers, sender, source))
+            new_frame(
+                Frame,
+                (
+                    *(frame.raw, frame.kind, post.key, frame.method, frame.body),
+                    *(None, headers, sender, source, frame.origin),
+                ),
+            )
         )
         return post
 

@@ -20,12 +20,24 @@ import hashlib
 import hmac
 import ipaddress
 import re
+from collections.abc import Generator
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
+from dragoman.core.origin import NOTHING, Origin
+from dragoman.transports.http.bearer import Bearer, TokenRefused
 from dragoman.transports.http.config import Admission
-from dragoman.transports.http.exchange import MCP_HEADERS, Headers, RequestRefused
+from dragoman.transports.http.exchange import (
+    MCP_HEADERS,
+    RETRY_AFTER,
+    Headers,
+    HttpRequest,
+    RequestRefused,
+    Routine,
+    Waits,
+)
 from dragoman.transports.http.refusals import shorten
+from dragoman.transports.http.resource import INSUFFICIENT, Resource
 
 _SECRET: Final = re.compile(r"[!-~]+")
 _NAME: Final = re.compile(r"[a-z0-9._-]{1,100}|\[[0-9a-f:.]{2,45}\]")
@@ -44,6 +56,7 @@ _ARGUMENT: Final = re.compile(rb"mcp-param-[!#$%&'*+.^_`|~0-9a-z-]{1,200}")
 """The headers that repeat arguments: each tool has others, and `*` does not stand for them beside `Authorization`."""
 _EXPOSED: Final = (b"access-control-expose-headers", b"mcp-session-id, mcp-protocol-version, www-authenticate")
 _VARY: Final = (b"vary", b"origin")
+_CARRIERS: Final = (b"traceparent", b"tracestate", b"baggage")
 
 
 class Doorkeeper:
@@ -53,7 +66,9 @@ class Doorkeeper:
         admission: What the user decided.
     """
 
-    def __init__(self, admission: Admission) -> None:
+    def __init__(self, admission: Admission, home: str = "/mcp") -> None:
+        self.resource = None if admission.guard is None else Resource(admission.guard, home)
+        self._notes_origins = admission.notes_origins
         self._hosts = frozenset(host.lower() for host in admission.hosts)
         self._origins = frozenset(origin.lower().rstrip("/") for origin in admission.origins)
         self._tokens = tuple((name, _digest(token)) for name, token in admission.tokens.items())
@@ -123,8 +138,40 @@ class Doorkeeper:
             return (*told, (b"access-control-allow-private-network", b"true"))
         return told
 
+    def identify(self, request: HttpRequest) -> Routine:
+        """Find out who sends a request, and note it there.
+
+        Raises:
+            RequestRefused: 401 or 403, or 503 where nobody can tell just now.
+        """
+        scopes, claims = frozenset[str](), NOTHING
+        given, key = _given_bearer(request.headers), _given_key(request.headers)
+        by_name = self._tokens and (key is not None if given is None else self._find_name(given))
+        if self.resource is None or by_name:
+            request.principal = self.authenticate(request.headers)
+        elif given is not None:
+            bearer = yield from self._examine(self.resource, request, given)
+            request.principal, scopes, claims, request.until_s = bearer
+        elif not self.resource.guard.is_optional:
+            raise self.resource.refuse(request, "expected a bearer token")
+        if self._notes_origins:
+            carrier = {name.decode(): value for name in _CARRIERS if (value := request.header(name)) is not None}
+            request.origin = Origin(scopes, claims, tuple(request.scope.get("client") or ()), carrier)
+
+    def _examine(self, resource: Resource, request: HttpRequest, token: str) -> Generator[Waits, Any, Bearer]:
+        guard = resource.guard
+        try:
+            bearer: Bearer = guard.recall(token) or (yield guard.examine(token))
+        except TokenRefused as refused:
+            if refused.is_away:
+                raise RequestRefused(503, refused.reason, RETRY_AFTER) from None
+            raise resource.refuse(request, refused.reason, error="invalid_token") from None
+        if not bearer.scopes.issuperset(guard.scopes):
+            raise resource.refuse(request, "the token is good for less than what this takes", 403, INSUFFICIENT)
+        return bearer
+
     def authenticate(self, headers: dict[bytes, bytes]) -> str:
-        """Find out who it is.
+        """Find out who it is by the secrets of a file alone.
 
         Returns:
             The name of the principal; empty where everybody may come in.
@@ -132,24 +179,34 @@ class Doorkeeper:
         Raises:
             RequestRefused: 401.
         """
-        if not self._tokens:
+        if not self._tokens and self.resource is None:
             return ""
-        given = _given_secret(headers)
+        given = _given_bearer(headers) or _given_key(headers)
         if given is None:
             challenge = b'Bearer realm="mcp"'
             raise RequestRefused(
                 401, "expected a bearer token or an API key", (b"www-authenticate", challenge), advice=_SHOW_SECRET
             )
-        found, digest = "", _digest(given)
-        for name, known in self._tokens:  # all of them, however early one fits
-            if hmac.compare_digest(known, digest):
-                found = name
+        found = self._find_name(given) or self._find_bearer(given)
         if not found:
             challenge = b'Bearer realm="mcp", error="invalid_token"'
             raise RequestRefused(
                 401, "the bearer token or API key is not known", (b"www-authenticate", challenge), advice=_SHOW_SECRET
             )
         return found
+
+    def _find_name(self, secret: str) -> str:
+        """Return who has a secret of the file; empty for nobody."""
+        found, digest = "", _digest(secret)
+        for name, known in self._tokens:  # all of them, however early one fits
+            if hmac.compare_digest(known, digest):
+                found = name
+        return found
+
+    def _find_bearer(self, secret: str) -> str:
+        """Return whose token it is, where that is known already."""
+        bearer = None if self.resource is None else self.resource.guard.recall(secret)
+        return "" if bearer is None else bearer.principal
 
     def _allows(self, origin: str) -> bool:
         any_port = origin if origin.endswith("]") or origin.count(":") < 2 else origin.rpartition(":")[0]
@@ -188,10 +245,12 @@ def _read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 _HTTP_OF: Final = {"ws": "http", "wss": "https"}
 
 
-def _given_secret(headers: dict[bytes, bytes]) -> str | None:
+def _given_bearer(headers: dict[bytes, bytes]) -> str | None:
     scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").strip().partition(" ")
-    if scheme.lower() == "bearer" and token.strip():
-        return token.strip()
+    return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def _given_key(headers: dict[bytes, bytes]) -> str | None:
     key = headers.get(b"x-api-key")
     return None if key is None else key.decode("latin-1").strip()
 

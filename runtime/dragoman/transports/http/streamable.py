@@ -23,11 +23,11 @@ from dragoman.transports.http.exchange import (
     RequestRefused,
     Routine,
     accepts,
-    encode_headers,
 )
 from dragoman.transports.http.per_request import PerRequestHttpFront, RequestHead
 from dragoman.transports.http.pump import pump
-from dragoman.transports.http.reading import Posted, check_batch, check_content, read_posted
+from dragoman.transports.http.reading import Posted, check_batch, check_content, read_noted
+from dragoman.transports.http.resource import reply_refused
 from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_message
 from dragoman.transports.http.streamable_session import PostedCall, StreamableSession
@@ -103,7 +103,7 @@ class StreamableFront:
                     yield transport.readable.wait()
                     body = yield request.read_body(config.limits.body_bytes, config.patience.body_s)
                     yield transport.readable.wait()
-                posted = read_posted(body, config.limits.nesting)
+                posted = read_noted(request, body, config.limits.nesting)
                 request.brings, request.keys = transport, posted.keys
                 call = self._post(transport, posted, takes_stream and not (config.answers == "json" and takes_json))
             finally:
@@ -231,7 +231,7 @@ class StreamableFront:
         if call.answers and takes_json:
             body = call.body() if call.is_batch else call.answers[0]
             if call.headers and not call.is_batch:
-                return request.reply(429, body, JSON, *headers, *encode_headers(call.headers))
+                return reply_refused(request, body, call.headers, *headers)
             if len(body) < LARGE_BYTES:
                 return request.reply(200, body, JSON, *headers)
             return request.reply_large(body, transport.weigh, self._config.patience.stall_s, JSON, *headers)

@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+import math
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -26,6 +28,7 @@ from dragoman.transports.http.exchange import (
     GONE,
     JSON,
     LARGE_BYTES,
+    HttpRequest,
     Message,
     Receive,
     RequestRefused,
@@ -84,18 +87,29 @@ class WebSocketFront:
         if self._open:
             await asyncio.wait(self._open, timeout=_CLOSING_S)
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send, principal: str) -> None:
+    async def serve(
+        self, request: HttpRequest, receive: Receive, send: Send, is_let_in: Callable[[], Awaitable[bool]]
+    ) -> None:
         """Serve one connection to its end.
+
+        Args:
+            request: The one that opens it.
+            receive: Of ASGI.
+            send: Of ASGI.
+            is_let_in: Whether whoever sent it still may come in.
 
         Raises:
             RequestRefused: It is not accepted.
         """
+        scope = request.scope
         if SUBPROTOCOL not in scope.get("subprotocols", ()):
             raise RequestRefused(400, f"expected the subprotocol {SUBPROTOCOL} to be offered")
-        session = self._sessions.open(LineTransport(self._config.limits), Caller(principal, "websocket"))
+        session = self._sessions.open(LineTransport(self._config.limits), Caller(request.principal, "websocket"))
+        session.transport.origin = request.origin
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
+        watch = asyncio.ensure_future(_end_in_time(request, session, is_let_in))
         with session:
             reason = "the connection is lost"
             try:
@@ -113,6 +127,7 @@ class WebSocketFront:
             except OSError as error:  # how ASGI servers say that the client has gone
                 reason = f"the connection is lost: {error}"
             finally:
+                watch.cancel()
                 session.transport.end(reason)
                 self._open.discard(task)
 
@@ -229,6 +244,17 @@ class WebSocketFront:
         if session.finish is not None:
             return _CODES.get(session.finish.outcome, INTERNAL), session.finish.reason
         return GOING_AWAY if self._sessions.closing else NORMAL, "the session is over"
+
+
+async def _end_in_time(
+    request: HttpRequest, session: HttpSession[LineTransport], is_let_in: Callable[[], Awaitable[bool]]
+) -> None:
+    """End a session once the token is not good any more that came with its only request."""
+    while request.until_s < math.inf:
+        await asyncio.sleep(max(request.until_s - time.time(), 1.0))
+        if not await is_let_in():
+            session.runner.stop("the token that this was opened with is not good any more")
+            return
 
 
 async def _readable_before(transport: LineTransport, gone: Callable[[], bool]) -> bool:

@@ -1,0 +1,32 @@
+"""What is known of a request beside what it says: whose token came with it, and what its HTTP headers say of a trace.
+
+A front notes it with the frame (`envelope.Frame`), and middleware reads it; nothing of it goes to a server by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class Origin(NamedTuple):
+    """Where a request comes from.
+
+    Attributes:
+        scopes: What its token is good for; those included that these imply.
+        claims: What the token says; nothing where it is a secret of a file.
+        address: Host and port of the client; empty where that is not known.
+        carrier: The headers that say of which trace it is.
+    """
+
+    scopes: frozenset[str] = frozenset()
+    claims: Mapping[str, Any] = NOTHING
+    address: tuple[Any, ...] = ()
+    carrier: Mapping[str, str] = NOTHING
+
+
+NOWHERE: Final = Origin()
+"""Where nothing is known."""

@@ -1,0 +1,169 @@
+"""What clients without a token that is good enough are told, and what the proxy says of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.guard.issuer import OURS, Issuer, guarded, issuer
+from tests.transports.http.stage import initialize, on_loop
+from tests.transports.http.wire import request
+
+
+async def document(port: int, path: str, host: str = "") -> Any:
+    reply = await request(port, "GET", f"/.well-known/oauth-protected-resource{path}", {"host": host} if host else {})
+    return await reply.frame() if reply.status == 200 else reply.status
+
+
+@on_loop
+async def test_without_a_token_the_challenge_leads_to_the_metadata() -> None:
+    async with issuer() as one, guarded(one, scopes=("files:read", "offline_access")) as stage:
+        reply = await stage.post(initialize())
+        base = f"http://127.0.0.1:{stage.port}"
+        assert reply.status == 401
+        assert reply.headers["www-authenticate"] == (
+            f'Bearer realm="mcp", scope="files:read", '
+            f'resource_metadata="{base}/.well-known/oauth-protected-resource/mcp"'
+        )
+        expected = {
+            "resource": f"{base}/mcp",
+            "authorization_servers": [one.url],
+            "bearer_methods_supported": ["header"],
+            "scopes_supported": ["files:read"],
+        }
+        assert await document(stage.port, "/mcp") == expected
+        assert await document(stage.port, "") == expected
+        assert await document(stage.port, "/sse") == {**expected, "resource": f"{base}/sse"}
+        assert await document(stage.port, "/other") == 401
+        assert not one.asked
+
+
+@pytest.mark.parametrize(
+    ("url", "at", "resource"),
+    [
+        (OURS, "/mcp", OURS),
+        (OURS, "", OURS),
+        (OURS, "/sse", "https://tools.example/sse"),
+        ("https://tools.example/team/mcp", "/mcp", "https://tools.example/team/mcp"),
+        ("https://tools.example/team/mcp", "/sse", "https://tools.example/team/sse"),
+        ("https://tools.example", "/mcp", "https://tools.example"),
+    ],
+)
+@on_loop
+async def test_behind_a_reverse_proxy_the_public_url_is_named(url: str, at: str, resource: str) -> None:
+    async with issuer() as one, guarded(one, url=url, audiences=()) as stage:
+        assert (await document(stage.port, at, "tools.example"))["resource"] == resource
+        reply = await stage.post(initialize())
+        path = url.removeprefix("https://tools.example")
+        assert (
+            f'"https://tools.example/.well-known/oauth-protected-resource{path}"' in reply.headers["www-authenticate"]
+        )
+        good = await stage.post({"jsonrpc": "2.0", "method": "x"}, authorization=f"Bearer {one.give(aud=url)}")
+        assert good.status == 400, "let in, without a session"
+
+
+@on_loop
+async def test_metadata_is_told_to_nobody_who_takes_us_for_somebody_else() -> None:
+    async with issuer() as one, guarded(one) as stage:
+        assert await document(stage.port, "/mcp", "evil.example") == 421
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ({"scope": "files:read files:write"}, 400),
+        ({"scope": "admin"}, 400),
+        ({"scope": "root"}, 400),
+        ({"scp": ["files:read", "files:write"]}, 400),
+        ({"scp": "files:write files:read"}, 400),
+        ({"scope": "files:read"}, 403),
+        ({"scope": "files:reads files:write"}, 403),
+        ({"scope": {"files:read": True}}, 403),
+        ({}, 403),
+    ],
+)
+@on_loop
+async def test_a_token_has_to_be_good_for_enough(said: dict[str, Any], status: int) -> None:
+    implied = (("admin", ("files:write", "files:read")), ("root", ("admin", "root")))
+    async with issuer() as one, guarded(one, scopes=("files:read", "files:write"), implied=implied) as stage:
+        reply = await stage.post({"jsonrpc": "2.0", "method": "x"}, authorization=f"Bearer {one.give(**said)}")
+        assert reply.status == status
+        if status == 403:
+            challenge = reply.headers["www-authenticate"]
+            assert 'error="insufficient_scope", scope="files:read files:write", resource_metadata=' in challenge
+
+
+@on_loop
+async def test_a_token_is_asked_about_where_that_is_chosen() -> None:
+    settings = {"client_id": "us", "client_secret": "our-secret"}
+    async with issuer() as one, guarded(one, introspection=f"{one.url}/introspect", **settings) as stage:
+        one.about["opaque-token"] = {"active": True, "sub": "ada", "client_id": "editor", "aud": OURS, "scope": "a"}
+        one.about["for-another"] = {"active": True, "sub": "ada", "aud": "https://other.example"}
+        one.about["of-another"] = {"active": True, "sub": "ada", "aud": OURS, "iss": "https://evil.example"}
+        one.about["maybe"] = {"active": "true", "sub": "ada", "aud": OURS}
+        for token, status in {
+            "opaque-token": 400,
+            "for-another": 401,
+            "of-another": 401,
+            "maybe": 401,
+            "?": 401,
+        }.items():
+            for _ in range(2):
+                reply = await stage.post({"jsonrpc": "2.0", "method": "x"}, authorization=f"Bearer {token}")
+                assert reply.status == status, token
+        assert [form["token"] for _, form in one.forms] == ["opaque-token", "for-another", "of-another", "maybe", "?"]
+        assert one.forms[0][0] == "Basic dXM6b3VyLXNlY3JldA=="
+
+
+async def away(request: Any, reply: Any) -> None:
+    await reply.status("503 Service Unavailable")
+
+
+async def redirects(request: Any, reply: Any) -> None:
+    await reply.status("302 Found", "Location: http://127.0.0.1:9/")
+
+
+async def huge(request: Any, reply: Any) -> None:
+    await reply.status("200 OK", "Content-Type: application/json", body=b'{"keys": [' + b" " * 600_000 + b"]}")
+
+
+async def nonsense(request: Any, reply: Any) -> None:
+    await reply.status("200 OK", "Content-Type: application/json", body=b"[" * 100_000)
+
+
+@pytest.mark.parametrize("manner", [away, redirects, huge, nonsense])
+@pytest.mark.parametrize("introspects", [False, True])
+@on_loop
+async def test_while_nobody_can_tell_clients_are_asked_to_come_back(manner: Any, introspects: bool) -> None:
+    async with issuer() as one:
+        one.misbehave = manner
+        asked = {"introspection": f"{one.url}/introspect"} if introspects else {}
+        async with guarded(one, **asked) as stage:
+            reply = await stage.post(initialize(), authorization=f"Bearer {one.give()}")
+            assert reply.status == (401 if introspects and manner is nonsense else 503)
+            if reply.status == 503:
+                assert reply.headers["retry-after"] == "5"
+
+
+def metadata_of(one: Issuer, **said: Any) -> None:
+    one.metadata = said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"issuer": "https://evil.example"},
+        {"jwks_uri": "http://keys.example/keys"},
+        {"jwks_uri": "file:///etc/passwd"},
+        {"jwks_uri": ["x"]},
+        {"jwks_uri": None},
+    ],
+)
+@on_loop
+async def test_keys_are_not_taken_from_anywhere(said: dict[str, Any]) -> None:
+    async with issuer() as one, guarded(one) as stage:
+        metadata_of(one, **said)
+        reply = await stage.post(initialize(), authorization=f"Bearer {one.give()}")
+        assert reply.status == 503
+        assert "/keys" not in one.asked

@@ -1,0 +1,138 @@
+"""`--auth-issuer` and what belongs to it, of a proxy that is a process."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from dragoman.proxy import Proxy, ProxyConfig
+from dragoman.transports.http.config import Admission, FrontConfig
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.connect import open_upstream
+from tests.cli.test_listen import listening
+from tests.guard.issuer import OURS, guard_of, guarded, issuer
+from tests.support.waiting import put_forward, until
+from tests.transports.http.stage import on_loop, serving
+from tests.transports.http.test_websocket import dial
+from tests.transports.http.test_websocket import shake_hands as shake_hands_by_websocket
+from tests.transports.upstream.stage import Reply, Request, server, shake_hands
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--auth-scope", "a"], "--auth-scope means nothing without --auth-issuer"),
+        (["--auth-forward"], "--auth-forward means nothing without --auth-issuer"),
+        (["--auth-issuer", "https://login.example"], "expected --auth-audience, or --resource-url"),
+        (
+            ["--auth-issuer", "http://login.example", "--auth-audience", "x"],
+            "expected an https URL, or one of this machine",
+        ),
+        (["--auth-introspection", "https://login.example", "--auth-audience", "x"], "expected --auth-issuer with"),
+        (
+            ["--auth-issuer", "https://login.example", "--resource-url", "tools.example"],
+            "expected an http or https URL",
+        ),
+        (["--auth-issuer", "https://login.example", "--auth-audience", "x", "--auth-jwks", "/no/file"], "or a file"),
+        (
+            ["--auth-issuer", "https://login.example", "--auth-audience", "x", "--auth-forward"],
+            "--auth-forward needs --url",
+        ),
+        (
+            ["--auth-issuer", "https://l.example", "--auth-audience", "x", "--auth-implies", "a"],
+            "expected BROAD=NARROW",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: list[str], reason: str) -> None:
+    with listening(*options) as proxy:
+        _, said = proxy.lines.rest(proxy.process, 60)
+        assert reason in proxy.first_line + said.decode()
+        assert proxy.process.returncode == 2
+
+
+@on_loop
+async def test_a_process_takes_tokens_of_its_issuer() -> None:
+    async with issuer("RSA") as one:
+        options = ["--auth-issuer", one.url, "--resource-url", OURS, "--auth-scope", "a b", "--auth-implies", "all=a,b"]
+
+        def talk() -> list[Any]:
+            with listening(*options) as proxy:
+                told = []
+                for scope in (None, "a", "all", "b a"):
+                    given = {} if scope is None else {"authorization": f"Bearer {one.give(scope=scope)}"}
+                    status, headers, _ = proxy.post({"jsonrpc": "2.0", "method": "notifications/x"}, **given)
+                    told.append((status, headers.get("www-authenticate", "")))
+                _, said = proxy.end()
+                assert "anybody who reaches" not in said
+                return told
+
+        refused, narrow, broad, both = await asyncio.to_thread(talk)
+        assert refused[0] == 401
+        assert 'scope="a b"' in refused[1]
+        assert narrow[0] == 403
+        assert broad[0] == both[0] == 400, "let in, without a session"
+
+
+async def serve_echo(request: Request, reply: Reply) -> None:
+    SEEN.append((request.rpc or request.method, request.headers.get("authorization", "")))
+    if not await shake_hands(request, reply):
+        await reply.result(request, {"content": [], "tools": []})
+
+
+SEEN: list[tuple[str, str]] = []
+
+
+@pytest.mark.parametrize("forwards", [True, False])
+@on_loop
+async def test_a_token_goes_to_the_server_only_where_that_is_chosen(forwards: bool) -> None:
+    SEEN.clear()
+    async with issuer() as one, server(serve_echo) as url:
+        guard = guard_of(one, forwards=forwards)
+        config = ProxyConfig(header_middleware=(guard.headers_to_server,) if forwards else ())
+        async with serving(FrontConfig(admission=Admission(guard=guard))) as stage:
+            stage.make = lambda transport: Proxy(config, transport, lambda: open_upstream(UpstreamConfig(url)))
+            tokens = {name: one.give(sub=name) for name in ("ada", "bob")}
+            for name in ("ada", "bob", "ada"):
+                opening = {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {},
+                    "clientInfo": {"name": name, "version": "1"},
+                }
+                opened = await stage.post(
+                    {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening},
+                    authorization=f"Bearer {tokens[name]}",
+                )
+                assert opened.status == 200
+                session = opened.headers["mcp-session-id"]
+                for body in (
+                    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+                    {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": name, "arguments": {}}},
+                ):
+                    said = await stage.post(body, mcp_session_id=session, authorization=f"Bearer {tokens[name]}")
+                    assert said.status in (200, 202)
+                    await said.body()
+                tokens[name] = one.give(sub=name, jti="renewed")
+                again = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": name, "arguments": {}}}
+                said = await stage.post(again, mcp_session_id=session, authorization=f"Bearer {tokens[name]}")
+                await said.body()
+                last = [sent for method, sent in SEEN if method == "tools/call"][-1]
+                assert last == (f"Bearer {tokens[name]}" if forwards else "")
+    assert forwards or not any(sent for _, sent in SEEN)
+
+
+@on_loop
+async def test_a_websocket_ends_with_its_token() -> None:
+    late = 0.0
+    async with issuer() as one, guarded(one, now_s=lambda: time.time() + late) as stage:
+        headers = {"Authorization": f"Bearer {one.give()}"}
+        async with dial(stage, additional_headers=headers) as socket:
+            await shake_hands_by_websocket(stage, socket)
+            await put_forward(61)
+            assert socket.close_code is None
+            late = 1000.0
+            await put_forward(61)
+            await until(lambda: socket.close_code is not None)
