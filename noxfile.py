@@ -234,7 +234,7 @@ def docs(session: nox.Session) -> None:
 
     DRAGOMAN_SITE_URL says where the site will stand, DRAGOMAN_PROJECT_URL where the repository is.
     """
-    install(session, "test", "docs")
+    install(session, "test", "codegen", "docs")
     session.run("pytest", "tests/docs", *session.posargs)
     environment = {"DRAGOMAN_SITE_NPM": str(npm_packages(session, Path("website/npm")))} if shutil.which("npm") else {}
     session.run("python", "-m", "website", env=environment)

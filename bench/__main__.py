@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from pathlib import Path
 
 from bench.client import measure_client
 from bench.conversions import measure_conversions
+from bench.drawing import draw
 from bench.eras import measure_eras
 from bench.imports import measure_imports
 from bench.models import measure_models
@@ -14,7 +17,7 @@ from bench.proxy import measure_proxy
 from bench.router import measure_router
 from bench.sharing import measure_sharing
 
-PARTS = {
+PARTS: dict[str, Callable[[int], object]] = {
     "conversions": measure_conversions,
     "imports": measure_imports,
     "models": measure_models,
@@ -32,12 +35,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(PARTS)} (default: all)")
     parser.add_argument("--rounds", type=int, default=15, help="interleaved rounds (default: %(default)s)")
+    parser.add_argument("--draw", type=Path, metavar="FILE", help="draw what `proxy` measured, as SVG")
     args = parser.parse_args()
     unknown = [part for part in args.parts if part not in PARTS]
     if unknown:
         parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(PARTS)}")
     for part in args.parts or PARTS:
-        PARTS[part](args.rounds)
+        measured = PARTS[part](args.rounds)
+        if args.draw and part == "proxy":
+            args.draw.write_text(draw(measured), "utf-8")
 
 
 if __name__ == "__main__":

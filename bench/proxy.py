@@ -48,6 +48,16 @@ FLOORS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """Microseconds of processor time that a call takes, one after the other, in the floor and in the proxy."""
+
+    topology: str
+    words: str
+    floor_us: float
+    proxy_us: float
+
+
+@dataclass(frozen=True, slots=True)
 class Candidates:
     """Clients with an open session each: of a bare server, and of one behind the floor and behind the proxy."""
 
@@ -60,8 +70,9 @@ class Candidates:
         return self.direct, self.floor, self.proxy
 
 
-def measure_proxy(rounds: int) -> None:
+def measure_proxy(rounds: int) -> list[Cost]:
     """Measure and print what the proxy adds, beside what the floor adds, all on one CPU where the system lets us."""
+    costs = []
     if sys.platform == "linux":
         # Unpinned, who wakes up where changes small figures several times over.
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -77,7 +88,9 @@ def measure_proxy(rounds: int) -> None:
                 )
                 for kind in REQUESTS:
                     compare(f"{topology}  {words:<13}  {kind:<4}", candidates, kind, rounds)
-                compare_rates(f"{topology}  {words:<13}  call", candidates, rounds)
+                single = compare_rates(f"{topology}  {words:<13}  call", candidates, rounds)
+                costs.append(Cost(topology, words, *single))
+    return costs
 
 
 def connect_directly(stack: ExitStack, topology: str, revision: str) -> Peer:
@@ -133,8 +146,8 @@ def compare(title: str, candidates: Candidates, kind: str, rounds: int) -> None:
     )
 
 
-def compare_rates(title: str, candidates: Candidates, rounds: int) -> None:
-    """Measure calls a second and CPU a call in turns, and print the line."""
+def compare_rates(title: str, candidates: Candidates, rounds: int) -> tuple[float, float]:
+    """Measure calls a second and CPU a call in turns, print the line, and return the latter of floor and proxy."""
     method, params, calls = REQUESTS["call"]
     single = {}
     for peer in (candidates.floor, candidates.proxy):
@@ -151,3 +164,4 @@ def compare_rates(title: str, candidates: Candidates, rounds: int) -> None:
         f" {cpu[1]:.0f} µs, proxy {single[candidates.proxy]:.0f} / {cpu[2]:.0f} µs",
         flush=True,
     )
+    return single[candidates.floor], single[candidates.proxy]

@@ -15,8 +15,11 @@ from typing import Any, Final
 from tests.peers.matching import REVISIONS
 from tests.peers.released.page import render_section
 from tests.peers.released.visiting import DELAYS_S
+from tests.peers.visits import LINKS
+from website.drawing import grids
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "pairs.md"
+PICTURE: Final = PAGE.parent / "images" / "pairs.svg"
 
 HANDSHAKE: Final = tuple(REVISIONS)
 PEERS: Final[Mapping[str, str]] = {
@@ -158,7 +161,10 @@ release of Python's SDK that was made for each; 2026-07-28 by Python's `mcp` 2.3
 works then is what works here. On each of these visits, every frame that leaves the proxy is valid in the schema of
 the revision that its receiver speaks.
 
-A letter says why something does not work.
+![Grids of clients and servers for each link](images/pairs.svg)
+
+`nox -s peers -- full` visits every cell; without `full`, all pairs over stdio and some over each other link. A letter
+in the tables says why something does not work.
 """
 
 
@@ -182,5 +188,37 @@ def render() -> str:
     return "\n".join(parts)
 
 
+LINK_NAMES: Final = {"stdio": "stdio", "http": "HTTP", "sse": "HTTP+SSE", "ws": "WebSocket"}
+CELLS: Final = {
+    f"all {len(OPERATIONS)} operations work": "a",
+    "all that the older revision has": "b",
+    "no such link, or not visited": "none",
+}
+
+
+def draw() -> str:
+    """Draw which pairs are visited over which link, the client's first, and how much works."""
+    peers = [*HANDSHAKE, "E"]
+    panels = {}
+    for link in ("stdio-stdio", *LINKS):
+        ends = link.split("-")
+        known = HANDSHAKE if {"sse", "ws"} & set(ends) else peers
+        panels[" to ".join(LINK_NAMES[end] for end in ends)] = [
+            [cell(client, server) if {client, server} <= set(known) else "none" for client in peers] for server in peers
+        ]
+    return grids(
+        "Clients (columns) and servers (rows) of each revision, joined",
+        CELLS,
+        [PEERS[letter][2:7] for letter in peers],
+        panels,
+    )
+
+
+def cell(client: str, server: str) -> str:
+    """Return how a pair looks."""
+    return "a" if all(expected(client, server).values()) else "b"
+
+
 if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
+    PICTURE.write_text(draw(), encoding="utf-8")
