@@ -1,8 +1,8 @@
-"""Figures as SVG, without a library: bars in groups, and grids of cells. They follow the light or dark scheme.
+"""Figures as SVG, without a library: bars in groups, grids of cells, who sends what.
 
-Lives here: how a figure looks. What it shows is said by whoever measures: `bench`, `tests.peers.pairs`,
-`tests.docs.figures`. Colours differ in lightness as well as in hue, and each bar has its number beside it, so nothing
-depends on telling colours apart.
+Lives here: how a figure looks, in a light and in a dark scheme. What it shows is said by whoever measures: `bench`,
+`tests.peers.pairs`, `tests.docs.figures`. Colours differ in lightness as well as in hue, and each bar has its number
+beside it, so nothing depends on telling colours apart.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ svg{color-scheme:light dark}
 text{font:13px system-ui,"Segoe UI",Roboto,"Noto Sans","Liberation Sans",sans-serif;fill:#24292f}
 .small{font-size:11.5px;fill:#57606a}.tiny{font-size:10.5px;fill:#57606a}.head{font-weight:600}.end{text-anchor:end}.middle{text-anchor:middle}
 .a{fill:#3b5bdb}.b{fill:#91a7ff}.c{fill:#e8590c}.d{fill:#ced4da}.none{fill:none;stroke:#ced4da;stroke-dasharray:3 3}
+.arrow{stroke:#3b5bdb;stroke-width:1.6}.answer{stroke-dasharray:5 4}.tip{fill:#3b5bdb}
+.life{stroke:#ced4da;stroke-width:2}
 @media (prefers-color-scheme:dark){
 text{fill:#e6e8eb}.small,.tiny{fill:#a6adb7}
 .a{fill:#5c7cfa}.b{fill:#bac8ff}.c{fill:#ff922b}.d{fill:#5c636a}.none{stroke:#5c636a}
+.arrow{stroke:#91a7ff}.tip{fill:#91a7ff}.life{stroke:#3d444d}
 }"""
 
 KINDS: Final = ("a", "b", "c", "d")
@@ -47,6 +50,16 @@ class Group:
 
     name: str
     rows: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """What one sends to another: their places among the names, and what it says."""
+
+    sender: int
+    receiver: int
+    says: str
+    is_answer: bool
 
 
 def bars(title: str, series: Mapping[str, str], groups: Sequence[Group]) -> str:
@@ -107,6 +120,37 @@ def grids(
                 parts.append(_box(left + place * (size + gap), down, size, size, kind))
     lines = (len(panels) + 3) // 4
     return _svg(title, MARGIN + 44 + lines * (len(names) * (size + gap) + 62) - 24, parts)
+
+
+def sequence(title: str, names: Sequence[str], arrows: Sequence[Arrow]) -> str:
+    """Draw who sends what to whom, from top to bottom.
+
+    Args:
+        title: What the figure shows, for those who do not see it.
+        names: Who takes part, from left to right.
+        arrows: What is sent, in order.
+    """
+    step, space = 34, (WIDTH - 2 * MARGIN - 120) / (len(names) - 1)
+    places = [MARGIN + 60 + number * space for number in range(len(names))]
+    bottom = MARGIN + 40 + len(arrows) * step
+    parts = [
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>'
+    ]
+    for name, place in zip(names, places, strict=True):
+        parts.append(_text(place, MARGIN + 12, name, "head middle"))
+        parts.append(f'<line x1="{place:g}" y1="{MARGIN + 22}" x2="{place:g}" y2="{bottom}" class="life"/>')
+    for number, arrow in enumerate(arrows):
+        height = MARGIN + 56 + number * step
+        begin, end = places[arrow.sender], places[arrow.receiver]
+        aside = 5 if begin < end else -5
+        kind = f"arrow {'answer' if arrow.is_answer else ''}".strip()
+        parts.append(
+            f'<line x1="{begin + aside:g}" y1="{height}" x2="{end - aside:g}" y2="{height}" class="{kind}" '
+            'marker-end="url(#head)"/>'
+        )
+        parts.append(_text((begin + end) / 2, height - 6, arrow.says, "small middle"))
+    return _svg(title, bottom + MARGIN, parts)
 
 
 def _legend(series: Mapping[str, str], baseline: float) -> list[str]:

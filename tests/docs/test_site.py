@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -63,6 +64,14 @@ def test_a_file_that_is_no_page_is_named_or_found_in_the_repository() -> None:
 def test_a_file_that_is_not_there_ends_the_build() -> None:
     with pytest.raises(ValueError, match=r"there is no nowhere\.md"):
         relinked("[a](nowhere.md)")
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    configuration = (ROOT / "zensical.toml").read_text("utf-8")
+    folders = re.findall(r'"([\w-]+)/\*"', configuration)
+    pages = [path.relative_to(ROOT / "docs") for path in ROOT.glob("docs/**/*.md")]
+    missing = [str(page) for page in pages if str(page.parent) not in folders and f'"{page}"' not in configuration]
+    assert missing == [], "name them in zensical.toml, in the part where a reader looks for them"
 
 
 def test_what_draws_the_pages_is_pinned_exactly() -> None:
