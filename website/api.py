@@ -170,16 +170,14 @@ def show_parameters(value: Any, found: Any) -> Iterator[str]:
 
 def show_attributes(value: Any, found: Any) -> Iterator[str]:
     """Give the fields, with their types and defaults where the class has them."""
-    yield from ("| attribute | type | default | means |", "|---|---|---|---|")
+    yield from ("| attribute | means |", "|---|---|")
     for one in value:
         member = found.members.get(one.name)
-        kind = getattr(member, "annotation", None) or ""
-        default = getattr(member, "value", None)
+        kind, default = getattr(member, "annotation", None), getattr(member, "value", None)
         is_shown = default is not None and "dataclass" in found.labels
         given = re.sub(r"^field\(.*?default(?:_factory)?=([^,]*|\(\)).*\)$", r"\1", str(default)) if is_shown else ""
-        shown = f"`{cell(given)}`" if given else ""
-        typed = f"`{cell(str(kind))}`" if kind else ""
-        yield f"| `{one.name}` | {typed} | {shown} | {cell(one.description)} |"
+        shown = one.name + (f": {kind}" if kind else "") + (f" = {given}" if given else "")
+        yield f"| `{cell(shown)}` | {cell(one.description)} |"
     yield ""
 
 

@@ -15,13 +15,12 @@ search:
 
 # Models of {revision}
 
-What [`dragoman_spec.{module}`](../python-api.md) has. Absent fields are `None`; names are those of Python, and a name
-on the wire that differs stands beside it.
+What [`dragoman_spec.{module}`](../python-api.md) has. `Opt` is a field that may be absent; then it is `None`.
 
 ## Methods
 
-| method | kind | who sends it | params | result | |
-|---|---|---|---|---|---|
+| method | |
+|---|---|
 """
 
 
@@ -34,9 +33,11 @@ def render(packages: Any) -> dict[str, str]:
         lines = [HEAD.format(revision=revision, module=module)]
         for name, method in dragoman_spec.load(revision).METHODS.items():
             senders = " and ".join(sorted(method.sender))
-            result = " or ".join(f"`{name}`" for name in method.results)
-            params = f"`{method.params}`" if method.params else ""
-            lines.append(f"| `{name}` | {method.kind} | {senders} | {params} | {result} | {cell(method.summary)} |\n")
+            form = f"{method.kind} of the {senders}"
+            carried = [f"`{method.params}`"] if method.params else []
+            if method.results:
+                carried.append("→ " + " or ".join(f"`{result}`" for result in method.results))
+            lines.append(f"| `{name}` | {cell(method.summary)}<br>*{form}*: {' '.join(carried) or 'no params'} |\n")
         lines.append("\n")
         for name, model in models.members.items():
             if not model.is_alias and not name.startswith("_") and model.docstring:
@@ -53,11 +54,11 @@ def definition(name: str, model: Any) -> list[str]:
         return [*lines, f"`{cell(str(model.value))}`\n\n"]
     fields = [one for one in model.members.values() if one.is_attribute and one.annotation and one.docstring]
     if fields:
-        lines.append("| field | type | |\n|---|---|---|\n")
+        lines.append("| field | |\n|---|---|\n")
     for one in fields:
         kind, alias = unwrap(str(one.annotation))
-        shown = f"`{one.name}`" + (f", `{alias}`" if alias else "")
-        lines.append(f"| {shown} | `{cell(kind)}` | {cell(one.docstring.value)} |\n")
+        wire = f" On the wire: `{alias}`." if alias else ""
+        lines.append(f"| `{one.name}: {cell(kind)}` | {cell(one.docstring.value)}{wire} |\n")
     return [*lines, "\n"]
 
 

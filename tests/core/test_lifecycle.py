@@ -98,9 +98,12 @@ def test_every_state_event_and_action_is_used(
 
 
 def draw_diagram(table: Table[Any, Any, Any]) -> str:
-    """Draw a table as a Mermaid state diagram: the text between the fences of the page."""
+    """Draw a table as a Mermaid state diagram, the text between the fences of the page: a line from state to state."""
+    ways: dict[tuple[str, str], list[str]] = {}
+    for (state, event), to in table.transitions.items():
+        ways.setdefault((node(state), node(to.state)), []).append(event.value)
     lines = ["stateDiagram-v2", f"    [*] --> {node(table.first)}"]
-    lines += [f"    {node(a)} --> {node(to.state)}: {event.value}" for (a, event), to in table.transitions.items()]
+    lines += [f"    {start} --> {end}: {'<br/>'.join(events)}" for (start, end), events in ways.items() if start != end]
     lines.append(f"    {node(table.last)} --> [*]")
     return "\n".join(lines) + "\n"
 

@@ -121,5 +121,6 @@ def test_models_have_their_fields_and_names_on_the_wire(api: ModuleType) -> None
 
     page = models.render(api.load())["api/v2025_06_18.md"]
     tool = page.split("\n## Tool\n")[1].split("\n## ")[0]
-    assert "| `input_schema`, `inputSchema` | `ToolInputSchema` |" in tool
-    assert "| `tools/call` | request | client |" in page
+    assert "| `input_schema: ToolInputSchema` |" in tool
+    assert "On the wire: `inputSchema`." in tool
+    assert "*request of the client*: `CallToolRequestParams` → `CallToolResult`" in page
