@@ -11,12 +11,14 @@ const { default: puppeteer } = await import(`${folder}/node_modules/puppeteer-co
 const axe = readFileSync(`${folder}/node_modules/axe-core/axe.min.js`, "utf-8");
 const options = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"];
 const browser = await puppeteer.launch({ executablePath: program, headless: true, args: options, timeout: 60_000 });
+const HOSTILE = ["<img src=x onerror=globalThis.ran=1>", "</script><script>globalThis.ran=1</script>", "<!--<script>", "javascript:globalThis.ran=1", "\u001b[31mred", "\u202eevil", "((((*", "__proto__", "constructor", "${7*7}{{7*7}}"];
 const seen = { problems: [], requests: [], axe: {} };
 
 async function open(address, width = 1440, scheme = "light") {
   const page = await browser.newPage();
   await page.setViewport({ width, height: 900 });
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  const features = scheme === "forced" ? [{ name: "forced-colors", value: "active" }] : [{ name: "prefers-color-scheme", value: scheme }];
+  await (await page.createCDPSession()).send("Emulation.setEmulatedMedia", { features });
   page.on("console", (message) => message.type() === "error" && seen.problems.push(message.text()));
   page.on("pageerror", (error) => seen.problems.push(error.message));
   page.on("dialog", (dialog) => {
@@ -35,6 +37,15 @@ const text = (page, selector) => page.$eval(selector, (element) => element.inner
 const count = (page, selector) => page.$$eval(selector, (elements) => elements.length);
 async function settle(page) {
   for (let frame = 0; frame < 3; frame += 1) await page.evaluate(() => new Promise(requestAnimationFrame));
+}
+async function rows(page) {
+  // Only rows that are seen are in the document.
+  await page.setViewport({ width: 1440, height: 6000 });
+  await settle(page);
+  const found = await page.$$eval(".row", (all) => all.map((row) => row.querySelector(".what").innerText));
+  await page.setViewport({ width: 1440, height: 900 });
+  await settle(page);
+  return found;
 }
 async function press(page, ...keys) {
   for (const key of keys) {
@@ -58,7 +69,7 @@ try {
   await settle(page);
   seen.address = page.url();
   seen.messages = await text(page, "#counts");
-  seen.sequence = await page.$$eval(".row", (rows) => rows.map((row) => row.querySelector(".what").innerText));
+  seen.sequence = await rows(page);
   await judge(page, "sequence");
 
   // By keyboard alone.
@@ -79,11 +90,20 @@ try {
   await press(page, "Enter");
   seen.filtered = await text(page, "#counts");
   seen.kept = page.url();
-  await press(page, "?");
+  await press(page, "/");
+  await page.keyboard.down("Control");
+  await press(page, "a");
+  await page.keyboard.up("Control");
+  await page.keyboard.type("kind:request session:*img*");
+  await press(page, "Enter", "g", "Enter");
+  seen.headers = await text(page, "#frame .http");
+  await judge(page, "headers");
+  await press(page, "Escape", "?");
   seen.help = await page.$eval("#help", (element) => element.open);
   await judge(page, "help");
   await press(page, "Escape", "2");
   seen.sessions = await text(page, "#sessions");
+  seen.behind = await count(page, "#sessions .behind");
   await judge(page, "sessions");
   await press(page, "3");
   await settle(page);
@@ -107,6 +127,9 @@ try {
   await page.click("#tab-sessions");
   await page.click(".explained summary");
   await page.waitForSelector(".explained li", { timeout: 60_000 });
+  await page.click(".behind button");
+  await settle(page);
+  seen.ofServer = await page.$eval("#filter", (box) => box.value);
   await page.click("#tab-sequence");
   await page.click("#pause");
   seen.paused = await text(page, "#state");
@@ -135,7 +158,7 @@ try {
   const before = seen.requests.length;
   const file = await open(pathToFileURL(`${downloads}/dragoman.html`).href);
   await settle(file);
-  seen.again = await file.$$eval(".row", (rows) => rows.map((row) => row.querySelector(".what").innerText));
+  seen.again = await rows(file);
   seen.fromDisk = await text(file, "#state");
   seen.secret = await file.evaluate(() => document.documentElement.outerHTML.includes("a name nobody should see"));
   await press(file, "2");
@@ -144,8 +167,19 @@ try {
   seen.outside = seen.requests.slice(before).filter((one) => !one.startsWith("file:") && !one.startsWith("data:"));
   await file.close();
 
+  // Addresses that somebody else has made.
+  seen.linkedTo = 0;
+  for (const odd of HOSTILE) {
+    const value = encodeURIComponent(odd);
+    const other = await open(url);
+    await other.evaluate((said) => { location.hash = `view=${said}&filter=${said}:${said} "${said}&frame=${said}&${said}=1`; }, value);
+    await settle(other);
+    seen.linkedTo += await other.$eval("#filter", (box) => box.value.length > 0);
+    await other.close();
+  }
+
   // Other widths and colours.
-  for (const [width, scheme] of [[390, "light"], [390, "dark"], [1024, "dark"], [1920, "light"]]) {
+  for (const [width, scheme] of [[390, "light"], [390, "dark"], [1024, "dark"], [1920, "light"], [1024, "forced"]]) {
     const other = await open(url, width, scheme);
     await settle(other);
     await judge(other, `${width} ${scheme}`);

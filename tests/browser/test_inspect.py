@@ -62,6 +62,28 @@ class Writer:
         )
 
 
+def write_hostile_session(trace: Writer, connection: int, text: str) -> None:
+    """Write a session behind a router, of which labels, names of servers, headers and states say this text."""
+    at: dict[str, Any] = {"session": text, "revision": text}
+    info = {"name": text, "version": text, "title": text}
+    opening = {"protocolVersion": text, "clientInfo": info}
+    first = {"jsonrpc": "2.0", "id": text, "method": "initialize", "params": opening}
+    trace.write(**at, side="client", connection=connection, direction="received", frame=first)
+    trace.write(**at, side="server", connection=connection + 1, server=text, direction="sent", frame=first)
+    answer = {"jsonrpc": "2.0", "id": text, "result": {"protocolVersion": text, "serverInfo": info}}
+    trace.write(**at, side="server", connection=connection + 1, server=text, direction="received", frame=answer)
+    for step, server in enumerate((text, "another"), 2):
+        task = {"taskId": text, "status": text}
+        said = {"jsonrpc": "2.0", "method": text, "params": {**task, "message": text, "uri": text}}
+        trace.write(**at, side="server", connection=connection + step, server=server, direction="received", frame=said)
+    headers = {text: text, "www-authenticate": text, "retry-after": text, "x": "y" * 5000}
+    for status in (200, 401, text, None):
+        both = {"request": headers, "response": headers, "ids": [text], "status": status, "method": text}
+        trace.write(**at, side="client", connection=connection, direction="http", **both)
+    trace.write(**at, side="server", connection=connection + 1, server=text, direction="given up", frame=first)
+    trace.write(**at, side="server", connection=connection + 1, server=text, direction="broken", reason=text)
+
+
 def write_trace(path: Path) -> None:
     trace = Writer(path)
     info = {"name": "a name nobody should see", "version": HOSTILE[0], "title": HOSTILE[1]}
@@ -78,6 +100,8 @@ def write_trace(path: Path) -> None:
         odd = {"pointer": f"/{text}", "kind": text, "bytes": 3, "cosmetic": False}
         frame = {"jsonrpc": "2.0", "id": key, "result": given}
         trace.cross("server", frame, {"jsonrpc": "2.0", "id": key, "result": taken}, [lost, odd])
+    for key, text in enumerate(HOSTILE):
+        write_hostile_session(trace, 10 * (key + 1), text)
     trace.write(side="client", connection=1, direction="received", malformed=HOSTILE[0], line=HOSTILE[1])
     trace.write(side="server", connection=2, direction=HOSTILE[0], frame=[HOSTILE[1]])
     for odd_frame in (None, 7, "text", [], {"method": 1}, {"params": None, "method": "x"}, {"error": None, "id": 1}):
@@ -141,7 +165,23 @@ def test_axe_finds_nothing(seen: Any) -> None:
     assert {name: found for name, found in seen["axe"].items() if found} == {}
 
 
-@pytest.mark.parametrize("size", ["390 light", "390 dark", "1024 dark", "1920 light"])
+def test_headers_are_shown_with_the_messages_that_they_carried(seen: Any) -> None:
+    assert "HTTP headers" in seen["headers"]
+    assert "client → Dragoman" in seen["headers"]
+    assert "<img src=x onerror=globalThis.ran=1>" in seen["headers"]
+
+
+def test_the_servers_behind_a_router_are_shown_and_looked_for(seen: Any) -> None:
+    assert seen["behind"] >= len(HOSTILE)
+    assert seen["ofServer"].startswith('session:"')
+    assert "server:" in seen["ofServer"]
+
+
+def test_an_address_may_say_anything(seen: Any) -> None:
+    assert seen["linkedTo"] == len(HOSTILE)
+
+
+@pytest.mark.parametrize("size", ["390 light", "390 dark", "1024 dark", "1920 light", "1024 forced"])
 def test_the_page_is_never_wider_than_its_window(seen: Any, size: str) -> None:
     assert seen[f"wide {size}"] is False
 

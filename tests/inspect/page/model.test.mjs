@@ -231,3 +231,23 @@ test("beyond its bound the oldest goes, with all that was kept for it", () => {
   for (const text of found.lines.values()) sum += text.length;
   assert.equal(sum, found.characters);
 });
+
+test("a line that nobody can read is one row, and what comes after it is there", () => {
+  const odd = { toString: 1, valueOf: 1 };
+  const lines = [
+    line("received", "client", 1, { jsonrpc: "2.0", id: odd, method: "x", params: { name: odd, message: odd, _meta: odd } }),
+    line("received", "server", 2, { jsonrpc: "2.0", id: 1, result: { serverInfo: { name: odd, version: odd }, supportedVersions: [odd], protocolVersion: odd, task: odd } }),
+    line("received", "server", 2, { jsonrpc: "2.0", id: 1, error: { code: odd, message: odd } }),
+    { ...line("translated", "server"), revision: odd, to: [1], method: odd, before: { id: 1, result: odd }, losses: [odd, null, { pointer: 7, kind: [], bytes: odd }] },
+    line("http", "client", 1, undefined, { method: odd, status: odd, ids: [odd, null], request: odd, response: { "www-authenticate": odd } }),
+    { ...reason("ended", "server", 2, odd), session: odd, server: odd },
+    { time: odd, process: odd, direction: odd, side: odd, lines: odd },
+    { direction: "dropped", lines: odd },
+    { side: "client", direction: "received", frame: [[], null, odd, { method: odd }] },
+    line("received", "client", 1, call(9, "last")),
+  ];
+  const found = hear(lines);
+  assert.equal(found.messages.at(-1).words, '{"text":"last"}');
+  for (const one of found.messages) for (const text of [one.method, one.name, one.words, one.session, one.server, one.fromRevision, one.toRevision]) assert.equal(typeof text, "string", JSON.stringify(text));
+  for (const session of found.sessions.values()) for (const peer of [session.client, ...session.servers]) for (const text of [peer.name, peer.version, peer.revision, peer.ended, peer.offered]) assert.equal(typeof text, "string", JSON.stringify(text));
+});

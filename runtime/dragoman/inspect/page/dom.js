@@ -88,7 +88,21 @@ export function writeDuration(ms) {
   if (ms < 0.9995) return `${Math.round(ms * 1000)} µs`;
   if (ms < 999.5) return `${ms < 9.995 ? ms.toFixed(1) : Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`;
+  const hours = Math.floor(ms / 3_600_000);
+  return hours < 48 ? `${hours} h ${Math.floor((ms % 3_600_000) / 60_000)} min` : writeCount(Math.floor(hours / 24), "day");
+}
+
+/**
+ * Write since when something is so, so that neighbours can be told apart; the argument is in milliseconds.
+ * @param {number} ms
+ */
+export function writeMoment(ms) {
+  if (ms < 1000) return writeDuration(ms);
+  const seconds = (ms % 60_000) / 1000;
+  const [hours, minutes] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60];
+  if (ms < 60_000) return `${seconds.toFixed(3)} s`;
+  return `${hours > 0 ? `${hours}:${String(minutes).padStart(2, "0")}` : minutes}:${seconds.toFixed(hours > 0 ? 0 : 2).padStart(hours > 0 ? 2 : 5, "0")}`;
 }
 
 /**

@@ -3,7 +3,7 @@
  * in the document, so a hundred thousand are as quick as ten.
  */
 
-import { h, s, writeDuration } from "./dom.js";
+import { h, s, writeDuration, writeMoment } from "./dom.js";
 import { markOf, timesOf } from "./messages.js";
 import { readable } from "./json-view.js";
 
@@ -16,7 +16,7 @@ const BEYOND = 8;
 
 /** What is said of each mark, to those who do not see its colour. */
 export const MARKS = {
-  unchanged: "passed as the same bytes",
+  unchanged: "passed as it came",
   translated: "translated, with nothing lost",
   lost: "translated, and something was lost",
   refused: "refused: it cannot be carried across",
@@ -132,7 +132,7 @@ export class FrameList extends HTMLElement {
         "aria-selected": isSelected,
         "data-index": index,
       },
-      h("span", { class: "time", role: "gridcell" }, `+${writeDuration(message.time - this.start)}`),
+      h("span", { class: "time", role: "gridcell" }, `+${writeMoment(message.time - this.start)}`),
       h("span", { class: "way", role: "gridcell", title: MARKS[mark] }, way(message, mark), h("span", { class: "unseen" }, said(message, mark))),
       h("span", { class: "what", role: "gridcell" }, ...what(message)),
       h("span", { class: "marks", role: "gridcell" }, ...chips(message, mark)),

@@ -57,15 +57,15 @@ export class FrameView extends HTMLElement {
     const { before, after, isSame } = this.#frames(message, conversation);
     put(
       this,
-      this.#head(message, conversation),
+      this.#head(message, conversation, isSame),
       message.losses.length > 0 || message.isRefused ? this.#losses(message, conversation) : null,
       this.tab === "raw" ? raw(before, after) : this.#sides(message, before, after, isSame),
       showHeaders(message, (n) => conversation.line(n)),
     );
   }
 
-  /** @param {Message} message @param {Conversation} conversation */
-  #head(message, conversation) {
+  /** @param {Message} message @param {Conversation} conversation @param {boolean} isSame */
+  #head(message, conversation, isSame) {
     const mark = markOf(message, conversation.isOver);
     const { server, ours } = timesOf(message.request ?? message);
     const facts = [
@@ -89,7 +89,7 @@ export class FrameView extends HTMLElement {
         h("h2", {}, readable(message.method || message.kind), message.name ? h("bdi", { class: "name" }, ` ${readable(message.name).slice(0, 200)}`) : null),
         h("button", { class: "close-view", type: "button", "aria-label": "Close (Esc)", title: "Close (Esc)", onclick: () => this.dispatchEvent(new CustomEvent("leave")) }, "×"),
       ),
-      h("p", { class: `mark is-${mark.replace(" ", "-")}` }, h("b", {}, mark), `: ${MARKS[mark].startsWith(mark) ? MARKS[mark].slice(mark.length + 2) : MARKS[mark]}`),
+      h("p", { class: `mark is-${mark.replace(" ", "-")}` }, h("b", {}, mark), `: ${mark === "unchanged" && !isSame ? "passed as it came, but for ids, tokens or names that are others where several share a server" : MARKS[mark].startsWith(mark) ? MARKS[mark].slice(mark.length + 2) : MARKS[mark]}`),
       message.isFailure && message.kind !== "request" && message.words ? h("p", { class: "failure" }, readable(message.words)) : null,
       h("dl", { class: "facts" }, ...facts.filter(([, said]) => said).map(([name, said]) => h("div", {}, h("dt", {}, name ?? ""), h("dd", {}, readable(String(said)))))),
       h(
@@ -135,8 +135,8 @@ export class FrameView extends HTMLElement {
               h(
                 "li",
                 { class: loss.cosmetic ? "cosmetic" : "real" },
-                h("button", { type: "button", class: "pointer", onclick: () => this.#point(loss.pointer) }, readable(loss.pointer) || "/"),
-                h("span", { class: "chip" }, loss.kind),
+                h("button", { type: "button", class: "pointer", onclick: () => this.#point(loss.pointer) }, readable(String(loss.pointer)) || "/"),
+                h("span", { class: "chip" }, readable(String(loss.kind))),
                 loss.cosmetic ? h("span", { class: "chip" }, "cosmetic") : null,
                 h("span", { class: "why" }, ` ${/** @type {Record<string, string>} */ (KINDS)[loss.kind] ?? ""} (${writeSize(loss.bytes)})`),
                 because((steps) => reasonsOfLoss(steps, frame, loss, find(line?.before, loss.pointer))),
@@ -271,7 +271,7 @@ function who(message) {
  * @param {Map<string, import("./difference.js").Difference>} differences @param {Set<string>} lost
  */
 function side(title, value, differences, lost) {
-  return h("div", { class: "side", tabindex: 0, role: "group", "aria-label": title }, h("h3", {}, title), showJson(value, differences, lost));
+  return h("div", { class: "side", tabindex: 0, role: "group", "aria-label": readable(title) }, h("h3", {}, readable(title)), showJson(value, differences, lost));
 }
 
 /** @param {any} before @param {any} after */
@@ -306,7 +306,7 @@ function sayReason({ step, decision }, docs) {
 function pages(message) {
   const { fromRevision, toRevision } = message;
   if (!fromRevision || !toRevision || fromRevision === toRevision) return [];
-  return ["What differs between the two revisions: ", h("code", {}, `dragoman diff ${fromRevision} ${toRevision}`)];
+  return ["What differs between the two revisions: ", h("code", {}, readable(`dragoman diff ${fromRevision} ${toRevision}`))];
 }
 
 customElements.define("frame-view", FrameView);

@@ -2,6 +2,20 @@
  * What a single frame says: its kind, what it is about, and in a few words what is in it.
  */
 
+/**
+ * Make sure that what is a text in every line of a trace is one in this line, whoever has written it.
+ * @param {any} line
+ */
+export function tidy(line) {
+  for (const name of ["time", "session", "server", "revision", "to", "method", "direction", "malformed", "reason"]) {
+    const value = line[name];
+    if (value !== undefined && value !== null && typeof value !== "string") line[name] = JSON.stringify(value);
+  }
+  for (const name of ["process", "connection"]) if (typeof line[name] !== "number") line[name] = undefined;
+  line.session ??= "";
+  line.server ??= undefined;
+}
+
 /** @param {any} frame @returns {import("./messages.js").Kind} */
 export function kindOf(frame) {
   if (typeof frame?.method === "string") return frame.id === undefined ? "notification" : "request";

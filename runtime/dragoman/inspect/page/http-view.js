@@ -15,8 +15,8 @@ import { readable } from "./json-view.js";
  * @returns {HTMLElement | null}
  */
 export function showHeaders(message, lineOf) {
-  const isAnswer = message.request !== null;
-  const lines = (message.request ?? message).http.map(lineOf).filter((line) => line !== null);
+  const isAnswer = message.request !== null && message.request.from === "client";
+  const lines = ((isAnswer && message.request) || message).http.map(lineOf).filter((line) => line !== null);
   if (lines.length === 0) return null;
   const wholly = message.kind === "event";
   const parts = lines.flatMap((line) => [
@@ -35,8 +35,8 @@ function part(line, which) {
   const status = Number(line.status);
   const said = which === "request" ? String(line.method) : status > 0 ? String(status) : "no answer";
   return h(
-    "section",
-    { class: `exchange ${peer}`, "aria-label": `${from} to ${to}` },
+    "div",
+    { class: `exchange ${peer}`, role: "group", "aria-label": `${from} to ${to}` },
     h("h3", {}, `${from} → ${to} `, h("b", { class: which === "response" && !(status >= 100 && status < 400) ? "failed" : "" }, readable(said))),
     headers.length === 0
       ? h("p", { class: "none" }, "no headers")

@@ -6,6 +6,7 @@ import { byId, h, put, writeCount } from "./dom.js";
 import { Conversation } from "./model.js";
 import { matches, NAMES, readFilter } from "./filter.js";
 import { Source } from "./source.js";
+import { readable } from "./json-view.js";
 import { FrameView } from "./frame-view.js";
 import { FrameList, legend } from "./frame-list.js";
 import { SessionView } from "./session-view.js";
@@ -25,13 +26,13 @@ const STATES = {
   recorded: "recorded",
 };
 const KEYS = [
-  ["j k ↓ ↑", "the next and the last message"],
+  ["j k ↓ ↑", "the next and the previous message"],
   ["g G", "the first, and the newest"],
   ["Enter", "show a message"],
   ["Esc", "back"],
   ["/", "filter"],
-  ["e E", "the next and the last error"],
-  ["l L", "the next and the last loss"],
+  ["e E", "the next and the previous error"],
+  ["l L", "the next and the previous loss"],
   ["f", "follow what comes"],
   ["p", "pause"],
   ["r", "raw text"],
@@ -50,6 +51,9 @@ const time = /** @type {TimeView} */ (byId("time"));
 const box = /** @type {HTMLInputElement} */ (byId("filter"));
 frame.source = sessions.source = time.source = source;
 
+/** How often figures are made anew while lines come. */
+const TIME_MS = 500;
+
 /** @type {View} */
 let view = "sequence";
 let filter = readFilter("");
@@ -59,6 +63,8 @@ let looked = 0;
 let isDue = false;
 /** @type {number | null} */
 let wanted = null;
+let drawnAt = 0;
+let drawnTo = 0;
 
 /** @param {"lines" | "status" | "state"} what */
 function changed(what) {
@@ -73,7 +79,10 @@ function changed(what) {
     if (!isPaused) takeIn();
     drawTop();
     if (view === "sessions") sessions.draw();
-    else if (view === "time") time.draw();
+    else if (view === "time" && performance.now() - drawnAt > TIME_MS) {
+      drawnAt = performance.now();
+      time.draw();
+    }
   });
 }
 
@@ -120,7 +129,7 @@ function drawTop() {
   const { messages, missing, forgotten, losses, failures } = conversation;
   const state = byId("state");
   state.className = `state ${isPaused ? "paused" : source.state}`;
-  state.textContent = isPaused ? "paused" : STATES[source.state];
+  state.textContent = isPaused ? "paused" : source.state === "live" && source.about.what === "trace" ? "follows the file" : STATES[source.state];
   const shown = list.shown.length === messages.length ? "" : `${list.shown.length.toLocaleString("en")} of `;
   put(
     byId("counts"),
@@ -133,7 +142,7 @@ function drawTop() {
   byId("follow").setAttribute("aria-pressed", String(list.follows));
   byId("pause").setAttribute("aria-pressed", String(isPaused));
   const { about } = source;
-  byId("watched").textContent = about.file ?? about.server ?? "";
+  byId("watched").textContent = readable(about.file ?? about.server ?? "");
   const empty = byId("empty");
   empty.hidden = list.shown.length > 0;
   empty.textContent = messages.length > 0 ? "No message is like that." : "Nothing has crossed yet. Let the client connect, or call a tool.";
@@ -211,9 +220,10 @@ function openHelp() {
     h("form", { method: "dialog" },
       h("h2", { tabindex: -1, autofocus: true }, "What you see, and how to look"),
       h("p", {}, "Each row is a message on its way: from its sender to Dragoman, and on to the other side. The sign in the middle says what became of it there."),
-      legend(),
-      h("h3", {}, "Keys"),
-      h("dl", { class: "keys" }, ...KEYS.flatMap(([keys, what]) => [h("dt", {}, ...(keys ?? "").split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, what ?? "")])),
+      h("div", { class: "columns-of-help" },
+        h("section", {}, h("h3", {}, "Signs"), legend()),
+        h("section", {}, h("h3", {}, "Keys"), h("dl", { class: "keys" }, ...KEYS.flatMap(([keys, what]) => [h("dt", {}, ...(keys ?? "").split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, what ?? "")]))),
+      ),
       h("h3", {}, "Filter"),
       h("p", {}, "Words stand side by side, and all have to hold; a minus before a word turns it around; * stands for anything. Other words, or a text in quotation marks, are looked for in the frames."),
       h("dl", { class: "keys" }, ...Object.entries(NAMES).flatMap(([name, about]) => [h("dt", {}, h("code", {}, `${name}:`)), h("dd", {}, about)])),
@@ -297,7 +307,10 @@ byId("open-help").addEventListener("click", openHelp);
 box.addEventListener("input", applyFilter);
 addEventListener("hashchange", readAddress);
 setInterval(() => {
-  if (view === "sessions" && source.state === "live" && !document.hidden) sessions.draw();
+  if (source.state !== "live" || document.hidden) return;
+  if (view === "sessions") sessions.draw();
+  if (view === "time" && looked !== drawnTo) time.draw();
+  drawnTo = looked;
 }, 1000);
 setInterval(() => {
   if (source.state === "live") byId("said").textContent = `${writeCount(conversation.messages.length, "message")}`;

@@ -8,10 +8,10 @@
  */
 
 import { isPlain } from "./difference.js";
-import { kindOf, timeOf } from "./frames.js";
+import { kindOf, tidy, timeOf } from "./frames.js";
 import { isMadeUp, Joining, keyOf } from "./joining.js";
 import { hasLosses, isAnswer, makeMessage, nest } from "./messages.js";
-import { isRouter, isShared, learn, makeSession, noteEnd } from "./peers.js";
+import { isRouter, isShared, learn, makeSession, noteEnd, Processes } from "./peers.js";
 
 /**
  * @typedef {import("./messages.js").Message} Message
@@ -38,14 +38,15 @@ export class Conversation {
     this.lines = new Map();
     /** @type {Record<string, any> | null} */
     this.status = null;
+    /** @type {number[]} how much memory the proxy had, in bytes, the last times that it said so */
+    this.memory = [];
     this.missing = 0;
     this.forgotten = 0;
     /** How many messages say that something went wrong, and with how many something was lost. */
     this.failures = 0;
     this.losses = 0;
     this.isOver = false;
-    /** @type {Map<number, number>} the processes, by their numbers, in the order in which they came */
-    this.processes = new Map();
+    this.processes = new Processes();
     this.joining = new Joining((n) => this.line(n));
     this.characters = 0;
     this.most = MOST_CHARACTERS;
@@ -70,12 +71,24 @@ export class Conversation {
     this.last = n;
     this.lines.set(n, text);
     this.characters += text.length;
-    line.session = typeof line.session === "string" ? line.session : "";
-    if (typeof line.server !== "string") line.server = undefined;
-    this.#tellApart(line);
+    tidy(line);
+    this.processes.tellApart(line);
     const batch = Array.isArray(line.frame) && line.frame.length > 0 ? line.frame : [line.frame];
-    for (const frame of batch) this.#take({ ...line, frame: frame === undefined || isPlain(frame) ? frame : {} }, n, Math.ceil(text.length / batch.length));
+    for (const frame of batch) {
+      try {
+        this.#take({ ...line, frame: frame === undefined || isPlain(frame) ? frame : {} }, n, Math.ceil(text.length / batch.length));
+      } catch (error) {
+        // Whoever has written it: what comes after it is shown all the same.
+        this.#note({ session: line.session, direction: "unreadable" }, n, String(error));
+      }
+    }
     while (this.characters > this.most && this.messages.length > 1) this.#forget();
+  }
+
+  /** @param {Record<string, any> | null} status How the proxy and its servers are. */
+  tell(status) {
+    this.status = status;
+    if (typeof status?.memory === "number") this.memory = [...this.memory.slice(-299), status.memory];
   }
 
   /**
@@ -98,18 +111,6 @@ export class Conversation {
       if (line !== undefined && text.test(line)) return true;
     }
     return false;
-  }
-
-  /**
-   * Keep processes apart that have written to one file: each counts its connections and sessions from 1.
-   * @param {any} line
-   */
-  #tellApart(line) {
-    if (!this.processes.has(line.process)) this.processes.set(line.process, this.processes.size);
-    const index = this.processes.get(line.process) ?? 0;
-    if (index === 0) return;
-    line.session = `${line.session} (process ${line.process})`.trim();
-    if (typeof line.connection === "number") line.connection += index * 1e6;
   }
 
   /** @param {any} line @param {number} n @param {number} size */
@@ -195,6 +196,7 @@ export class Conversation {
     if (kind === "notification") joining.told = found;
     found.toConnection = line.connection;
     found.toRevision = line.revision ?? "";
+    found.server ||= line.server ?? "";
     if (line.side === "client") nest(found, found.call ?? joining.ofStream(line));
     if (kind === "request") joining.remember("put", line, found);
     if (from === "client") {
@@ -284,7 +286,7 @@ export class Conversation {
     }
     message.translated = n;
     message.isChanged = true;
-    message.losses = Array.isArray(line.losses) ? line.losses.filter(isPlain) : [];
+    message.losses = (Array.isArray(line.losses) ? line.losses : []).filter(isPlain).map((/** @type {any} */ loss) => ({ ...loss, pointer: String(loss.pointer), kind: String(loss.kind), bytes: Number(loss.bytes) || 0 }));
     message.isRefused = line.refused !== undefined;
     message.fromRevision ||= line.revision;
     message.toRevision ||= line.to;
@@ -308,16 +310,25 @@ export class Conversation {
   #http(line, n) {
     const { method, status, ids } = line;
     const requests = (Array.isArray(ids) ? ids : []).map((id) => this.joining.carried(line, id)).filter((one) => one !== undefined);
-    for (const request of requests) request.http.push(n);
+    const carried = requests.length > 0 || method !== "POST" ? requests : [this.#lastWithoutId(line)].filter((one) => one !== undefined);
+    for (const one of carried) one.http.push(n);
     const isWrong = !(status >= 100 && status < 400) && !(method !== "POST" && NO_STREAM.includes(status));
     if (!isWrong && (requests.length > 0 || method === "POST")) return;
-    const why = [line.response?.["www-authenticate"], line.response?.["retry-after"] && `retry after ${line.response["retry-after"]}`].filter(Boolean);
-    const words = `${method} ${status || "without an answer"}${why.length > 0 ? `: ${why.join(", ")}` : ""}`;
+    const words = `${method} ${status || "without an answer"}${line.response?.["www-authenticate"] ? `: ${line.response["www-authenticate"]}` : ""}`;
     const note = this.#note(line, n, words);
     note.http.push(n);
     nest(note, requests[0]);
     if (requests[0] !== undefined) this.#move(note, requests[0].session);
     if (isWrong) this.#failed(note);
+  }
+
+  /**
+   * Find what was said last on a connection and is no request: a POST has but one message.
+   * @param {any} line
+   */
+  #lastWithoutId(line) {
+    const near = this.messages.slice(-50);
+    return near.findLast((one) => one.kind !== "request" && one.kind !== "event" && one.from === "client" && one.http.length === 0 && (line.side === "client" ? one.fromConnection : one.toConnection) === line.connection);
   }
 
   /** @param {any} line @param {number} n @param {number} size */

@@ -34,6 +34,23 @@
  * @typedef {{said: "open" | "ended" | "as recorded" | "its server is gone" | "no server", why: string}} State
  */
 
+/** Keeps processes apart that have written to one file: each counts its connections and sessions from 1. */
+export class Processes {
+  constructor() {
+    /** @type {Map<number, number>} their places in the order in which they came, by their numbers */
+    this.places = new Map();
+  }
+
+  /** @param {any} line */
+  tellApart(line) {
+    if (!this.places.has(line.process)) this.places.set(line.process, this.places.size);
+    const place = this.places.get(line.process) ?? 0;
+    if (place === 0) return;
+    line.session = `${line.session} (process ${line.process})`.trim();
+    if (line.connection !== undefined) line.connection += place * 1e6;
+  }
+}
+
 /** What the session of a server that several share is called; with principals, each has one: `shared server of ada`. */
 export const SHARED = "shared server";
 

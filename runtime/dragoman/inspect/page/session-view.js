@@ -37,7 +37,9 @@ export class SessionView extends HTMLElement {
     const source = this.source;
     if (source === null || this.isPressed) return;
     const { conversation } = source;
-    const sessions = [...conversation.sessions.values()].sort((one, other) => one.since - other.since);
+    const all = [...conversation.sessions.values()];
+    const ended = new Set(all.filter((one) => stateOf(one, all, conversation.isOver).said === "ended"));
+    const sessions = all.sort((one, other) => Number(ended.has(one)) - Number(ended.has(other)) || one.since - other.since);
     const focused = this.#focused();
     const shared = JSON.stringify(sessions.filter((one) => isShared(one.label)).map((one) => one.servers));
     const cards = [
@@ -49,7 +51,8 @@ export class SessionView extends HTMLElement {
       put(this, ...cards);
       if (focused !== null) this.#focus(focused);
     }
-    const now = Date.now();
+    // What is under way in a file was so when the file was last written to.
+    const now = source.about.what === "trace" ? (conversation.messages.at(-1)?.time ?? 0) : Date.now();
     for (const age of this.querySelectorAll("[data-since]")) {
       age.textContent = writeDuration(Math.max(0, now - Number(age.getAttribute("data-since"))));
     }
@@ -173,7 +176,7 @@ export class SessionView extends HTMLElement {
     return h(
       "table",
       { class: "behind" },
-      h("thead", {}, h("tr", {}, ...["server", "what it is", "revision", "state"].map((name) => h("th", { scope: "col" }, name)))),
+      h("thead", {}, h("tr", {}, ...["server", "state"].map((name) => h("th", { scope: "col" }, name)))),
       h(
         "tbody",
         {},
@@ -181,9 +184,7 @@ export class SessionView extends HTMLElement {
           h(
             "tr",
             {},
-            h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => this.#filter(session, `server:${JSON.stringify(server.server)}`) }, h("bdi", {}, readable(server.server)))),
-            h("td", {}, h("bdi", {}, readable(`${server.name} ${server.version}`.trim()) || "–")),
-            h("td", {}, readable(server.revision) || "–"),
+            h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => this.#filter(session, `server:${JSON.stringify(server.server)}`) }, h("bdi", {}, readable(server.server))), h("bdi", { class: "version" }, readable([`${server.name} ${server.version}`.trim(), server.revision].filter(Boolean).join(" · ")))),
             h("td", {}, sayServer(server, losses)),
           ),
         ),
@@ -199,7 +200,8 @@ export class SessionView extends HTMLElement {
 
   /** @param {string} client @param {string} server @param {Source} source */
   #explanation(client, server, source) {
-    if (!client || !server) return null;
+    const known = source.about.revisions;
+    if (!known.includes(client) || !known.includes(server)) return null;
     const pair = `${client}/${server}`;
     const details = h("details", { class: "explained", open: this.opened.has(pair) });
     details.append(h("summary", {}, `What works between ${client} and ${server}`));
@@ -272,8 +274,8 @@ function peer(role, peer, transport) {
     { class: `peer ${role}` },
     h("span", { class: "role" }, transport ? `${role}, over ${transport}` : role),
     h("b", {}, readable(peer.title || peer.name || "unnamed")),
-    h("span", { class: "version" }, readable([peer.title ? peer.name : "", peer.version].filter(Boolean).join(" "))),
-    h("span", { class: "agreed" }, agreed),
+    h("span", { class: "version" }, readable(peer.title ? `${peer.name} ${peer.version}` : peer.version && `version ${peer.version}`)),
+    h("span", { class: "agreed" }, readable(agreed)),
   );
 }
 

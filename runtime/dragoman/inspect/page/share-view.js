@@ -78,7 +78,7 @@ export async function openShare(source, shown) {
       h("label", {}, h("span", {}, "of"), scope),
       h("label", {}, h("span", {}, "without the values of members named"), names),
       h("label", {}, h("span", {}, "without these texts"), texts),
-      h("h3", {}, "What will be written ", size),
+      h("h3", {}, "What will be written · ", size),
       preview,
       h("div", { class: "buttons" }, h("button", { type: "button", class: "primary", onclick: save }, "Save the file"), h("button", { value: "close" }, "Close")),
     ),

@@ -43,7 +43,7 @@ export class Source {
   async start() {
     if (this.recorded !== null) {
       this.about = this.recorded.about;
-      this.conversation.status = this.recorded.status ?? null;
+      this.conversation.tell(this.recorded.status ?? null);
       for (const [index, line] of this.recorded.lines.entries()) this.conversation.add(line, index + 1);
       this.conversation.isOver = true;
       this.#become("recorded");
@@ -66,7 +66,7 @@ export class Source {
       this.conversation.missing += Number(event.data);
     });
     events.addEventListener("status", (event) => {
-      this.conversation.status = JSON.parse(event.data);
+      this.conversation.tell(JSON.parse(event.data));
       this.changed("status");
     });
     events.addEventListener("over", () => {
@@ -116,6 +116,7 @@ export class Source {
    * @param {string} what @param {string} pair @param {Record<string, any[]> | undefined} kept
    */
   #ask(what, pair, kept) {
+    if (!pair.split("/").every((revision) => this.about.revisions.includes(revision))) return Promise.resolve([]);
     const path = `/${what}/${pair}`;
     let found = this.told.get(path);
     if (found === undefined) {

@@ -38,10 +38,10 @@ export class TimeView extends HTMLElement {
       h("section", { class: "card" }, h("h2", {}, "Time of the server"), spread(server, "server"), percentiles(server)),
       h("section", { class: "card" }, h("h2", {}, "Time added by Dragoman"), spread(ours, "ours"), percentiles(ours)),
       h("section", { class: "card" }, h("h2", {}, "Revisions in use"), matrix(calls, source.about.revisions)),
-      h("section", { class: "card" }, h("h2", {}, "What was lost"), bars(count(messages.flatMap((one) => one.losses.filter((loss) => !loss.cosmetic).map((loss) => `${loss.kind} ${shape(loss.pointer)}  (${one.fromRevision} → ${one.toRevision})`))), "nothing that changes a meaning")),
-      h("section", { class: "card" }, h("h2", {}, "Errors"), bars(count(messages.filter((one) => one.isFailure).map((one) => `${one.method} ${one.words}`.slice(0, 100))), "none")),
+      h("section", { class: "card" }, h("h2", {}, "What was lost"), bars(count(messages.flatMap((one) => one.losses.filter((loss) => !loss.cosmetic).map((loss) => `${loss.kind} ${shape(loss.pointer)}  (${one.fromRevision} → ${one.toRevision})`))), "nothing that changes a meaning", "lost")),
+      h("section", { class: "card" }, h("h2", {}, "Errors"), bars(count(messages.filter((one) => one.isFailure).map((one) => `${one.server && `${one.server}: `}${one.method} ${one.words}`.slice(0, 160))), "none", "failed")),
       h("section", { class: "card" }, h("h2", {}, "Requests by method"), bars(count(messages.filter((one) => one.kind === "request").map((one) => (one.from === "server" ? `${one.method} (question)` : one.method))), "none")),
-      status && typeof status.memory === "number" ? h("section", { class: "card" }, h("h2", {}, "Memory of the proxy"), h("p", { class: "figure" }, writeSize(status.memory))) : null,
+      status && typeof status.memory === "number" ? h("section", { class: "card" }, h("h2", {}, "Memory of the proxy"), heights(source.conversation.memory), h("p", { class: "figure" }, writeSize(status.memory))) : null,
     );
   }
 }
@@ -59,13 +59,13 @@ function count(words) {
   return [...found].sort((one, other) => other[1] - one[1]).slice(0, 12);
 }
 
-/** @param {[string, number][]} rows @param {string} none */
-function bars(rows, none) {
+/** @param {[string, number][]} rows @param {string} none @param {string} [kind] */
+function bars(rows, none, kind = "") {
   const most = rows[0]?.[1] ?? 0;
   if (most === 0) return h("p", { class: "nothing" }, none);
   return h(
     "ol",
-    { class: "bars" },
+    { class: `bars ${kind}` },
     ...rows.map(([name, number]) => {
       const bar = h("span", { class: "bar" });
       bar.style.inlineSize = `${Math.max(1, (100 * number) / most)}%`;
@@ -97,6 +97,14 @@ function rate(messages) {
   });
   const perSecond = (most / width) * 1000;
   return h("div", {}, picture, h("p", { class: "scale" }, h("span", {}, writeCount(requests.length, "request")), h("span", {}, `at most ${perSecond < 10 ? perSecond.toFixed(1) : Math.round(perSecond)} a second`), h("span", {}, writeDuration(last - first))));
+}
+
+/** @param {number[]} values The last of them, in bytes. */
+function heights(values) {
+  const most = Math.max(1, ...values);
+  const picture = s("svg", { viewBox: `0 0 ${values.length * 10} 100`, preserveAspectRatio: "none", class: "columns", role: "img", "aria-label": `at most ${writeSize(most)}` });
+  values.forEach((value, index) => picture.append(s("rect", { class: "all", x: index * 10, y: 100 - (96 * value) / most, width: 10.2, height: (96 * value) / most })));
+  return picture;
 }
 
 /**
