@@ -244,6 +244,18 @@ LISTEN: Final = (
         "after SIGTERM, serve everybody for S seconds more while /readyz says 503, so that balancers send nobody any "
         "more, before new sessions are refused (refused at once if absent)",
     ),
+    Option(
+        "store",
+        "text",
+        "where instances find each other, so that each takes requests for what another one has: a folder, for those of "
+        "one machine, or redis://HOST (Redis, Valkey; needs --instance-listen)",
+        placeholder="DIR|URL",
+    ),
+    Option(
+        "instance-listen",
+        "address",
+        "where the other instances reach this one, as http://HOST:PORT; let only them reach it",
+    ),
     Option("session-idle", "seconds", "after how many idle seconds a session ends", 1800),
     Option("header-timeout", "seconds", "how long the headers of a request may take", 10),
     Option("body-timeout", "seconds", "how long the body of a request may take", 30),

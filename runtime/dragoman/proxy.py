@@ -330,6 +330,11 @@ def change_state_keys(config: ProxyConfig, keys: tuple[bytes, ...]) -> None:
     _keeper_of(config.parked_s, config.state_key).seal.change_keys(keys)
 
 
+def instance_of_process() -> bytes:
+    """Return the random bytes by which this process is named in what it seals."""
+    return _random_key()[1]
+
+
 @functools.lru_cache(maxsize=8)
 def _keeper_of(ttl_s: float, key: bytes | tuple[bytes, ...] | None) -> Keeper:
     from dragoman.core.rules.state import Keeper, Seal

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.descriptors import raise_limit
 from dragoman.cli.ink import complain
+from dragoman.cli.instances import among_others
 from dragoman.cli.memory import give_back, set_apart
 from dragoman.cli.metrics import read_places, serve_metrics
 from dragoman.cli.names import describe_names, is_loopback, own_names
@@ -92,9 +93,10 @@ def listen(
         try:
             places = read_places(front, server.site)
             told = told_at(args.status, board or config.board)
-            async with told, serve_metrics(args, board or config.board, places), args.supervisor.watched():
+            measured = serve_metrics(args, board or config.board, places)
+            async with told, measured, among_others(args, front), args.supervisor.watched():
                 await server.run(lambda: _announce(args, url, pool, cautions), pool.close)
-        except SocketTaken as error:
+        except (SocketTaken, TransportClosed, RuntimeError) as error:
             return _fail(str(error), EXIT_CANNOT_LISTEN)
         finally:
             await pool.close()  # whatever happened, and what a session opened that was on its way: no child outlives us

@@ -18,6 +18,7 @@ from dragoman.cli.child import Launcher, add_child_arguments
 from dragoman.cli.guard import make_guard
 from dragoman.cli.ink import complain
 from dragoman.cli.inspecting import CannotShow, open_feed
+from dragoman.cli.instances import check_store
 from dragoman.cli.known import know_server
 from dragoman.cli.memory import collect_seldom
 from dragoman.cli.metrics import CannotCount, serve_metrics, watch_calls
@@ -131,6 +132,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve one session, or all that come over HTTP, and give the exit code that says how it ended."""
     check_options(args)
     check_page(args)
+    check_store(args)
     if args.server is not None:
         from dragoman.cli.named import take_from_config
 

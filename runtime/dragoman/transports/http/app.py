@@ -181,6 +181,9 @@ class HttpFront:
         yield from self._identify(request)
         if service is None:
             raise RequestRefused(404, self._point_the_way(request.scope))
+        relay = self.sessions.relay
+        if relay is not None and (owner := relay.find_owner(request)) and (yield relay.hand_on(request, owner)):
+            return
         yield from service(request)
 
     def _let_in(self, request: HttpRequest, is_check: bool = False) -> bool:

@@ -75,7 +75,7 @@ class Door:
             except OSError as error:
                 self._pause(error)
                 return
-            self._take(connection, str(peer[0]))
+            self._take(connection, str(peer[0]) if peer else "this machine")  # a Unix socket's has no name
 
     def _pause(self, error: OSError) -> None:
         """Wait a while: the system has nothing left for a connection, and would say so again at once."""

@@ -149,6 +149,11 @@ class PerRequestHttpFront:
             request.hold.release()
             yield request.reply(202)  # none of them concerns anybody: closing the stream is what cancels
             return
+        relay = self._sessions.relay
+        if relay is not None and (owner := relay.find_owner_of_call(request, frame.body.get("params"))):
+            is_served = yield relay.hand_on(request, owner, body)
+            if is_served:
+                return
         session = self._find(request.principal)
         LABEL.set(session.label)
         transport = session.transport

@@ -21,7 +21,7 @@ from dragoman.core.label import LABEL, PRINCIPAL, write_label
 from dragoman.transports.base import Transport
 from dragoman.transports.countdown import Countdown
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import RETRY_AFTER, RequestRefused
+from dragoman.transports.http.exchange import RETRY_AFTER, HttpRequest, RequestRefused
 from dragoman.transports.http.flow import Gate
 
 logger = logging.getLogger("dragoman.http")
@@ -74,6 +74,21 @@ class Runner(Protocol):
         """End it now."""
 
 
+class Relay(Protocol):
+    """Hands requests on to other instances of the proxy (`dragoman.instances.relay`)."""
+
+    name: str
+
+    def find_owner(self, request: HttpRequest) -> str:
+        """Return which other instance has the session that a request names; nothing for none."""
+
+    def find_owner_of_call(self, request: HttpRequest, params: object) -> str:
+        """Return which other instance has the call or task that a request goes on with; nothing for none."""
+
+    async def hand_on(self, request: HttpRequest, owner: str, body: bytes | None = None) -> bool:
+        """Hand a request on, and its answer back; false if there is no such instance any more."""
+
+
 class ClientTransport(Transport, Protocol):
     """What the fronts add to a transport."""
 
@@ -121,8 +136,8 @@ class HttpSession(Generic[TransportT]):
         "visits",
     )
 
-    def __init__(self, caller: Caller, transport: TransportT, runner: Runner, label: str) -> None:
-        self.id = secrets.token_urlsafe(32)
+    def __init__(self, caller: Caller, transport: TransportT, runner: Runner, label: str, instance: str = "") -> None:
+        self.id = f"{instance}.{secrets.token_urlsafe(32)}" if instance else secrets.token_urlsafe(32)
         self.label = label
         self.caller = caller
         self.transport = transport
@@ -177,7 +192,10 @@ class Sessions:
     Attributes:
         tidying: Who is told of connections that have ended.
         closing: Whether no session is opened any more.
+        relay: Hands on what is for another instance of the proxy; None where this one is alone.
     """
+
+    relay: Relay | None = None
 
     def __init__(
         self,
@@ -215,7 +233,8 @@ class Sessions:
         label = write_label(next(self._numbers), caller.principal)
         LABEL.set(label)  # for whoever opens it, and the task that runs it
         PRINCIPAL.set(caller.principal)
-        session = HttpSession(caller, transport, self._serve(transport, caller), label)
+        instance = "" if self.relay is None else self.relay.name
+        session = HttpSession(caller, transport, self._serve(transport, caller), label, instance)
         self._sessions[session.id] = session  # type: ignore[assignment]
         session.task = asyncio.get_running_loop().create_task(self._run(session))
         self._schedule_sweep()

@@ -1,0 +1,88 @@
+"""`--store`: this proxy is one of several instances, of which any takes a request for what another one has.
+
+Lives here: its options. Must not: be on the way where a proxy is alone: what it does is imported only once it is wanted
+(`dragoman.instances`). Called by `cli.listen`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import re
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from dragoman.instances.directory import Directory
+    from dragoman.transports.http.app import HttpFront
+
+logger = logging.getLogger("dragoman.http")
+
+_URL: Final = re.compile(r"(rediss?|unix)://")
+
+
+def check_store(args: argparse.Namespace) -> None:
+    """Refuse options that do not go together; ends the process."""
+    if args.store is None:
+        if args.instance_listen is not None:
+            args.usage_error("--instance-listen is for instances that find each other: add --store redis://HOST")
+        return
+    if not _URL.match(args.store):
+        if "://" in args.store:
+            args.usage_error(f"--store: expected a folder, redis://, rediss:// or unix://, found {args.store!r}")
+        if args.instance_listen is not None:
+            args.usage_error("--instance-listen is for --store redis://HOST; in a folder, instances have sockets")
+    elif args.instance_listen is None:
+        args.usage_error(
+            "--store redis://HOST needs --instance-listen http://HOST:PORT, where the others reach this one"
+        )
+    elif args.instance_listen[2] != "http":
+        args.usage_error("--instance-listen serves no https; expected http://HOST:PORT")
+
+
+@contextlib.asynccontextmanager
+async def among_others(args: argparse.Namespace, front: HttpFront) -> AsyncIterator[None]:
+    """Be one of several instances as long as this is open, if that is wanted.
+
+    Raises:
+        TransportClosed: There is no socket to be had.
+        RuntimeError: The library for the store is not installed.
+    """
+    if args.store is None:
+        yield
+        return
+    from dragoman.instances.door import taken_at
+    from dragoman.instances.relay import Relay, name_instance
+    from dragoman.proxy import instance_of_process
+
+    name = name_instance(instance_of_process())
+    directory = _find_directory(args, name)
+    listener = directory.listen()
+    front.sessions.relay = relay = Relay(name, directory, front.config)
+    logger.info("this is instance %s", name)
+    try:
+        async with taken_at(listener, front):
+            await directory.announce()
+            try:
+                yield
+            finally:
+                await directory.withdraw()
+                await relay.close()
+    finally:
+        listener.close()
+
+
+def _find_directory(args: argparse.Namespace, name: str) -> Directory:
+    if not _URL.match(args.store):
+        from dragoman.instances.directory import Folder
+
+        return Folder(args.store, name)
+    import importlib.util
+
+    from dragoman.instances.store import Store
+
+    if importlib.util.find_spec("redis") is None:
+        raise RuntimeError("--store needs the package redis: pip install 'dragoman[redis]'")
+    host, port, _ = args.instance_listen
+    return Store(args.store, name, host, port)

@@ -1,0 +1,216 @@
+"""Handing a request on to the instance that has what it names, and the answer back.
+
+Lives here: what a request names, the connections to other instances, and bytes in both directions. Must not: read what
+is handed on beyond that, send a request twice, or decide who may come in. Called by `transports.http`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from dragoman.core.codes import INTERNAL_ERROR
+from dragoman.errors import TransportError
+from dragoman.instances.directory import LOCAL, Directory
+from dragoman.transports.http.config import FrontConfig
+from dragoman.transports.http.exchange import HttpRequest, RequestRefused
+from dragoman.transports.http.resource import find_path
+from dragoman.transports.upstream.answers import HttpResponse
+from dragoman.transports.upstream.connection import HttpConnection, Shelf
+
+HOP: Final = b"dragoman-hop"
+"""The header by which an instance tells another one where a request came from."""
+
+RELAYED: Final = "dragoman.relayed"
+"""The extension of ASGI by which a front knows a request that was handed on to it."""
+
+_NAME_BYTES: Final = 8
+_CONNECT_S: Final = 2.0
+_PIECE_BYTES: Final = 1024 * 1024
+_TOKEN_HEAD: Final = 24
+"""So many characters of a token say which version it is, and which instance has sealed it."""
+
+_OF_CONNECTION: Final = frozenset(
+    b"connection keep-alive proxy-connection te trailer transfer-encoding upgrade content-length expect".split()
+) | {HOP}
+"""Headers that are about one connection alone (RFC 9110, 7.6.1), and those that are written anew."""
+
+_GONE: Final = "the instance of the proxy that had this is gone, and nobody knows what became of the request"
+
+
+def name_instance(instance: bytes) -> str:
+    """Return how an instance is named in ids: of its random bytes, the first ones."""
+    return instance[:_NAME_BYTES].hex()
+
+
+class Relay:
+    """Hands requests on.
+
+    Args:
+        name: This instance.
+        directory: Where the others are.
+        config: How long bodies may be and clients may take.
+    """
+
+    def __init__(self, name: str, directory: Directory, config: FrontConfig) -> None:
+        self.name = name
+        self._directory = directory
+        self._config = config
+        self._shelves: dict[str, Shelf] = {}
+        self._open: set[HttpConnection] = set()
+
+    def find_owner(self, request: HttpRequest) -> str:
+        """Return which other instance has the session that a request names; nothing for none."""
+        if RELAYED in request.scope.get("extensions", {}):
+            return ""
+        if find_path(request.scope) == self._config.paths.messages:
+            query = parse_qs(request.scope["query_string"].decode("latin-1"))
+            session = query.get("sessionId", [""])[0]
+        else:
+            session = "" if request.speaks_for_itself else request.header(b"mcp-session-id") or ""
+        return self._other(session.rpartition(".")[0])
+
+    def find_owner_of_call(self, request: HttpRequest, params: Any) -> str:
+        """Return which other instance has the call or task that a request goes on with; nothing for none."""
+        if RELAYED in request.scope.get("extensions", {}) or not isinstance(params, Mapping):
+            return ""
+        token = params.get("requestState", params.get("taskId"))
+        return self._other(_read_instance(token)) if isinstance(token, str) else ""
+
+    async def hand_on(self, request: HttpRequest, owner: str, body: bytes | None = None) -> bool:
+        """Hand a request on, and its answer back.
+
+        Args:
+            request: It.
+            owner: Who has what it names.
+            body: What has been read of it, if it has been read.
+
+        Returns:
+            False if there is no such instance any more: nothing has been sent then.
+
+        Raises:
+            RequestRefused: It is too large, or the instance went in the middle of it.
+            Disconnected: The client went away half-way.
+        """
+        address = await self._directory.find(owner)
+        if address is None:
+            return False
+        if body is None:
+            body = await request.read_body(self._config.limits.body_bytes, self._config.patience.body_s)
+        try:
+            connection = self._take(address) or await self._connect(address)
+        except (OSError, TimeoutError):
+            self._directory.forget(owner)
+            return False
+        answer = connection.begin(_write_head(request, len(body)), body, request.hold.release, None)
+
+        def leave() -> None:
+            answer.fail("its client has gone")
+            connection.drop()
+
+        request.wire.watch(leave)
+        try:
+            await answer.until_head()
+            await self._send_back(request, answer)
+        except TransportError:
+            if answer.status:
+                request.wire.abort()  # the client must not take what it has for the whole
+            elif not request.wire.is_gone:
+                raise RequestRefused(HTTPStatus.BAD_GATEWAY, _GONE, code=INTERNAL_ERROR) from None
+        finally:
+            answer.close()
+        return True
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for shelf in self._shelves.values():
+            shelf.drop()
+        for connection in list(self._open):
+            connection.drop()
+        await asyncio.sleep(0)  # they say so in the next round of the loop
+
+    async def _send_back(self, request: HttpRequest, answer: HttpResponse) -> None:
+        headers = [(name, part) for name, value in answer.headers.items() for part in _parts(name, value)]
+        if answer.length is not None:
+            headers.append((b"content-length", b"%d" % answer.length))
+        await request.wire.send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        stall_s = self._config.patience.stall_s
+        try:
+            while data := await answer.some():
+                for start in range(0, len(data), _PIECE_BYTES):
+                    async with asyncio.timeout(stall_s):
+                        await request.send_part(data[start : start + _PIECE_BYTES])
+            async with asyncio.timeout(stall_s):
+                await request.send_part(b"", more=False)
+        except TimeoutError:
+            request.wire.abort()
+
+    def _other(self, name: str) -> str:
+        is_one = len(name) == 2 * _NAME_BYTES and name.isascii() and name.isalnum() and name != self.name
+        return name if is_one else ""
+
+    def _take(self, address: str) -> HttpConnection | None:
+        shelf = self._shelves.get(address)
+        connection = None if shelf is None else shelf.take()
+        if connection is not None:
+            self._adopt(address, connection)
+        return connection
+
+    async def _connect(self, address: str) -> HttpConnection:
+        loop = asyncio.get_running_loop()
+
+        def make() -> HttpConnection:
+            return HttpConnection(address, lambda *_: None, lambda _: None)
+
+        async with asyncio.timeout(_CONNECT_S):
+            if address.startswith(LOCAL):
+                _, connection = await loop.create_unix_connection(make, address.removeprefix(LOCAL))
+            else:
+                host, _, port = address.rpartition(":")
+                _, connection = await loop.create_connection(make, host.strip("[]"), int(port))
+        self._adopt(address, connection)
+        return connection
+
+    def _adopt(self, address: str, connection: HttpConnection) -> None:
+        def free(connection: HttpConnection, may_follow: bool) -> None:
+            self._open.discard(connection)
+            if may_follow:
+                self._shelves.setdefault(address, Shelf()).keep(connection)
+            else:
+                connection.drop()
+
+        connection.adopt(address, free, self._open.discard)
+        self._open.add(connection)
+
+
+def _write_head(request: HttpRequest, length: int) -> bytes:
+    """Write the head of a request anew: the same, for another connection, and where it came from."""
+    scope = request.scope
+    target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
+    client, server = scope.get("client") or ("", 0), scope.get("server") or ("", 0)
+    hop = f"{client[0]} {client[1]} {server[0]} {server[1]} {scope['scheme']}".encode()
+    kept = [(name, value) for name, value in scope["headers"] if name not in _OF_CONNECTION]
+    lines = [b"%b: %b\r\n" % header for header in (*kept, (HOP, hop), (b"content-length", b"%d" % length))]
+    return b"%b %b HTTP/1.1\r\n%b\r\n" % (request.method.encode(), target, b"".join(lines))
+
+
+def _parts(name: bytes, value: bytes) -> list[bytes]:
+    """Return the values of a header of an answer that are sent on."""
+    if name in _OF_CONNECTION:
+        return []
+    return value.split(b"\n") if name == b"set-cookie" else [value]
+
+
+def _read_instance(token: str) -> str:
+    """Return the name of the instance that has sealed a token, which stands in it in clear (`core.rules.state`)."""
+    head = token[:_TOKEN_HEAD]
+    with contextlib.suppress(binascii.Error, ValueError):
+        if len(head) == _TOKEN_HEAD and head.isascii():
+            return name_instance(base64.b64decode(head, altchars=b"-_", validate=True)[1:])
+    return ""

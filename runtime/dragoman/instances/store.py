@@ -1,0 +1,160 @@
+"""Where the instances of several machines are: Redis or Valkey, in which each says so every few seconds.
+
+Lives here: commands of Redis 7.0 and Valkey 7.2, and what holds while the store is away. Must not: be on the way of a
+call of one's own: only a request for what another instance has looks here. Needs the extra `redis`.
+
+A command that has been sent is waited for, whatever becomes of the request that wanted it: one that was given up would
+leave its answer on the connection, for the next command to take for its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import time
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from dragoman.transports.http.exchange import RETRY_AFTER, RequestRefused
+from dragoman.transports.http.serve import Address, bind
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+T = TypeVar("T")
+
+logger = logging.getLogger("dragoman.http")
+
+_KEY: Final = "dragoman:instance:"
+_PRESENT_S: Final = 10
+"""How long an instance counts as present after it said so."""
+
+_BEAT_S: Final = 3.0
+_PATIENCE_S: Final = 0.5
+"""How long a request waits for the store."""
+
+_FRESH_S: Final = 1.0
+_KEPT_S: Final = 60.0
+"""How long what was found is good enough while the store is away."""
+
+_MOST_KEPT: Final = 1024
+
+
+class Store:
+    """Instances that say in Redis where they are.
+
+    Args:
+        url: `redis://…`, `rediss://…` or `unix://…`; what is behind it belongs to the instances alone, or has no keys
+            that begin with `dragoman:`.
+        name: This instance.
+        host: Where the others reach this one: a name or an address.
+        port: And its port; 0 picks a free one.
+        make: Makes the client of the store.
+    """
+
+    def __init__(self, url: str, name: str, host: str, port: int, make: Any = None) -> None:
+        self._url = url
+        self._name = name
+        self._host, self._port = host, port
+        self._make = make or _connect
+        self._redis: Redis
+        self._beats: asyncio.Task[None] | None = None
+        self._commands: set[asyncio.Future[Any]] = set()
+        self._found: dict[str, tuple[float, str | None]] = {}
+        self._is_away = False
+
+    def listen(self) -> socket.socket:
+        """Open the port of this instance.
+
+        Raises:
+            TransportClosed: It is taken, or not ours.
+        """
+        listener = bind(Address(self._host, self._port))
+        self._port = listener.getsockname()[1]
+        return listener
+
+    async def announce(self) -> None:
+        """Say where this instance is, now and every few seconds."""
+        self._redis = self._make(self._url)
+        self._beats = asyncio.create_task(self._beat())
+
+    async def withdraw(self) -> None:
+        """Say that this instance is gone."""
+        if self._beats is not None:
+            self._beats.cancel()
+            with contextlib.suppress(Exception):
+                await self._command(self._redis.delete(_KEY + self._name))
+            if self._commands:
+                await asyncio.wait(self._commands, timeout=_PATIENCE_S)
+            with contextlib.suppress(Exception):
+                await self._redis.aclose()
+
+    async def find(self, name: str) -> str | None:
+        """Return where an instance is.
+
+        Raises:
+            RequestRefused: 503, where the store does not answer and did not say so before.
+        """
+        now = time.monotonic()
+        at, found = self._found.get(name, (-_KEPT_S, None))
+        if now - at < _FRESH_S:
+            return found
+        try:
+            said = await self._command(self._redis.get(_KEY + name))
+        except Exception as error:  # whatever its client calls it
+            self._tell_away(error)
+            if found is not None and now - at < _KEPT_S:
+                return found
+            raise RequestRefused(503, "where this is cannot be found out just now", RETRY_AFTER) from None
+        self._tell_back()
+        found = said.decode() if isinstance(said, bytes) else said
+        self._found.pop(name, None)
+        self._found[name] = now, found
+        if len(self._found) > _MOST_KEPT:
+            del self._found[next(iter(self._found))]
+        return found
+
+    def forget(self, name: str) -> None:
+        """Take note that nobody is where an instance was; if it comes back, it says so."""
+        self._found[name] = time.monotonic(), None
+
+    async def _beat(self) -> None:
+        where = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
+        while True:
+            try:
+                await self._command(self._redis.set(_KEY + self._name, where, ex=_PRESENT_S))
+                self._tell_back()
+            except Exception as error:  # whatever its client calls it
+                self._tell_away(error)
+            await asyncio.sleep(_BEAT_S)
+
+    async def _command(self, command: Awaitable[T]) -> T:
+        """Wait for the answer to a command, for some time; it is read in any case."""
+        task = asyncio.ensure_future(command)
+        self._commands.add(task)
+        task.add_done_callback(self._end_command)
+        return await asyncio.wait_for(asyncio.shield(task), _PATIENCE_S)
+
+    def _end_command(self, task: asyncio.Future[Any]) -> None:
+        self._commands.discard(task)
+        if not task.cancelled():
+            task.exception()  # nobody may wait for it any more
+
+    def _tell_away(self, error: Exception) -> None:
+        if not self._is_away:
+            self._is_away = True
+            reason = str(error) or type(error).__name__
+            logger.warning("the store of --store does not answer (%s): sessions of other instances get 503", reason)
+
+    def _tell_back(self) -> None:
+        if self._is_away:
+            self._is_away = False
+            logger.warning("the store of --store answers again")
+
+
+def _connect(url: str) -> Redis:
+    from redis.asyncio import Redis
+
+    return Redis.from_url(url, socket_timeout=2 * _PATIENCE_S, socket_connect_timeout=2 * _PATIENCE_S)
