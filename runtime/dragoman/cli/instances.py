@@ -53,13 +53,13 @@ async def among_others(args: argparse.Namespace, front: HttpFront) -> AsyncItera
         yield
         return
     from dragoman.instances.door import taken_at
-    from dragoman.instances.relay import Relay, name_instance
+    from dragoman.instances.relay import InstanceRelay, name_instance
     from dragoman.proxy import instance_of_process
 
     name = name_instance(instance_of_process())
     directory = _find_directory(args, name)
     listener = directory.listen()
-    front.sessions.relay = relay = Relay(name, directory, front.config)
+    front.sessions.relay = relay = InstanceRelay(name, directory, front.config)
     logger.info("this is instance %s", name)
     try:
         async with taken_at(listener, front):

@@ -49,7 +49,7 @@ def name_instance(instance: bytes) -> str:
     return instance[:_NAME_BYTES].hex()
 
 
-class Relay:
+class InstanceRelay:
     """Hands requests on.
 
     Args:

@@ -74,7 +74,7 @@ class Runner(Protocol):
         """End it now."""
 
 
-class Relay(Protocol):
+class OtherInstances(Protocol):
     """Hands requests on to other instances of the proxy (`dragoman.instances.relay`)."""
 
     name: str
@@ -195,7 +195,7 @@ class Sessions:
         relay: Hands on what is for another instance of the proxy; None where this one is alone.
     """
 
-    relay: Relay | None = None
+    relay: OtherInstances | None = None
 
     def __init__(
         self,
