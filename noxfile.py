@@ -48,7 +48,16 @@ spec.validate(ping, "2025-11-25")
 spec.convert(spec.v2025_11_25.TextContent(text="hello"), to="2024-11-05")
 """
 
-nox.options.sessions = ["lint", "regen-check", f"tests-{THIS_PYTHON}", "pythons", "peers", "browser", "build"]
+nox.options.sessions = [
+    "lint",
+    "regen-check",
+    f"tests-{THIS_PYTHON}",
+    "simulate",
+    "pythons",
+    "peers",
+    "browser",
+    "build",
+]
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = False
 nox.options.download_python = "never"
@@ -84,7 +93,7 @@ def pythons(session: nox.Session) -> None:
 
 @nox.session
 def thorough(session: nox.Session) -> None:
-    """Run the random tests at full length, then the mutants: laws, exactness, framing above all; ARGS go to pytest."""
+    """Run the random tests at full length, then mutants, and worlds for an hour; ARGS go to pytest."""
     install(session, "test", "codegen", "thorough")
     # One test may go on for hours here.
     session.run(
@@ -92,6 +101,7 @@ def thorough(session: nox.Session) -> None:
     )
     if not session.posargs:
         session.notify("mutants")
+        session.notify("simulate", ["hour"])
 
 
 @nox.session
@@ -148,7 +158,7 @@ def soak(session: nox.Session) -> None:
 
 @nox.session
 def simulate(session: nox.Session) -> None:
-    """Run simulated worlds for a minute, or `-- SEED-SEED [CELL ...]`; `-- CELL SEED` shows one, made small."""
+    """Run simulated worlds for a minute, `-- hour`, or `-- SEED-SEED [CELL ...]`; `-- CELL SEED` shows one."""
     install(session, "test")
     session.run("python", "-m", "tests.world", *session.posargs, env={"PYTHONHASHSEED": "0"})
 

@@ -70,7 +70,7 @@ class HttpWire:
             self._give_up(frame["params"]["requestId"], noted)
         elif self.is_stateless or self._opened.is_set() or frame.get("method") in _OPENING:
             self._post(frame, noted)
-        else:
+        elif not self.is_over:
             self._run(self._post_later(frame, noted))
 
     def write_raw(self, data: bytes) -> None:
@@ -84,6 +84,7 @@ class HttpWire:
         if self.session:
             self._send("DELETE", b"", None, None)
             self.is_over = True
+            self._stop_tasks()
         else:
             self.close()
 
@@ -100,11 +101,14 @@ class HttpWire:
     def close(self) -> None:
         """Drop every connection."""
         self.is_over = True
-        for task in list(self._tasks):
-            task.cancel()
+        self._stop_tasks()
         for connection in list(self.connections):
             connection.end.cut()
         self.connections.clear()
+
+    def _stop_tasks(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
 
     # What connections tell
 
@@ -159,6 +163,7 @@ class HttpWire:
         task.add_done_callback(self._tasks.pop)
 
     async def _post_later(self, frame: Body, noted: Event) -> None:
+        """Post what was said before the session was open; whoever leaves before that says nothing more."""
         await self._opened.wait()
         self._post(frame, noted)
 

@@ -71,10 +71,12 @@ class HttpServer:
         self.connections.clear()
 
     def forget(self) -> None:
-        """Forget the sessions, as a server does that was started again behind a balancer."""
+        """Forget the sessions, as a server does that was started again behind a balancer; streams may end with them."""
         self.record.add(self.plan.name, "forgets its sessions")
         for session in self._sessions.values():
             session.run.stop()
+            if self.chance.random() < 0.5:
+                session.end_stream()
         self._sessions.clear()
 
     # What connections bring
@@ -159,6 +161,10 @@ class Session:
         """The proxy has said goodbye."""
         self._server.record.add(self.run.name, "ends", "the session was deleted")
         self.run.over("deleted")
+        self.end_stream()
+
+    def end_stream(self) -> None:
+        """End the stream of what belongs to no request."""
         if self._listening is not None:
             self._listening.finish()
 

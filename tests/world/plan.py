@@ -51,7 +51,7 @@ class ServerPlan:
         name: `s0`, `s1`, …
         revisions: What it speaks.
         manner: `good`, `slow`, `rude` (asks for what its client cannot do), `words` (ids that are words),
-            `goes-on` (does not heed cancellations).
+            `goes-on` (does not heed cancellations), `garbles` (what it answers first is no answer).
         start_s: How long it takes to answer the first question.
         link: How the proxy reaches it: `lines`, as over pipes, or `http`.
         has: Its capabilities, beside tools.
@@ -117,7 +117,7 @@ class Plan:
             and not {act["do"] for act in acts} & {"leave", "cut", "cancel", "junk", "stall"}
             and not any(step[0] == "die" for act in acts for step in act.get("steps", []))
             and all(client.manner in ("good", "slow") for client in self.clients)
-            and not any(server.manner == "rude" for server in self.servers)
+            and not any(server.manner in ("rude", "garbles") for server in self.servers)
             and not (is_far and (self.network.late_s > 1 or any(server.is_slow for server in self.servers)))
         )
 

@@ -93,8 +93,10 @@ def _leaving(plan: Plan, chance: random.Random) -> None:
                     ["answer", "text"],
                 ]
         if chance.random() < 0.6:
-            end = {"at": client.acts[-1]["at"] + chance.choice((0.0, 0.2, 2.0)), "do": chance.choice(("leave", "cut"))}
-            client.acts.append({**end, "n": len(client.acts)})
+            at_s = client.acts[-1]["at"] + chance.choice((0.0, 0.2, 2.0))
+            client.acts.append({"at": at_s, "do": chance.choice(("leave", "cut")), "n": len(client.acts)})
+            if chance.random() < 0.3:
+                plan.faults.append({"at": at_s + 1.5, "do": "die", "whom": plan.servers[0].name, "for_s": 0})
 
 
 def _dying(plan: Plan, chance: random.Random) -> None:
@@ -108,7 +110,44 @@ def _dying(plan: Plan, chance: random.Random) -> None:
                 act["steps"] = [["ask", chance.choice(_KINDS[:2])], ["answer", "text"]]
 
 
-_BENTS: Final = (_nothing, _nothing, _leaving, _dying)
+def _draining(plan: Plan, chance: random.Random) -> None:
+    """Sessions are drained while calls are under way, and then the client leaves, the server dies, or all stops."""
+    for client in plan.clients:
+        client.begins_s = 0.0
+        first = {"at": 0.0, "do": "call", "n": 0, "server": plan.servers[0].name, "progress": False}
+        client.acts = [{**first, "steps": [["wait", 30.0], ["answer", "text"]]}, *client.acts[1:3]]
+        if chance.random() < 0.4:
+            at_s = max(20.0, client.acts[-1]["at"])
+            client.acts.append({"at": at_s, "do": chance.choice(("leave", "cut")), "n": len(client.acts)})
+    plan.faults += [{"at": 10.0 + n, "do": "drain", "client": n} for n in range(len(plan.clients))]
+    kind = chance.choice(("stop", "die", "terminate", ""))
+    if kind in ("stop", "terminate"):
+        plan.faults.append({"at": 17.0, "do": kind, "client": 0, "principal": ""})
+    elif kind == "die":
+        plan.options.pop("restarts", None)
+        plan.faults.append({"at": 17.0, "do": "die", "whom": plan.servers[0].name, "for_s": 0.0})
+
+
+def _recovering(plan: Plan, chance: random.Random) -> None:
+    """A server is lost again while it gets back the session that it has lost, and its client may leave meanwhile."""
+    plan.options["restarts"] = chance.randint(1, 3)
+    for server in plan.servers:
+        server.start_s = chance.choice((0.5, 2.5, 6.0))
+        server.manner = chance.choice(("slow", server.manner))
+    at_s = chance.choice((15.0, 20.0))
+    whom, what = plan.servers[0].name, chance.choice(("die", "forget"))
+    for after_s in (0.0, 1.0, 2.0, 4.0, 7.0)[: chance.randint(2, 5)]:
+        plan.faults.append({"at": at_s + after_s, "do": what, "whom": whom, "for_s": 0.0})
+    for client in plan.clients:
+        for does, after_s in (("subscribe", -8.0), ("subscribe", -7.0), ("read", 0.0), ("read", 1.0), ("read", 2.0)):
+            client.acts.append({"at": at_s + after_s, "do": does, "n": len(client.acts), "server": whom})
+        if chance.random() < 0.3:
+            client.acts.append({"at": at_s + 3, "do": chance.choice(("leave", "cut")), "n": len(client.acts)})
+    for client in plan.clients:
+        client.acts.sort(key=lambda act: float(act["at"]))
+
+
+_BENTS: Final = (_nothing, _nothing, _nothing, _nothing, _leaving, _leaving, _dying, _dying, _draining, _recovering)
 
 
 def _make_network(chance: random.Random) -> Manner:
@@ -150,7 +189,11 @@ def _make_server(plan: Plan, chance: random.Random, number: int) -> ServerPlan:
     if chance.random() < 0.3:
         revisions = sorted({*revisions, *chance.sample(REVISIONS, 2)})
     manner = chance.choice(("good", "good", "good", "slow", "words", "rude", "goes-on"))
+    if chance.random() < 0.03:
+        manner = "garbles"
     server = ServerPlan(f"s{number}", revisions, manner, chance.choice((0.0, 0.0, 0.0, 0.5, 2.5, 6.0)))
+    if chance.random() < 0.02:
+        server.start_s = 500.0  # longer than anybody waits
     if plan.cell == "http" and (plan.front == "lines" or chance.random() < 0.6):
         server.link = "http"
     return server

@@ -20,7 +20,7 @@ from tests.world.plan import Plan
 from tests.world.plans import CELLS, make_plan
 from tests.world.rules import Finding
 from tests.world.shrink import make_small
-from tests.world.situations import ENOUGH, MARKS, Step, show_steps
+from tests.world.situations import ENOUGH, MARKS, UNREACHED, Step, all_steps, show_steps
 from tests.world.system import System, installed
 from tests.world.worlds import Outcome, run_world
 
@@ -133,9 +133,12 @@ def main(arguments: Sequence[str]) -> int:
         case [seeds, *cells] if set(cells) <= set(CELLS):
             first, _, last = seeds.partition("-")
             return run_all(range(int(first), int(last or first) + 1), cells or list(CELLS), None)
-        case []:
+        case [] | ["minute"]:
             return run_all(range(1, 1_000_000), list(CELLS), _MINUTE_S)
-    print(f"expected nothing, SEED-SEED [CELL ...], CELL SEED or a file of kept/; cells are {', '.join(CELLS)}")
+        case ["hour"]:
+            return run_all(range(1, 1_000_000), list(CELLS), 3600.0)
+    expected = "expected nothing, minute, hour, SEED-SEED [CELL ...], CELL SEED or a file of kept/"
+    print(f"{expected}; cells are {', '.join(CELLS)}")
     return 2
 
 
@@ -156,14 +159,19 @@ def run_all(seeds: Sequence[int], cells: Sequence[str], limit_s: float | None) -
     tell(ran, time.monotonic() - began)
     missed = missed_of(ran) if set(cells) == set(CELLS) and len(ran) >= ENOUGH else []
     for says in missed:
-        print(f"no world came to where {says}")
+        print(f"no world came to where {says}", flush=True)
     return 1 if missed or any(one.findings for one in ran) else 0
 
 
 def missed_of(ran: Sequence[Ran]) -> list[str]:
-    """Give the marks that no world has reached."""
+    """Give the marks, and the steps of the edges, that no world has reached."""
     reached = {mark for one in ran for mark in one.marks}
-    return [says for says in MARKS if says not in reached]
+    steps = {step for one in ran for step in one.steps}
+    unseen = [step for step in all_steps() if step not in steps | UNREACHED.keys()]
+    return [
+        *(says for says in MARKS if says not in reached),
+        *(f"the edge of a {edge} is {state!r}, and {event!r} comes" for edge, state, event in unseen),
+    ]
 
 
 def tell(ran: Sequence[Ran], took_s: float) -> None:

@@ -31,6 +31,17 @@ ENOUGH: Final = 1_000
 """How many worlds of all cells are expected to reach every mark."""
 
 
+UNREACHED: Final[dict[Step, str]] = {
+    (
+        "server",
+        "recovering",
+        "session lost",
+    ): "the stream of the new session has to end while it is asked for the old one's",
+    ("server", "absent", "closed"): "its connection was closed when it vanished, so nothing more comes of it",
+}
+"""Steps that no world comes to, and why."""
+
+
 def sometimes(says: str) -> Callable[[Mark], Mark]:
     """Make a function a mark."""
 

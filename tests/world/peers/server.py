@@ -19,6 +19,7 @@ What stands after `answer` is done all the same: a late word.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,7 @@ class Server:
         wire: Its way to the proxy.
         is_over: Whether it is gone.
         is_for_all: Whether it serves requests of several clients, whose ids may be the same.
+        said: How much it said about each call, by its secret; a call that comes back goes on counting.
         capabilities: Of the client, as it declared them when the session was opened.
     """
 
@@ -75,6 +77,7 @@ class Server:
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._subscribed: list[str] = []
         self._listens: dict[tuple[str, Any], Body] = {}  # what is listened to, by what it came on, and id
+        self.said: Counter[str] = Counter()  # how often something was said about a call, in all its rounds
         self.capabilities: Body = {}
 
     # What the wire tells
@@ -169,11 +172,11 @@ class Server:
     def _result(self, method: str, params: Body) -> Body:
         """Give the result to everything but a call."""
         match method:
-            case "initialize" if self._handshakes:
+            case "initialize" if self._handshakes and self._record.revisions.get(self.name) != PER_REQUEST:
                 return self._open(params)
             case "initialize":
                 return {"error": -32022}
-            case "server/discover" if PER_REQUEST in self.plan.revisions:
+            case "server/discover" if PER_REQUEST in self.plan.revisions and not self._is_in_session:
                 self._record.revisions[self.name] = PER_REQUEST
                 return {"supportedVersions": [PER_REQUEST], "capabilities": self._offer(PER_REQUEST)}
             case "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list":
@@ -196,6 +199,8 @@ class Server:
         return {"error": -32601}
 
     def _open(self, params: Body) -> Body:
+        if self.plan.manner == "garbles":
+            return {"protocolVersion": 7, "capabilities": [], "serverInfo": self.plan.name}
         asked = params.get("protocolVersion")
         revision = asked if asked in self._handshakes else self._handshakes[-1]
         self._record.revisions[self.name] = revision
@@ -206,6 +211,11 @@ class Server:
     @property
     def _handshakes(self) -> list[str]:
         return [revision for revision in self.plan.revisions if revision in HANDSHAKE_REVISIONS]
+
+    @property
+    def _is_in_session(self) -> bool:
+        """Whether a session was opened first: a run of a server speaks in the way in which it was spoken to first."""
+        return self._record.revisions.get(self.name, PER_REQUEST) != PER_REQUEST
 
     @property
     def _revision(self) -> str:
@@ -294,7 +304,6 @@ class Call:
         self._secret = secret
         self._meta = meta
         self._via = via
-        self._said = 0
         self._chance = chance_of(server.name, secret)
         self._steps: dict[str, Callable[..., Any]] = {
             "progress": self._progress,
@@ -332,8 +341,9 @@ class Call:
         return True
 
     def _text(self) -> str:
-        self._said += 1
-        return f"{self._secret} #{self._said} of {self._server.name}"
+        said = self._server.said
+        said[self._secret] += 1
+        return f"{self._secret} #{said[self._secret]} of {self._server.name}"
 
     def _progress(self) -> None:
         token = self._meta.get("progressToken")
@@ -341,7 +351,7 @@ class Call:
             return
         text = self._text()
         says = {} if self._server._revision == HANDSHAKE_REVISIONS[0] else {"message": text}
-        params = {"progressToken": token, "progress": self._said, **says}
+        params = {"progressToken": token, "progress": self._server.said[self._secret], **says}
         self._server._say(notification("notifications/progress", params), self._via)
 
     def _log(self, level: str) -> None:

@@ -43,9 +43,9 @@ class Link:
     Attributes:
         reading: Set while something may be handed on; whoever reads looks.
         on_response: Called with the id of each response before it is handed on, and whether it is a result.
-        on_question: Called with the id of each request of the server before it is handed on, and with that of the
-            request on whose stream it came; not for a ping, which no request waits for. Gives the id that it is to
-            have here, where that is another one.
+        on_question: Called with the id of each request of the server before it is handed on, with that of the request
+            on whose stream it came, and with whether a request may wait for the answer, as none does for that to a
+            ping. Gives the id that it is to have here, where that is another one.
         on_withdrawn: Called with the id of a request of the server that it wants no answer to any more. Gives the id
             that it has here, where that is another one.
     """
@@ -54,7 +54,7 @@ class Link:
         self.peer = peer
         self._restore_ids = restore_ids
         self.on_response: Callable[[bytes, bool], object] | None = None
-        self.on_question: Callable[[bytes, bytes | None], bytes | None] | None = None
+        self.on_question: Callable[[bytes, bytes | None, bool], bytes | None] | None = None
         self.on_withdrawn: Callable[[bytes], bytes | None] | None = None
         self._receiver = receiver
         self.reading = asyncio.Event()
@@ -183,8 +183,8 @@ class Link:
             if isinstance(frame, Malformed):
                 frame = frame._replace(line=line)
             elif frame.method is not None:
-                if self.on_question is not None and frame.kind == "request" and frame.method != PING:
-                    frame = _rename(frame, self.on_question(frame.key or b"", owed))
+                if self.on_question is not None and frame.kind == "request":
+                    frame = _rename(frame, self.on_question(frame.key or b"", owed, frame.method != PING))
                 elif self.on_withdrawn is not None and frame.method == CANCELLED:
                     frame = _rename(frame, self.on_withdrawn(cancelled_key(frame) or b""))
                 if owed is not None:

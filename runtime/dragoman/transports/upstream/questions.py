@@ -31,10 +31,14 @@ _GONE: Final = "its session is gone, and with it what it asked in the middle of 
 
 
 class _Asked(NamedTuple):
-    """In which session a question was asked, and on the stream of which request; None for that of a GET."""
+    """In which session a question was asked, and on the stream of which request; None for that of a GET.
+
+    A ping is one that no request waits for.
+    """
 
     epoch: int
     stream: bytes | None
+    is_waited_for: bool
 
 
 class SessionQuestions:
@@ -95,7 +99,7 @@ class SessionQuestions:
     def settle(self, key: bytes | None) -> None:
         """Record that the server has taken an answer."""
         for _, job in self._find_waiting(self._asked.pop(key or b"", None)):
-            if all(other.stream not in (job.frame.key, None) for other in self._asked.values()):
+            if all(other.stream not in (job.frame.key, None) for other in self._asked.values() if other.is_waited_for):
                 job.park(job, False)
 
     def fail(self, key: bytes | None) -> None:
@@ -107,7 +111,7 @@ class SessionQuestions:
             if job.task is not None:
                 job.task.cancel()
 
-    def _note(self, key: bytes, stream: bytes | None) -> bytes | None:
+    def _note(self, key: bytes, stream: bytes | None, is_waited_for: bool) -> bytes | None:
         epoch = self._jobs[stream][0] if stream is not None and stream in self._jobs else self.epoch
         name = None
         if (before := self._asked.get(key)) is not None and before.epoch != epoch:
@@ -115,7 +119,7 @@ class SessionQuestions:
             name = b'"dragoman-asked-%d"' % self._names
             keep_latest(self._renamed, name, key, self._most)
             key = name
-        asked = self._asked[key] = _Asked(epoch, stream)
+        asked = self._asked[key] = _Asked(epoch, stream, is_waited_for)
         for _, job in self._find_waiting(asked):
             job.park(job, True)
         if len(self._asked) > self._most:
@@ -124,6 +128,8 @@ class SessionQuestions:
 
     def _find_waiting(self, asked: _Asked | None) -> list[tuple[int, Delivery]]:
         """Return the requests one of which waits for the answer to a question."""
-        if asked is None or asked.stream is not None:
-            return [self._jobs[asked.stream]] if asked and asked.stream in self._jobs else []
+        if asked is None or not asked.is_waited_for:
+            return []
+        if asked.stream is not None:
+            return [self._jobs[asked.stream]] if asked.stream in self._jobs else []
         return [(epoch, job) for epoch, job in self._jobs.values() if epoch == asked.epoch]

@@ -29,9 +29,13 @@ class Waiting:
         self._idle_timeout_s = idle_timeout_s
         self._keys: dict[bytes, None] = {}
         self._asked: set[bytes] = set()
-        link.on_question, link.on_withdrawn = lambda key, _: self._asked.add(key), self._asked.discard
+        link.on_question, link.on_withdrawn = self._note_question, self._asked.discard
         self._alive_at = 0.0
         self._timer = Countdown()
+
+    def _note_question(self, key: bytes, stream: bytes | None, is_waited_for: bool) -> None:
+        if is_waited_for:
+            self._asked.add(key)
 
     def note_sent(self, frame: Frame) -> None:
         """Record what the server is sent: a request, or that the answer to one is not wanted any more."""
