@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import dragoman_spec
+from dragoman import system
 from dragoman.transports.early import OURS
 
 Reader = Callable[[str], Any]
@@ -211,7 +212,7 @@ def state_key_file(text: str) -> StateKeys:
     with open(text, "rb") as file:
         found = os.fstat(file.fileno())
         raw = file.read((_MOST_KEYS + 1) * (_KEY_DIGITS + 2))
-    if stat.S_ISREG(found.st_mode) and found.st_mode & _OF_OTHERS:
+    if system.rights_of_others(found) & _OF_OTHERS:
         mode = stat.S_IMODE(found.st_mode)
         raise ValueError(f"{text} can be used by others (mode {mode:03o}): chmod 600 {text}")
     lines = raw.decode("latin-1").split()

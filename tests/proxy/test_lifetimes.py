@@ -56,7 +56,7 @@ def write_all(fd: int, data: bytes) -> None:
 def test_a_client_that_closes_stdin_alone_ends_the_session_though_the_server_does_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dragoman.transports.pipes._LOOK_S", 0.05)
+    monkeypatch.setattr("dragoman.transports.pipes.LOOK_S", 0.05)
     monkeypatch.setattr("dragoman.transports.pipes.HIGH_WATER_BYTES", 100_000)
     frames = [initialize("2025-11-25"), READY, *(request(key, "tools/call", text="x" * 500_000) for key in range(1, 7))]
     said = b"".join(json.dumps(frame).encode() + b"\n" for frame in frames)

@@ -11,19 +11,30 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.transports.pipes import HIGH_WATER_BYTES, READ_BYTES, PipeReader, PipeWriter, enlarge_pipe, is_pollable
+from dragoman.transports.pipes import (
+    HIGH_WATER_BYTES,
+    READ_BYTES,
+    PipeReader,
+    PipeWriter,
+    enlarge_pipe,
+    is_pollable,
+    open_reader,
+    open_writer,
+)
+from dragoman.transports.threads import ThreadReader, ThreadWriter
+from tests.support.systems import OF_LOOP
 from tests.support.waiting import pass_time, run
 from tests.transports.recorder import Recorder
 
 
-def make_reader(fd: int, recorder: Recorder) -> PipeReader:
-    reader = PipeReader(fd, recorder.data_received, lambda: recorder.ended("end"))
+def make_reader(fd: int, recorder: Recorder) -> PipeReader | ThreadReader:
+    reader = open_reader(fd, recorder.data_received, lambda: recorder.ended("end"))
     reader.resume()
     return reader
 
 
-def make_writer(fd: int, recorder: Recorder) -> PipeWriter:
-    return PipeWriter(fd, recorder.broken, recorder.pause_writing, recorder.resume_writing)
+def make_writer(fd: int, recorder: Recorder) -> PipeWriter | ThreadWriter:
+    return open_writer(fd, recorder.broken, recorder.pause_writing, recorder.resume_writing)
 
 
 def a_pipe() -> tuple[int, int]:
@@ -132,6 +143,7 @@ def written(read_fd: int) -> bytes:
         return b""
 
 
+@OF_LOOP
 def test_what_is_written_while_the_peer_is_silent_goes_out_together() -> None:
     async def main() -> None:
         read_fd, write_fd = os.pipe()
@@ -254,6 +266,7 @@ def test_what_can_be_waited_for(tmp_path: Path) -> None:
         os.close(fd)
 
 
+@OF_LOOP
 def test_a_read_that_would_block_is_tried_again() -> None:
     async def main() -> None:
         read_fd, write_fd = os.pipe()
@@ -268,6 +281,7 @@ def test_a_read_that_would_block_is_tried_again() -> None:
     run(main())
 
 
+@OF_LOOP
 def test_readers_share_what_they_read_into() -> None:
     async def main() -> None:
         pipes = [os.pipe() for _ in range(100)]
@@ -293,7 +307,7 @@ def test_readers_share_what_they_read_into() -> None:
 def test_a_reader_that_pauses_notices_that_the_other_end_is_closed_and_reads_the_rest(
     connect: Callable[[], tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman.transports.pipes._LOOK_S", 0.01)
+    monkeypatch.setattr("dragoman.transports.pipes.LOOK_S", 0.01)
 
     async def main() -> None:
         read_fd, write_fd = connect()

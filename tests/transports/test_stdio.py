@@ -18,6 +18,7 @@ from dragoman.errors import TransportClosed
 from dragoman.transports.spawn import spawn
 from dragoman.transports.stdio import ChildPatience, ChildTransport, describe_exit
 from tests.support.frames import sent
+from tests.support.systems import OF_LOOP
 from tests.support.waiting import IdleClockLoop, pass_time, run, until
 from tests.transports.recorder import Recorder
 
@@ -139,7 +140,7 @@ def test_last_words_can_be_held_back_while_a_child_is_closed() -> None:
 
 
 def test_the_end_is_told_after_last_words_that_were_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.transports.pipes._LOOK_S", 60)
+    monkeypatch.setattr("dragoman.transports.pipes.LOOK_S", 60)
 
     async def main() -> None:
         child = python("print('x' * 50_000)")
@@ -199,6 +200,7 @@ def test_a_child_that_is_closed_is_gone_without_a_search_for_cycles() -> None:
         gc.enable()
 
 
+@OF_LOOP
 def test_children_take_no_threads() -> None:
     async def main() -> None:
         before = threading.active_count()

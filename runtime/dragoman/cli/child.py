@@ -7,11 +7,10 @@ Lives here: flags, and the one who starts every child of a `dragoman proxy`. Mus
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-import signal
 from typing import TYPE_CHECKING
 
+from dragoman import system
 from dragoman.cli.options import add_group
 from dragoman.options import CHILD
 from dragoman.transports.spawn import Process, spawn
@@ -92,7 +91,6 @@ class Launcher:
     def put_away(self, process: Process | None) -> None:
         """Make sure that nothing stays behind of a server, whatever happened."""
         if process is not None and process.poll() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            system.tell_family(process, is_last_word=True)
             process.wait()
             self.warden.forget(process.pid)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import signal
 import sys
+import time
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
@@ -96,5 +96,6 @@ def _stay(feed: Feed) -> None:
     """Keep the page until the user has seen enough."""
     print("The page stays until you press Ctrl-C.", file=sys.stderr, flush=True)
     with contextlib.suppress(KeyboardInterrupt):
-        signal.pause()
+        while True:
+            time.sleep(3600)
     feed.close()

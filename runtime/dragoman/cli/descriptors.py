@@ -11,7 +11,7 @@ connections answers whom it refuses, so it must be the lower one.
 from __future__ import annotations
 
 import contextlib
-import resource
+import sys
 from typing import Final
 
 OWN: Final = 256
@@ -31,6 +31,10 @@ def raise_limit(connections: int, sessions: int) -> str | None:
     Returns:
         What to mind, if the system does not let us have that many.
     """
+    if sys.platform == "win32":  # which has no such limit
+        return None
+    import resource
+
     wanted = OWN + connections + PER_SESSION * sessions
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:

@@ -48,10 +48,22 @@ def protect_terminals() -> None:
     """See to it that no word of a server steers the terminal that our stdout or stderr is."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
+        if sys.platform == "win32" and isinstance(stream, io.TextIOWrapper):
+            _free_of_windows(stream)
         if isinstance(stream, io.TextIOWrapper) and stream.isatty():
             stream.flush()
             safe = SafeTerminal(stream.buffer, stream.encoding, stream.errors, line_buffering=True)
             setattr(sys, name, safe)
+
+
+def _free_of_windows(stream: io.TextIOWrapper) -> None:
+    """Write colours to a console, and elsewhere every character, which not all of its code pages have."""
+    from dragoman import windows
+
+    if stream.isatty():
+        windows.show_colours(stream.fileno())
+    else:
+        stream.reconfigure(encoding="utf-8")
 
 
 def write_styled(text: str, stream: TextIO) -> None:

@@ -10,6 +10,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from dragoman import system
+
 SHORT: Final = 16
 """Secrets shorter than this can be guessed, or come from a person's head."""
 
@@ -23,7 +25,7 @@ def caution_secrets(file: str | None, tokens: Mapping[str, str]) -> Iterator[str
         file: Where the secrets are from, if from a file.
         tokens: The secrets by the names of those who have them.
     """
-    mode = os.stat(file).st_mode if file is not None and os.path.isfile(file) else 0
+    mode = system.rights_of_others(os.stat(file)) if file is not None and os.path.isfile(file) else 0
     done = [verb for bit, verb in _OTHERS.items() if mode & bit]
     if done:
         yield f"{file} can be {' and '.join(done)} by every user of this machine: chmod 600 {file}"

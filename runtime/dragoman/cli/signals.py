@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Final
@@ -20,7 +21,13 @@ from typing import Final
 EXIT_SIGNAL: Final = 128
 """What a shell adds to the number of the signal that ended a program."""
 
-_ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_ENDING: Final = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGBREAK") if hasattr(signal, name)
+)
+"""SIGHUP is not on Windows, and SIGBREAK only there: for Ctrl-Break, and for a console that is closed."""
+
+_RELOADING: Final[int | None] = getattr(signal, "SIGHUP", None)
+_POLITE: Final = (signal.SIGTERM, getattr(signal, "SIGBREAK", None))
 
 
 def leave_on_interrupt() -> None:
@@ -58,13 +65,13 @@ def watch_signals(
     Args:
         caught: Those that were held; the first one there decides the exit code.
         stop: Told the reason, once the loop goes on.
-        drain: Told in its place, if the first signal is SIGTERM: what is under way may come to its end.
+        drain: Told in its place, if the first signal is SIGTERM, or Ctrl-Break: what is under way may come to its end.
         reload: Called for SIGHUP, which asks for no end then.
     """
     import asyncio
 
     def end(number: int) -> None:
-        may_drain = number == signal.SIGTERM and len(caught) == 1
+        may_drain = number in _POLITE and len(caught) == 1
         (drain if drain is not None and may_drain else stop)(_describe(number))
 
     def take(number: int) -> None:
@@ -73,9 +80,11 @@ def watch_signals(
 
     loop = asyncio.get_running_loop()
     for number in _wanted():
-        if number is signal.SIGHUP and reload is not None:
+        if number == _RELOADING and reload is not None:
             loop.add_signal_handler(number, reload)
             caught[:] = [one for one in caught if one != number]  # everything has just been read
+        elif sys.platform == "win32":
+            signal.signal(number, lambda number, _: loop.call_soon_threadsafe(take, number))
         else:
             loop.add_signal_handler(number, take, number)
     if caught:
@@ -89,8 +98,7 @@ def _describe(number: int) -> str:
 
 def _wanted() -> list[signal.Signals]:
     """Return the signals that ask for an end; under nohup SIGHUP asks for none."""
-    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return [number for number in _ENDING if not (number is signal.SIGHUP and ignored)]
+    return [one for one in _ENDING if one != _RELOADING or signal.getsignal(one) is not signal.SIG_IGN]
 
 
 def _leave(number: int, _: FrameType | None) -> None:

@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import socket
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -24,6 +25,7 @@ EXIT_NO_ANSWER: Final = 3
 
 _PATH: Final = "/readyz"
 _NOT_OURS: Final = "what answers there is not a proxy of ours"
+_NOT_A_PROXY: Final = f"{_NOT_OURS}: say where `dragoman proxy --listen` serves, or the socket of its `--status`"
 _MOST: Final = 16 * 1024 * 1024
 _COLUMNS: Final = ("server", "state", "revision", "clients", "restarts", "trouble")
 
@@ -121,14 +123,28 @@ def _ask_url(args: argparse.Namespace) -> dict[str, Any]:
 def _ask_socket(path: str, timeout_s: float) -> dict[str, Any]:
     told = b""
     try:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(timeout_s)
-            connection.connect(path)
+        with _connect(path, timeout_s) as connection:
             while len(told) < _MOST and (part := connection.recv(65536)):
                 told += part
     except OSError as error:
         raise NoAnswer(_say(error)) from None
     return _read(told)
+
+
+def _connect(path: str, timeout_s: float) -> socket.socket:
+    if sys.platform != "win32" and not os.path.isfile(path):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(timeout_s)
+        connection.connect(path)
+        return connection
+    from dragoman.host.board import HERE, read_door
+
+    door = read_door(path)
+    if door is None:
+        raise NoAnswer(_NOT_A_PROXY)
+    connection = socket.create_connection((HERE, door[0]), timeout_s)
+    connection.sendall(door[1] + b"\n")
+    return connection
 
 
 def _say(error: object) -> str:
@@ -144,5 +160,5 @@ def _read(told: bytes) -> dict[str, Any]:
     except ValueError:
         said = None
     if not isinstance(said, dict) or not isinstance(said.get("ready"), bool):
-        raise NoAnswer(f"{_NOT_OURS}: say where `dragoman proxy --listen` serves, or the socket of its `--status`")
+        raise NoAnswer(_NOT_A_PROXY)
     return said

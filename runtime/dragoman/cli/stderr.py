@@ -20,16 +20,17 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import functools
 import io
 import os
-import select
 import stat
 import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from dragoman import system
 from dragoman.cli.screen import shown
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ if TYPE_CHECKING:
 _STDERR: Final = 2
 _LAST_WORDS_S: Final = 0.5
 """How long a stderr that nobody reads may hold up the end of the process."""
+
+_NO_ROOM: Final = (errno.EAGAIN, errno.ENOSPC)
+"""The latter is what Windows says of a pipe."""
+
+_NOTICED_S: Final = 0.05
+"""How long a thread may take to notice what was written, where nobody else can look: on Windows."""
 
 _LOOKS: Final = 50
 """How often it is looked in any case: on a busy machine the time may be over before anybody could write."""
@@ -87,10 +94,9 @@ class PatientWriter(io.RawIOBase):
             notice += b"(%d lines left out) " % self._left_out
         try:
             written = os.write(self._fd, notice + text) - len(notice)
-        except BlockingIOError:
-            self._left_out += max(1, text.count(b"\n"))
-        except OSError:  # nobody is there: nobody minds
-            pass
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                self._left_out += max(1, text.count(b"\n"))  # else nobody is there: nobody minds
         else:
             self._left_out = text.count(b"\n", max(0, written))
             self._torn = written < len(text)
@@ -118,7 +124,7 @@ def free_stderr() -> int:
 
 def _may_block(fd: int) -> bool:
     status = os.fstat(fd)
-    if stat.S_ISCHR(status.st_mode):
+    if sys.platform != "win32" and stat.S_ISCHR(status.st_mode):
         with contextlib.suppress(OSError):
             return status.st_rdev != os.stat(os.devnull).st_rdev
     return not stat.S_ISREG(status.st_mode)
@@ -130,7 +136,7 @@ def _open_again(real: int) -> None:
     Raises:
         OSError: It cannot be opened: it is a socket, another user's, or there is no /proc.
     """
-    again = os.open(f"/proc/self/fd/{real}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    again = os.open(f"/proc/self/fd/{real}", os.O_WRONLY | system.AT_ONCE)
     os.dup2(again, _STDERR)
     os.close(again)
 
@@ -194,7 +200,7 @@ class ServerWords:
 
 def _carry_by_thread(real: int) -> None:
     read_fd, write_fd = os.pipe()
-    os.set_blocking(write_fd, False)
+    system.never_block(write_fd)
     os.dup2(write_fd, _STDERR)
     os.close(write_fd)
     _start_carrying(read_fd, real, bytes)
@@ -213,11 +219,12 @@ def _start_carrying(read_fd: int, real: int, change: Callable[[bytes], bytes]) -
 
 def _carry(read_fd: int, real: int, busy: threading.Event, change: Callable[[bytes], bytes]) -> None:
     """Carry what was written to the real stderr, line by line, for as long as the process lives."""
-    wait = _poll(read_fd, select.POLLIN)
     while True:
-        wait.poll()
-        busy.set()  # before the pipe is empty: who finds it so must not believe that all is written
-        for line in os.read(read_fd, _PIECE_BYTES).splitlines(keepends=True):
+        if system.wait_for(read_fd, reads=True):
+            busy.set()  # before the pipe is empty: who finds it so must not believe that all is written
+        data = os.read(read_fd, _PIECE_BYTES)
+        busy.set()
+        for line in data.splitlines(keepends=True):
             _write(real, change(line))
         busy.clear()
 
@@ -228,7 +235,7 @@ def _write(fd: int, data: bytes) -> None:
         try:
             data = data[os.write(fd, data) :]
         except BlockingIOError:  # somebody with whom we share it has made it so
-            _poll(fd, select.POLLOUT).poll()
+            system.wait_for(fd, reads=False)
         except OSError:  # nobody is there; but what is written must still be taken from the pipe
             return
 
@@ -236,14 +243,9 @@ def _write(fd: int, data: bytes) -> None:
 def _await_last_words(read_fd: int, busy: threading.Event) -> None:
     """Wait until everything was carried, but not for long."""
     deadline = time.monotonic() + _LAST_WORDS_S
-    waiting = _poll(read_fd, select.POLLIN)
     looks = 0
-    while (waiting.poll(0) or busy.is_set()) and (looks < _LOOKS or time.monotonic() < deadline):
+    if sys.platform == "win32":
+        time.sleep(_NOTICED_S)
+    while (system.has_more(read_fd) or busy.is_set()) and (looks < _LOOKS or time.monotonic() < deadline):
         looks += 1
         time.sleep(0.001)
-
-
-def _poll(fd: int, event: int) -> select.poll:
-    poll = select.poll()
-    poll.register(fd, event)
-    return poll

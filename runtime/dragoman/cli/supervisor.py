@@ -13,6 +13,7 @@ import contextlib
 import logging
 import os
 import socket
+import sys
 import time
 from collections.abc import AsyncIterator, MutableMapping
 from typing import Final
@@ -103,7 +104,7 @@ class Supervisor:
             await asyncio.sleep(self._watched_us / _A_SECOND / _SIGNS_OF_LIFE)
 
     def _tell(self, *lines: str) -> None:
-        if not self._where:
+        if sys.platform == "win32" or not self._where:
             return
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as channel:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import difflib
-import fcntl
 import os
 import shutil
 import stat
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dragoman import system
 from dragoman.cli.parsing import suggest
 from dragoman.cli.screen import shown
 from dragoman.config.clients import CLIENTS, find_client, find_file, is_there
@@ -124,7 +124,7 @@ def _plan(args: argparse.Namespace, path: Path, backup: Path) -> _Plan:
 
 def _find(args: argparse.Namespace) -> Path:
     client = find_client(args.client)
-    if client is None and os.sep not in args.client and not Path(args.client).is_file():
+    if client is None and not os.path.dirname(args.client) and not Path(args.client).is_file():
         names = [one.name for one in CLIENTS]
         args.usage_error(
             f"no file and no client {args.client!r}; clients are: {', '.join(names)}{suggest(args.client, names)}"
@@ -159,7 +159,7 @@ def _most_specific(path: Path, beside: Path, servers: Sequence[str]) -> Path:
 def _read(args: argparse.Namespace, path: Path) -> tuple[bytes, str]:
     """Return what is in the file, also as text, with the ends of its lines as they are."""
     try:
-        data = path.read_bytes()
+        data = system.when_free(path.read_bytes)
         text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         args.usage_error(f"{path} cannot be read: {error}")
@@ -190,7 +190,7 @@ def _change(args: argparse.Namespace, text: str, kept: str | None) -> tuple[Edit
 def _program() -> list[str]:
     """The command that is `dragoman` for a program that does not know our `PATH`."""
     own = Path(sys.argv[0])
-    found = str(own) if own.name == "dragoman" and own.is_file() else shutil.which("dragoman")
+    found = str(own) if own.stem == "dragoman" and own.is_file() else shutil.which("dragoman")
     return [os.path.abspath(found)] if found else [sys.executable, "-m", "dragoman"]
 
 
@@ -211,12 +211,16 @@ def _agrees(args: argparse.Namespace, path: Path) -> bool:
 def _locked(path: Path) -> Iterator[None]:
     """Keep others who do this out, as long as it lasts; who had to wait may find another file there, and locks that."""
     while True:
-        with open(path, "rb") as file:
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(file, fcntl.LOCK_EX)
-            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+        # Windows replaces no file that is open: what is locked there lies beside it, and goes when it is closed.
+        beside, goes = path.with_name(f".{path.name}.lock"), getattr(os, "O_TEMPORARY", 0)
+        lock = os.open(beside, os.O_RDWR | os.O_CREAT | goes) if goes else os.open(path, os.O_RDONLY)
+        try:
+            system.lock(lock)
+            if goes or os.path.samestat(os.fstat(lock), path.stat()):
                 yield
                 return
+        finally:
+            os.close(lock)
 
 
 def _write(args: argparse.Namespace, path: Path, backup: Path, plan: _Plan) -> bool:
@@ -252,14 +256,15 @@ def _replace(path: Path, text: str, like: Path, data: bytes | None = None) -> bo
         with open(handle, "wb") as file:
             file.write(text.encode())
             file.flush()
-            made = os.fstat(file.fileno())
-            if (made.st_uid, made.st_gid) != (kept.st_uid, kept.st_gid):
-                os.fchown(file.fileno(), kept.st_uid, kept.st_gid)
-            os.fchmod(file.fileno(), stat.S_IMODE(kept.st_mode))
+            if sys.platform != "win32":  # where it has the rights of its folder
+                made = os.fstat(file.fileno())
+                if (made.st_uid, made.st_gid) != (kept.st_uid, kept.st_gid):
+                    os.fchown(file.fileno(), kept.st_uid, kept.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(kept.st_mode))
             os.fsync(file.fileno())
         is_same = data is None or path.read_bytes() == data
         if is_same:
-            os.replace(name, path)
+            system.when_free(lambda: os.replace(name, path))
         return is_same
     finally:
         with contextlib.suppress(FileNotFoundError):

@@ -19,7 +19,8 @@ class KnownClient:
     Attributes:
         name: What it is called on our command line.
         title: What its makers call it.
-        linux: Where its file is below the home directory; `$CONFIG` is the user's configuration directory.
+        linux: Where its file is below the home directory; `$CONFIG` is the user's configuration directory. So it is on
+            Windows, where that directory is `%APPDATA%`.
         mac: The same on macOS.
         project: Where it looks for servers of a project, below the project's folder; empty if it does not.
         variable: What names the directory of its file, wherever that is; empty if nothing does.
@@ -71,12 +72,15 @@ def find_file(client: KnownClient, environment: Mapping[str, str], folder: Path 
         if not client.project:
             raise LookupError(f"{client.title} has one file for all projects; leave out --project")
         return folder / client.project
-    home = Path(environment.get("HOME") or Path.home())
+    home = Path(environment.get("USERPROFILE" if sys.platform == "win32" else "HOME") or Path.home())
     place = client.mac if sys.platform == "darwin" else client.linux
     if environment.get(client.variable):
         return Path(environment[client.variable]) / Path(place).name
     if place.startswith("$CONFIG/"):
-        return Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / place.removeprefix("$CONFIG/")
+        is_windows = sys.platform == "win32"
+        name, usual = ("APPDATA", home / "AppData" / "Roaming") if is_windows else ("XDG_CONFIG_HOME", home / ".config")
+        place = place.removeprefix("$CONFIG/")
+        return Path(environment.get(name) or usual) / (place[0].upper() + place[1:] if is_windows else place)
     return home / place
 
 

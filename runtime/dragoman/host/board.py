@@ -1,7 +1,8 @@
 """Telling on a Unix socket how a proxy is, for one whose client has its stdin and stdout.
 
-Lives here: the socket. Must not: know what is told (`dragoman.status`). Opened by `cli.proxy`; read by `dragoman
-status`.
+Lives here: the socket; on Windows, for whose Python there are none, a port of this machine alone, and a file that says
+which and has the secret that it wants first. Must not: know what is told (`dragoman.status`). Opened by `cli.proxy`;
+read by `dragoman status`.
 """
 
 from __future__ import annotations
@@ -10,13 +11,27 @@ import asyncio
 import contextlib
 import json
 import os
+import secrets
+import socket
 import stat
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from dragoman import system
+from dragoman.transports.small_files import read_small
 
 if TYPE_CHECKING:
     from dragoman.status import StatusBoard
+
+
+HERE: Final = "127.0.0.1"
+_DOOR_BYTES: Final = 1024
+_SECRET_S: Final = 5.0
+"""How long who connects may take to say the secret."""
+
+_Teller = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class SocketTaken(Exception):
@@ -48,7 +63,7 @@ async def told_at(path: str | None, board: StatusBoard | None) -> AsyncIterator[
     before = os.umask(0o177)
     try:
         await _make_room(Path(path))
-        server = await asyncio.start_unix_server(tell, path)
+        server = await _open(tell, path)
     except OSError as error:
         raise SocketTaken(f"cannot make the socket {path}: {error.strerror or error}") from None
     finally:
@@ -61,16 +76,58 @@ async def told_at(path: str | None, board: StatusBoard | None) -> AsyncIterator[
             os.unlink(path)
 
 
+def read_door(path: str | os.PathLike[str]) -> tuple[int, bytes] | None:
+    """Return the port and the secret that a file says; None if it says none.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    try:
+        said = json.loads(read_small(path, _DOOR_BYTES, of_others=True))
+        return int(said["port"]), said["secret"].encode()
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+async def _open(tell: _Teller, path: str) -> asyncio.Server:
+    """Listen at the socket, or at a port and say in the file which it is."""
+    if sys.platform != "win32" and hasattr(socket, "AF_UNIX"):
+        return await asyncio.start_unix_server(tell, path)
+    secret = secrets.token_urlsafe()
+
+    async def tell_those_who_know(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        said = b""
+        with contextlib.suppress(OSError, ValueError):
+            async with asyncio.timeout(_SECRET_S):
+                said = await reader.readline()
+        if secrets.compare_digest(said.strip(), secret.encode()):
+            await tell(reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(tell_those_who_know, HERE, 0)
+    said = {"port": server.sockets[0].getsockname()[1], "secret": secret}
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.OURS, 0o600), "w") as file:
+            json.dump(said, file)
+    except OSError:
+        server.close()
+        raise
+    return server
+
+
 async def _make_room(path: Path) -> None:
     """Remove a socket that a proxy left behind which was killed."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
-    if not stat.S_ISSOCK(mode):
-        raise SocketTaken(f"cannot make the socket {path}: something else is there")
     try:
-        _, writer = await asyncio.open_unix_connection(path)
+        if stat.S_ISREG(mode) and (door := read_door(path)) is not None:
+            _, writer = await asyncio.open_connection(HERE, door[0])
+        elif stat.S_ISSOCK(mode) and sys.platform != "win32":
+            _, writer = await asyncio.open_unix_connection(path)
+        else:
+            raise SocketTaken(f"cannot make the socket {path}: something else is there")
     except ConnectionRefusedError:
         path.unlink()
         return

@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from dragoman import system
 from dragoman.core.edges.greeter import MOST_BYTES, Answers, read_answers
 from dragoman.core.exact_json import decode
 from dragoman.core.unchecked import find_object
@@ -166,9 +167,7 @@ def _hash(facts: Sequence[Any]) -> str:
 
 
 def _find_folder(name: str) -> str:
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    folder = cache if os.path.isabs(cache) else os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(folder, "dragoman", name)
+    return os.path.join(system.user_folder("XDG_CACHE_HOME", ".cache"), "dragoman", name)
 
 
 def _write(path: str, data: bytes, most: int) -> None:
@@ -178,10 +177,10 @@ def _write(path: str, data: bytes, most: int) -> None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(spare)  # of a process that was killed, or somebody's link
-        with open(os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+        with open(os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.AT_ONCE, 0o600), "wb") as file:
             file.write(data)
         try:
-            os.replace(spare, path)
+            system.when_free(lambda: os.replace(spare, path))
         except OSError:
             os.unlink(spare)
         _forget_oldest(folder, most)

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dragoman import system
 from dragoman.signin.settings import DEFAULT, SignInSettings
 
 if TYPE_CHECKING:
@@ -114,9 +115,7 @@ def sign_in_for(
 
 def find_folder() -> Path:
     """Return where tokens are kept."""
-    home = os.environ.get("XDG_DATA_HOME", "")
-    folder = Path(home) if os.path.isabs(home) else Path(os.path.expanduser("~")) / ".local" / "share"
-    return folder / _FOLDER
+    return Path(system.user_folder("XDG_DATA_HOME", ".local", "share")) / _FOLDER
 
 
 def _name(url: str, settings: SignInSettings) -> str:

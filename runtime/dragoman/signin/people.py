@@ -123,6 +123,8 @@ def find_browsers(environment: Mapping[str, str]) -> list[list[str]]:
     """
     if chosen := environment.get("BROWSER"):
         return [command for one in chosen.split(os.pathsep) if (command := _read_command(one.strip()))]
+    if sys.platform == "win32":  # what opens the user's browser, and starts no shell
+        return [["rundll32.exe", "url.dll,FileProtocolHandler"]]
     has_screen = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY") or environment.get("WSL_DISTRO_NAME")
     if sys.platform == "linux" and not has_screen:
         return []

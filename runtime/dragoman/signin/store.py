@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import logging
 import os
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
+from dragoman import system
 from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin import vault
 from dragoman.signin.discovery import AuthorizationServer
@@ -34,10 +34,6 @@ _LOOK_S: Final = 0.1
 logger = logging.getLogger("dragoman.signin")
 
 _KEYRING: Final = "keyring"
-_OURS: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""What holds tokens is no symbolic link: it could lead to what others can read. The directory may be one. Nobody waits
-at a pipe in its place."""
-
 _MOST_BYTES: Final = 4 * 2**20
 _MOST_S: Final = 1e11
 """No time of ours is later: a number that no clock shows does not come from us."""
@@ -73,13 +69,13 @@ class TokenFile:
         """
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | _OURS, 0o600)
+            lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | system.OURS, 0o600)
         except OSError:
             yield False
             return
         try:
             has_waited = False
-            while not _take(lock):
+            while not system.try_lock(lock):
                 if not has_waited:
                     logger.log(
                         level, "another process is signing in to this server; waiting for it, for minutes if need be"
@@ -135,11 +131,11 @@ class TokenFile:
     def _replace(self, written: Written) -> None:
         spare = self.path.with_suffix(f".{os.getpid()}")
         try:
-            with open(os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _OURS, 0o600), "w") as file:
+            with open(os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | system.OURS, 0o600), "w") as file:
                 json.dump(written, file, indent=1)
                 file.flush()
                 os.fsync(file.fileno())
-            spare.replace(self.path)
+            system.when_free(lambda: spare.replace(self.path))
         except BaseException:
             spare.unlink(missing_ok=True)
             raise
@@ -284,11 +280,3 @@ def _fits(value: object, kind: str) -> bool:
         case None:
             return optional == "None"
     return not isinstance(value, dict)
-
-
-def _take(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:  # some file systems of networks have no locks
-        return not isinstance(error, BlockingIOError)
-    return True

@@ -16,12 +16,14 @@ import logging
 import math
 import os
 import stat
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from dragoman import system
 from dragoman.trace.lines import Entry, Scribe, size_of
 
 logger = logging.getLogger("dragoman.trace")
@@ -43,14 +45,15 @@ def open_target(path: str) -> int:
     Raises:
         OSError: It cannot be written to; the text says why.
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | system.AT_ONCE
     try:
         fd = os.open(path, flags, 0o600)
     except OSError as error:
         if error.errno == errno.ENXIO and stat.S_ISFIFO(os.stat(path).st_mode):
             raise OSError(error.errno, "nobody reads this pipe yet; start its reader first", path) from None
         raise
-    os.set_blocking(fd, True)  # from here on only the thread writes
+    if sys.platform != "win32":
+        os.set_blocking(fd, True)  # from here on only the thread writes
     return fd
 
 

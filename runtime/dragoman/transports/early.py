@@ -5,6 +5,7 @@ anything but what every interpreter has imported (`os`). Called by `dragoman.sta
 """
 
 import os
+import sys
 import time
 
 TYPE_CHECKING = False  # as checkers take it; `typing` itself takes time
@@ -81,20 +82,24 @@ class Child:
         NotImplementedError: It cannot lead a session of its own on this system.
     """
 
+    pid: int
+
     def __init__(
         self, command: list[str], environment: "Mapping[str, str]", stdin: int, stdout: int | None = None
     ) -> None:
+        self.returncode: int | None = None
+        self.stdin: FileIO | None = None
+        self.stdout: FileIO | None = None
+        if sys.platform == "win32":
+            raise NotImplementedError
         actions = [(os.POSIX_SPAWN_DUP2, stdin, 0), *([] if stdout is None else [(os.POSIX_SPAWN_DUP2, stdout, 1)])]
         self.pid = os.posix_spawnp(
             command[0], command, environment, file_actions=actions, setsid=True, setsigdef=_DEFAULT_SIGNALS
         )
-        self.returncode: int | None = None
-        self.stdin: FileIO | None = None
-        self.stdout: FileIO | None = None
 
     def poll(self) -> int | None:
         """Return how it ended, if it has."""
-        if self.returncode is None:
+        if sys.platform != "win32" and self.returncode is None:
             try:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
             except ChildProcessError:  # whoever asked for all ends was told of it
@@ -146,7 +151,8 @@ class Early:
     def __init__(self, command: list[str], pipes: list[tuple[int, int]]) -> None:
         (told, self.warden_fd), (asked, stdin), (stdout, said) = pipes
         self._command, self._environment = command, without_ours(os.environ)
-        os.set_blocking(self.warden_fd, False)
+        if sys.platform != "win32":
+            os.set_blocking(self.warden_fd, False)
         self.shell = Child(shell_command(), {"PATH": os.defpath}, told)
         server = Child(command, self._environment, asked, said)
         tell(self.warden_fd, b"add %d\n" % server.pid)
@@ -166,7 +172,7 @@ class Early:
 
     def end(self) -> None:
         """End the server, if nobody has taken it: the warden does, should it stay."""
-        if self._server is not None:
+        if sys.platform != "win32" and self._server is not None:
             try:
                 os.killpg(self._server.pid, _SIGTERM)
             except OSError:  # it has gone

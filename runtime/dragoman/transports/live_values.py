@@ -13,6 +13,8 @@ import stat
 from collections.abc import Mapping
 from typing import Final
 
+from dragoman import system
+
 LIMIT_BYTES: Final = 64 * 1024
 """The longest file that is read; tokens are short."""
 
@@ -74,4 +76,4 @@ def _read_file(path: str) -> str:
 
 def _open_at_once(path: str, flags: int) -> int:
     """Open a file without waiting for whoever may write into it, if it is a pipe."""
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    return os.open(path, flags | system.AT_ONCE)

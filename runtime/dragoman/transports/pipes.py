@@ -12,15 +12,22 @@ import array
 import asyncio
 import contextlib
 import errno
-import fcntl
 import os
-import select
 import stat
 import sys
-import termios
 import threading
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dragoman import system
+
+if sys.platform != "win32":
+    import fcntl
+    import termios
+
+if TYPE_CHECKING:
+    from dragoman.transports.threads import ThreadReader, ThreadWriter
 
 READ_BYTES = 1024 * 1024
 """How much is read at once, at most: as much as the largest pipe holds."""
@@ -31,10 +38,8 @@ PIPE_BYTES = 1024 * 1024
 HIGH_WATER_BYTES = 1024 * 1024
 LOW_WATER_BYTES = 256 * 1024
 
-_LOOK_S = 1.0
+LOOK_S = 1.0
 """How often a reader that pauses looks whether there is anybody left at the other end."""
-
-_HUNG_UP = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
 _WRITE_AT_ONCE = 64
 """How many pieces go into one writev."""
@@ -42,8 +47,17 @@ _WRITE_AT_ONCE = 64
 
 def enlarge_pipe(fd: int) -> None:
     """Make a pipe hold more, where the system lets us; anything else is left as it is."""
-    with contextlib.suppress(OSError, AttributeError):
-        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
+def is_empty(fd: int) -> bool:
+    """Whether nothing is left in a pipe; always False where the system does not tell this to who writes."""
+    left = array.array("i", [-1])
+    if sys.platform == "linux" and stat.S_ISFIFO(os.fstat(fd).st_mode):
+        fcntl.ioctl(fd, termios.FIONREAD, left)
+    return left[0] == 0
 
 
 class _Scratch(threading.local):
@@ -63,13 +77,6 @@ def is_pollable(fd: int) -> bool:
     """Whether an event loop can wait for this descriptor."""
     mode = os.fstat(fd).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and os.isatty(fd))
-
-
-def is_hung_up(fd: int) -> bool:
-    """Whether nobody writes to this pipe or socket any more; what they wrote may still wait in it."""
-    poll = select.poll()
-    poll.register(fd, _HUNG_UP)
-    return any(found & _HUNG_UP for _, found in poll.poll(0))
 
 
 class PipeReader:
@@ -116,7 +123,7 @@ class PipeReader:
         if self._reading and not self._hung_up:
             self._stop_reading()
             if self._pollable:
-                self._look = self._loop.call_later(_LOOK_S, self._look_for_end)
+                self._look = self._loop.call_later(LOOK_S, self._look_for_end)
 
     def close(self) -> None:
         """Stop for good."""
@@ -133,11 +140,11 @@ class PipeReader:
             self._loop.remove_reader(self._fd)
 
     def _look_for_end(self) -> None:
-        self._hung_up = is_hung_up(self._fd)
+        self._hung_up = system.is_hung_up(self._fd)
         if self._hung_up:
             self.resume()
         else:
-            self._look = self._loop.call_later(_LOOK_S, self._look_for_end)
+            self._look = self._loop.call_later(LOOK_S, self._look_for_end)
 
     def _stop_looking(self) -> None:
         if self._look is not None:
@@ -146,7 +153,9 @@ class PipeReader:
 
     def _read(self) -> None:
         try:
-            count = os.readv(self._fd, [self._buffer])
+            count = 0
+            if sys.platform != "win32":
+                count = os.readv(self._fd, [self._buffer])
         except (BlockingIOError, InterruptedError):
             return
         except OSError:  # a terminal whose other end is gone says EIO
@@ -197,15 +206,11 @@ class PipeWriter:
         self.joins = False
         self._pollable = is_pollable(fd)
         if self._pollable and not os.isatty(fd):  # a terminal shares its flags with stdin and stderr
-            os.set_blocking(fd, False)
+            system.never_block(fd)
 
     def was_read(self) -> bool:
         """Whether nothing is left in the pipe; always False where the system does not tell this to who writes."""
-        if sys.platform != "linux" or self._kept or self._fd < 0 or not stat.S_ISFIFO(os.fstat(self._fd).st_mode):
-            return False
-        left = array.array("i", [0])
-        fcntl.ioctl(self._fd, termios.FIONREAD, left)
-        return left[0] == 0
+        return not self._kept and self._fd >= 0 and is_empty(self._fd)
 
     def write(self, data: bytes) -> None:
         """Write, or keep for later what does not go through now."""
@@ -250,7 +255,9 @@ class PipeWriter:
 
     def _try_write(self, pieces: list[bytes | memoryview]) -> int:
         try:
-            return os.writev(self._fd, pieces)
+            if sys.platform != "win32":
+                return os.writev(self._fd, pieces)
+            return 0
         except (BlockingIOError, InterruptedError):
             return 0
         except OSError as error:
@@ -280,3 +287,23 @@ class PipeWriter:
         if self._full and self._kept_bytes <= LOW_WATER_BYTES:
             self._full = False
             self._on_room()
+
+
+def open_reader(fd: int, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> PipeReader | ThreadReader:
+    """Return what reads a descriptor: with the event loop, or with a thread where that is no way."""
+    if system.needs_threads():
+        from dragoman.transports.threads import ThreadReader
+
+        return ThreadReader(fd, on_data, on_end)
+    return PipeReader(fd, on_data, on_end)
+
+
+def open_writer(
+    fd: int, on_broken: Callable[[str], None], on_full: Callable[[], None], on_room: Callable[[], None]
+) -> PipeWriter | ThreadWriter:
+    """Return what writes to a descriptor, in the same way."""
+    if system.needs_threads():
+        from dragoman.transports.threads import ThreadWriter
+
+        return ThreadWriter(fd, on_broken, on_full, on_room)
+    return PipeWriter(fd, on_broken, on_full, on_room)

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from dragoman import system
 from dragoman.errors import TransportClosed
 from dragoman.transports.early import Child, without_ours
 
@@ -61,17 +62,7 @@ def _start(
     command: Sequence[str], given: Mapping[str, str], directory: str | None, stderr: int | None
 ) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
-            list(command),
-            executable=_find(command[0], given),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            bufsize=0,
-            start_new_session=True,
-            env=given,
-            cwd=directory,
-        )
+        return system.start(command, directory, given, stderr)
     except FileNotFoundError as error:
         if directory is not None and error.filename == directory:
             raise TransportClosed(f"{command[0]} in {directory}", "its directory does not exist") from error
@@ -81,12 +72,3 @@ def _start(
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise TransportClosed(command[0] or "''", f"cannot be run: {reason.lower()}") from error
-
-
-def _find(program: str, environment: Mapping[str, str]) -> str | None:
-    """Return where a program is that the child's own PATH, for it has none, does not say."""
-    if "PATH" in environment or os.path.dirname(program):
-        return None
-    import shutil
-
-    return shutil.which(program)

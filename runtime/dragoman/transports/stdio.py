@@ -13,16 +13,22 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from dragoman import system
 from dragoman.core.envelope import Frame
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.transports.base import Receiver
 from dragoman.transports.lines import FramedReceiver, join_lines
-from dragoman.transports.pipes import PipeReader, PipeWriter, enlarge_pipe
+from dragoman.transports.pipes import PipeReader, PipeWriter, enlarge_pipe, open_reader, open_writer
 from dragoman.transports.spawn import Process
 from dragoman.transports.warden import Warden
+
+if TYPE_CHECKING:
+    from dragoman.transports.threads import ThreadReader, ThreadWriter
 
 _LOOK_S = 0.02
 """How often it is looked whether what a child left behind is gone."""
@@ -54,20 +60,20 @@ class _Pipes:
     """The two descriptors of a transport; until they are open, nothing comes of what is asked for."""
 
     def __init__(self) -> None:
-        self.reader: PipeReader | None = None
-        self.writer: PipeWriter | None = None
+        self.reader: PipeReader | ThreadReader | None = None
+        self.writer: PipeWriter | ThreadWriter | None = None
 
     def open(self, read_fd: int, write_fd: int, framed: FramedReceiver, on_end: Callable[[], None]) -> None:
         """Begin to read and write."""
         enlarge_pipe(read_fd)
         enlarge_pipe(write_fd)
-        writer = self.writer = PipeWriter(write_fd, framed.broken, framed.pause_writing, framed.resume_writing)
+        writer = self.writer = open_writer(write_fd, framed.broken, framed.pause_writing, framed.resume_writing)
 
         def take(data: bytes) -> None:
             writer.joins = False
             framed.data_received(data)
 
-        self.reader = PipeReader(read_fd, take, on_end)
+        self.reader = open_reader(read_fd, take, on_end)
         self.reader.resume()
 
     def send(self, frames: Sequence[Frame]) -> None:
@@ -161,21 +167,21 @@ class ChildTransport:
         self._tell()
 
     async def _end_child(self) -> None:
-        steps: tuple[tuple[signal.Signals | None, Callable[[], float]], ...] = (
+        steps: tuple[tuple[bool | None, Callable[[], float]], ...] = (
             (None, lambda: self.patience.after_eof_s),
-            (signal.SIGTERM, lambda: self.patience.after_term_s),
-            (signal.SIGKILL, lambda: self.patience.after_term_s),
+            (False, lambda: self.patience.after_term_s),
+            (True, lambda: self.patience.after_term_s),
         )
-        left = [signal.SIGTERM, signal.SIGKILL]
+        left = [False, True]  # whether it is SIGKILL
         for sent, patience_s in steps:
             if sent is not None:
-                self._signal(sent)
+                system.tell_family(self.process, sent)
                 left.remove(sent)
             if await self._within(self._exited.is_set, patience_s):
                 break
         # Wrappers (`npx`, `uvx`, shells) may be gone before what they started; all of it has heard what they have.
         while not await self._within(self._is_alone, lambda: self.patience.after_exit_s) and left:
-            self._signal(left.pop(0))
+            system.tell_family(self.process, left.pop(0))
 
     async def _within(self, is_done: Callable[[], bool], patience_s: Callable[[], float]) -> bool:
         """Wait until something is so, no longer than our patience, which `hurry` may shorten meanwhile."""
@@ -192,37 +198,17 @@ class ChildTransport:
         return True
 
     def _is_alone(self) -> bool:
-        """Whether nothing is left of what the child started, as far as it stayed in the child's group."""
-        if self._exited.is_set():
-            self._reap_orphans()
-        try:
-            os.killpg(self.process.pid, 0)
-        except (ProcessLookupError, PermissionError):
-            return True
-        return False
-
-    def _reap_orphans(self) -> None:
-        """Record the ends of what the child left behind, where that is up to us.
-
-        It is where we are the first process of a container: what has lost its parent is our child then, and stays in
-        its group after its end until we ask.
-        """
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-self.process.pid, os.WNOHANG) != (0, 0):
-                pass
-
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, number)
+        """Whether nothing is left of what the child started."""
+        return not system.has_family(self.process)
 
     def _watch(self) -> None:
         """Have the loop wait for the child's end: no thread, and no handler of SIGCHLD, which would be everybody's."""
-        try:
-            self._pid_fd = os.pidfd_open(self.process.pid)
-        except (AttributeError, OSError):  # not Linux, an old kernel, or no descriptor is left
-            self._look()
-        else:
-            asyncio.get_running_loop().add_reader(self._pid_fd, self._note_exit)
+        if sys.platform == "linux" and not system.needs_threads():
+            with contextlib.suppress(AttributeError, OSError):  # an old kernel, or no descriptor is left
+                self._pid_fd = os.pidfd_open(self.process.pid)
+                asyncio.get_running_loop().add_reader(self._pid_fd, self._note_exit)
+                return
+        self._look()
 
     def _look(self) -> None:
         if self.process.poll() is None:
@@ -270,6 +256,8 @@ def describe_exit(process: Process) -> str:
     status = process.returncode
     if status is None:
         return "the server closed its output"
+    if sys.platform == "win32" and status > 0xFFFF:  # of Windows, which writes them so
+        return f"the server exited with status {status:#x}"
     if status < 0:
         with contextlib.suppress(ValueError):
             return f"the server was killed by {signal.Signals(-status).name}"
@@ -326,4 +314,8 @@ def take_standard_streams(limit_bytes: int = DEFAULT_LIMIT_BYTES) -> StandardStr
     read_fd, write_fd = os.dup(0), os.dup(1)
     with contextlib.suppress(OSError):
         os.dup2(2, 1)
+    if sys.platform == "win32":
+        from dragoman import windows
+
+        windows.leave_standard(read_fd, write_fd)
     return StandardStreams(read_fd, write_fd, limit_bytes)

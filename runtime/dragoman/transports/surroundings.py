@@ -36,9 +36,16 @@ PROXIES: Final = frozenset(
 )
 """What says by which HTTP proxy to go; a secret where there is a user and a password in it."""
 
+_OF_WINDOWS: Final = (
+    *("APPDATA", "LOCALAPPDATA", "HOMEDRIVE", "HOMEPATH", "USERPROFILE", "USERNAME", "TEMP", "TMP", "SYSTEMDRIVE"),
+    *("SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT", "PROCESSOR_ARCHITECTURE", "NUMBER_OF_PROCESSORS", "OS"),
+    *("PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "COMMONPROGRAMFILES", "PSMODULEPATH"),
+)
+"""What Windows' own libraries look for, and says where programs are; without some of it hardly a program begins."""
+
 _OF_DESKTOPS: Final = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 
-SAFE: Final = frozenset((*_OF_SDKS, *_OF_PLACES, *_OF_CERTIFICATES, *_OF_PROGRAMS, *_OF_DESKTOPS))
+SAFE: Final = frozenset((*_OF_SDKS, *_OF_PLACES, *_OF_CERTIFICATES, *_OF_PROGRAMS, *_OF_WINDOWS, *_OF_DESKTOPS))
 
 _SAFE_BEGINNING: Final = "LC_"
 _SECRETIVE: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS", "PAT")

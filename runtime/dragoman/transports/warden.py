@@ -12,6 +12,7 @@ between fork and exec, which makes each start slower (docs/decisions/0018).
 
 What it cannot do: it misses a child that was just being started when we were killed, before we knew its number, and
 children that left their group. It cannot help where there is no /bin/sh, or where it is killed along with us.
+Windows needs none.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from __future__ import annotations
 import logging
 import os
 import subprocess
+import sys
 from typing import Final
 
+from dragoman import system
 from dragoman.transports import early
 from dragoman.transports.early import GRACE_S, Child, shell_command, tell
 
@@ -87,8 +90,10 @@ class Warden:
             self._fd = -1
 
     def _start(self) -> None:
+        if sys.platform == "win32":  # where a job does it (`dragoman.windows`)
+            return
         read_fd, self._fd = os.pipe()
-        os.set_blocking(self._fd, False)
+        system.never_block(self._fd)
         command, surroundings = shell_command(self._grace_s), {"PATH": os.defpath}
         try:
             self._shell = subprocess.Popen(command, stdin=read_fd, start_new_session=True, env=surroundings)

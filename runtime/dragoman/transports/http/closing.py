@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import select
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
@@ -184,7 +185,7 @@ def has_gone(connection: Any, says_goodbye: bool) -> bool:
         connection: Of asyncio or uvloop; a platform without `poll` knows nothing about it.
         says_goodbye: Whether it counts that it has closed in order, beside that it was cut off.
     """
-    if not hasattr(select, "poll"):
+    if sys.platform == "win32" or not hasattr(select, "poll"):
         return False
     goodbye = getattr(select, "POLLRDHUP", 0) if says_goodbye else 0
     asking = select.poll()

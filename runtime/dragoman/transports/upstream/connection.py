@@ -24,12 +24,14 @@ import asyncio
 import math
 import select
 import ssl
+import sys
 from collections.abc import Callable, Hashable
 from http import HTTPStatus
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import httptools
 
+from dragoman import system
 from dragoman.errors import TransportError
 from dragoman.transports.countdown import Countdown
 from dragoman.transports.known_heads import KnownHead, know_head
@@ -83,7 +85,7 @@ class HttpConnection(asyncio.Protocol):
         self.on_lost = on_lost
         self.requests = 0
         self._idle_since = 0.0
-        self._poll: select.poll | None = None
+        self._poll: Any = None
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._parser: httptools.HttpResponseParser | None = None
@@ -118,8 +120,10 @@ class HttpConnection(asyncio.Protocol):
 
     def is_quiet(self) -> bool:
         """Whether nothing has come, which could only be the end of an idle connection, not yet read by the loop."""
+        assert self._transport is not None
+        if sys.platform == "win32":
+            return not system.has_more(self._transport.get_extra_info("socket").fileno())
         if self._poll is None:
-            assert self._transport is not None
             self._poll = select.poll()
             self._poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
         return not self._poll.poll(0)
