@@ -91,7 +91,7 @@ class _Thread(ctypes.Structure):
     )
 
 
-class Job:
+class ProcessJob:
     """A child, and all that it starts; it ends with this process at the latest."""
 
     def __init__(self, kernel: Library) -> None:
@@ -135,16 +135,18 @@ class Job:
         self._kernel.CloseHandle(snapshot)
 
 
-class Child(subprocess.Popen[bytes]):
+class ChildInJob(subprocess.Popen[bytes]):
     """A child in a job of its own."""
 
-    job: Job | None = None
+    job: ProcessJob | None = None
 
 
-def start(command: Sequence[str], directory: str | None, environment: Mapping[str, str], stderr: int | None) -> Child:
+def start(
+    command: Sequence[str], directory: str | None, environment: Mapping[str, str], stderr: int | None
+) -> ChildInJob:
     """As `system.start`: without a window, and in a job before its first instruction."""
     program, line = command_line(command, find_program(command[0], directory, environment))
-    child = Child(
+    child = ChildInJob(
         line,
         executable=program,
         stdin=subprocess.PIPE,
@@ -155,7 +157,7 @@ def start(command: Sequence[str], directory: str | None, environment: Mapping[st
         cwd=directory,
         creationflags=_CREATE_SUSPENDED | _CREATE_NO_WINDOW,
     )
-    job = Job(load_kernel())
+    job = ProcessJob(load_kernel())
     if job.take(child.pid):
         child.job = job
     return child
