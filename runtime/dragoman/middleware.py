@@ -13,12 +13,13 @@ in its `ProxyConfig`; docs/middleware.md has examples.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
 from dragoman.core.commands import Side
 from dragoman.core.envelope import Frame, decoded, error_frame, result_frame, rewrite
+from dragoman.core.origin import INSUFFICIENT, NOWHERE, Origin
 from dragoman.core.unchecked import find_object
 
 
@@ -83,6 +84,16 @@ class Message:
         return self._frame
 
     @property
+    def origin(self) -> Origin:
+        """Where a client's request comes from: scopes and claims of its token, and which trace it is of."""
+        return self._frame.origin or NOWHERE
+
+    def with_origin(self, origin: Origin) -> Message:
+        """Return the same message with another origin."""
+        frame = self._frame._replace(origin=origin)
+        return Message(frame, self._side, self.session, self.sender_revision, self.revision, self.principal)
+
+    @property
     def params(self) -> dict[str, Any]:
         """The params, decoded when they are first asked for; an empty object where there are none.
 
@@ -127,7 +138,9 @@ class Answer:
         return cls(result_frame(b"null", result))
 
     @classmethod
-    def fail(cls, code: int, message: str, data: Any = None, *, retry_after_s: int | None = None) -> Answer:
+    def fail(
+        cls, code: int, message: str, data: Any = None, *, retry_after_s: int | None = None, scopes: Iterable[str] = ()
+    ) -> Answer:
         """Make an answer with a JSON-RPC error.
 
         Args:
@@ -136,9 +149,12 @@ class Answer:
             data: Whatever else is to be said.
             retry_after_s: After how many seconds it is worth another try. Clients over HTTP then get the status 429
                 and this as `Retry-After`, beside the error.
+            scopes: What a token would have to be good for. Clients over HTTP then get the status 403, and a challenge
+                with these scopes where their tokens are those of an authorization server.
         """
-        frame = error_frame(b"null", code, message, data)
-        return cls(frame if retry_after_s is None else frame._replace(headers=(("retry-after", str(retry_after_s)),)))
+        said = {"retry-after": None if retry_after_s is None else str(retry_after_s), INSUFFICIENT: " ".join(scopes)}
+        headers = tuple((name, value) for name, value in said.items() if value)
+        return cls(error_frame(b"null", code, message, data)._replace(headers=headers))
 
     @property
     def result(self) -> dict[str, Any] | None:

@@ -489,6 +489,13 @@ ROUTER_KEYS: Final = (
     ),
     *(option for option in SESSIONS if option.key),
     Option("", "count", "how many entries a page of a merged list has", key="pageSize", field="page_size"),
+    Option(
+        "",
+        "rules",
+        "who may see and use what, with --listen ([rules](guard.md#who-may-use-what)); absent: everybody everything",
+        key="rules",
+        field="rules",
+    ),
 )
 """The keys about all servers of a configuration file together."""
 

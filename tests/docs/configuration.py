@@ -130,6 +130,7 @@ def _row(key: options.Option, owner: type[RouterOptions] | type[ServerOptions]) 
         "revision": "string",
         "headers": "object of strings",
         "sign-in": "object, or false",
+        "rules": "array of objects",
     }
     kind = kinds.get(key.kind, key.kind) if isinstance(key.kind, str) else ", ".join(f"`{one}`" for one in key.kind)
     shown = (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +14,9 @@ from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.transports.http.config import Admission, FrontConfig
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
-from tests.cli.test_listen import listening
+from tests.cli.test_listen import INITIALIZE, SERVER, Listening, listening
 from tests.guard.issuer import OURS, guard_of, guarded, issuer
-from tests.support.waiting import put_forward, until
+from tests.support.waiting import put_forward, until, wait_until
 from tests.transports.http.stage import on_loop, serving
 from tests.transports.http.test_websocket import dial
 from tests.transports.http.test_websocket import shake_hands as shake_hands_by_websocket
@@ -136,3 +138,48 @@ async def test_a_websocket_ends_with_its_token() -> None:
             late = 1000.0
             await put_forward(61)
             await until(lambda: socket.close_code is not None)
+
+
+SERVERS = {name: {"command": SERVER[0], "args": SERVER[1:]} for name in ("files", "tracker")}
+
+
+def write_rules(path: Path, rules: Any) -> None:
+    ours = {} if rules is None else {"rules": rules}
+    path.write_text(json.dumps({"mcpServers": SERVERS, "dragoman": {"prefix": "always", **ours}}), "utf-8")
+
+
+def tools_of(proxy: Listening, secret: str) -> list[str]:
+    given = {"authorization": f"Bearer {secret}", "accept": "application/json"}
+    _, headers, _ = proxy.post(INITIALIZE, **given)
+    given["mcp_session_id"] = headers["mcp-session-id"]
+    proxy.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, **given)
+    _, _, answer = proxy.post({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, **given)
+    return sorted({tool["name"].partition("_")[0] for tool in answer["result"]["tools"]})
+
+
+def test_rules_of_a_file_count_and_are_read_again(tmp_path: Path) -> None:
+    file, secrets = tmp_path / "servers.json", tmp_path / "secrets"
+    secrets.write_text("ada secret-of-ada-secret\nbob secret-of-bob-secret\n")
+    secrets.chmod(0o600)
+    for_ada = [{"allow": {"servers": ["files"]}}, {"for": {"principals": ["ada"]}, "allow": {"servers": ["tracker"]}}]
+    write_rules(file, for_ada)
+    options = ["--config", str(file), "--auth-token-file", str(secrets), "--log-level", "info"]
+    with listening(*options, server=[]) as proxy:
+        assert tools_of(proxy, "secret-of-ada-secret") == ["files", "tracker"]
+        assert tools_of(proxy, "secret-of-bob-secret") == ["files"]
+        write_rules(file, [{"for": {"principals": ["b?b"]}, "allow": {"servers": ["tracker"]}}])
+        wait_until(lambda: tools_of(proxy, "secret-of-bob-secret") == ["tracker"])
+        assert tools_of(proxy, "secret-of-ada-secret") == []
+        write_rules(file, None)
+        wait_until(lambda: b"cannot be used as it is now" in proxy.lines.read())
+        assert tools_of(proxy, "secret-of-ada-secret") == [], "without rules they still count"
+        proxy.end()
+
+
+def test_rules_count_for_one_server_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "servers.json"
+    write_rules(file, [{"allow": {"servers": ["tracker"]}}])
+    for name, may in (("files", False), ("tracker", True)):
+        with listening("--config", str(file), "--server", name, server=[]) as proxy:
+            assert bool(tools_of(proxy, "x")) is may
+            proxy.end()

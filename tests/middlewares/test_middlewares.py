@@ -209,7 +209,7 @@ READERS: list[Callable[[str], str | None]] = [
 
 def test_no_reader_of_uris_comes_to_a_denied_file_by_a_spelling_that_passes() -> None:
     """Each spelling of a scheme, an authority and a path with each other."""
-    passes, read = Deny(resources=["file:///etc/*"])._is_seen, 0
+    passes, read = Deny(resources=["file:///etc/*"]).shows, 0
     schemes = ["file:", "FILE:", "File:", "f%69le:"]
     authorities = [
         "",
@@ -249,7 +249,7 @@ def test_no_reader_of_uris_comes_to_a_denied_file_by_a_spelling_that_passes() ->
 
 @pytest.mark.parametrize("uri", ["users://{id}/profile", "https://x:{port}/", "memo", "a/b", "db://{t}?q={q}"])
 def test_names_and_templates_are_not_taken_for_uris_that_nobody_can_read(uri: str) -> None:
-    assert Deny(resources=["file:///etc/*"])._is_seen(RESOURCE, uri)
+    assert Deny(resources=["file:///etc/*"]).shows(RESOURCE, uri)
 
 
 @pytest.mark.parametrize("uri", ["https://EXAMPLE.com:443/a", "https:\\\\example.com\\a", "https:example.com/%61"])

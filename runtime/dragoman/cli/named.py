@@ -73,7 +73,7 @@ def take_from_config(args: argparse.Namespace, takes_several: bool = False) -> N
         args.usage_error(f"--server: {error.args[0]}")
         raise
     target, options = server.target, server.options
-    args.server = server.name
+    args.server, args.access = server.name, configuration.options.rules
     if isinstance(target, CommandTarget):
         args.command, args.cwd = list(target.command), target.cwd
         args.variables = [*target.env]

@@ -124,6 +124,7 @@ def add_arguments(parser: CommandParser) -> None:
         calls=None,
         files=None,
         guard=None,
+        access=None,
         notes_origins=False,
     )
 
@@ -221,18 +222,23 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None)
         from dragoman.cli.routing import watch_file
 
         router, config = _route(args, config, launcher)
-        begin = functools.partial(watch_file, args.config, router)
+        begin = functools.partial(watch_file, args, router)
         return listen(args, config, router.connect, begin=begin, board=router.board)
+    if args.access is not None:
+        from dragoman.cli.routing import guard_server
+
+        config = guard_server(args, config)
     return listen(args, config, opener_of_server(args, launcher, config.limit_bytes), launcher.caution)
 
 
 def _route(args: argparse.Namespace, config: ProxyConfig, launcher: Launcher) -> tuple[Router, ProxyConfig]:
     """Make a router; give it, and the configuration of the proxies before it."""
-    from dragoman.cli.routing import make_router
+    from dragoman.cli.routing import guard_servers, make_router
     from dragoman.router.router import before_router
 
     inner = dataclasses.replace(config, shares_server=args.scope == "shared")
-    return make_router(args, inner, launcher.warden), before_router(config)
+    router = make_router(args, inner, launcher.warden)
+    return router, guard_servers(args, router, before_router(config))
 
 
 def _serve(
@@ -275,7 +281,7 @@ def _serve(
             from dragoman.cli.routing import watch_file
 
             reloading = Reloading()
-            watch_file(args.config, router, reloading)
+            watch_file(args, router, reloading)
             reloading.begin()
         watch_signals(caught, proxy.stop, reload=None if reloading is None else reloading.read_all)
         async with serve_metrics(args, board):

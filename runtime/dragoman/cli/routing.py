@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import functools
 import logging
 import sys
@@ -22,6 +23,7 @@ from dragoman.config.opening import opener_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dragoman.middlewares.access import Rules
     from dragoman.proxy import ProxyConfig
     from dragoman.router import Router
     from dragoman.transports.base import Transport
@@ -70,9 +72,46 @@ def make_router(args: argparse.Namespace, config: ProxyConfig, warden: Warden) -
     return Router(args.configuration, config, open_server, functools.partial(know_server, args))
 
 
-def watch_file(path: str, router: Router, reloading: Reloading) -> None:
+def guard_servers(args: argparse.Namespace, router: Router, config: ProxyConfig) -> ProxyConfig:
+    """Put the rules of a file, if it has some, before a router that clients over HTTP are served by."""
+    given = args.configuration.options.rules
+    args.rules = None
+    if given is None or args.listen is None:
+        return config
+    from dragoman.middlewares.access import Rules
+
+    args.rules = rules = Rules(given, router.find, router.servers.keys)
+    return with_rules(config, rules)
+
+
+def guard_server(args: argparse.Namespace, config: ProxyConfig) -> ProxyConfig:
+    """Put the rules of a file before the only server of it that is used."""
+    from dragoman.middlewares.access import Rules
+
+    return with_rules(config, Rules(args.access, lambda kind, name: (args.server, name), lambda: (args.server,)))
+
+
+def with_rules(config: ProxyConfig, rules: Rules) -> ProxyConfig:
+    """Put rules before all other middleware."""
+    return dataclasses.replace(
+        config,
+        middleware=(rules.around_request, *config.middleware),
+        notice_middleware=(rules.around_notice, *config.notice_middleware),
+    )
+
+
+def watch_file(args: argparse.Namespace, router: Router, reloading: Reloading) -> None:
     """Have a configuration file read again when it changes."""
-    reloading.add(functools.partial(read_again, path, router.apply), path)
+
+    def apply(configuration: Configuration) -> None:
+        given = configuration.options.rules
+        if args.listen is not None and (given is None) is not (args.rules is None):
+            raise ValueError("dragoman.rules, there or not, is as it was at the start until the proxy is started again")
+        if args.rules is not None:
+            args.rules.change(given)
+        router.apply(configuration)
+
+    reloading.add(functools.partial(read_again, args.config, apply), args.config)
 
 
 async def read_again(path: str, apply: Callable[[Configuration], None]) -> str:

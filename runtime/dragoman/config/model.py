@@ -114,6 +114,43 @@ class ServerConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Things:
+    """What a rule is about: patterns, in which `*` stands for anything and `?` for one character.
+
+    Attributes:
+        servers: Of which servers; None for all.
+        tools: Tools, by the names that their server gives them. Where no kind is named, all of all kinds; else None
+            stands for none of this kind.
+        prompts: The same for prompts.
+        resources: The same for resources and templates, by their URIs.
+    """
+
+    servers: tuple[str, ...] | None = None
+    tools: tuple[str, ...] | None = None
+    prompts: tuple[str, ...] | None = None
+    resources: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRule:
+    """Who may see and use what.
+
+    Attributes:
+        principals: Patterns of the names of those that it is for; None for all.
+        scopes: What their token has to be good for, all of it.
+        claims: What their token has to say: of each claim one of these texts.
+        allow: What they may use; None for nothing by this rule.
+        deny: What they may not, whatever another rule allows.
+    """
+
+    principals: tuple[str, ...] | None = None
+    scopes: tuple[str, ...] = ()
+    claims: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    allow: Things | None = None
+    deny: Things | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RouterOptions:
     """What the file says about all its servers together.
 
@@ -126,6 +163,7 @@ class RouterOptions:
             None for as long as a list does, 4 seconds at most.
         request_timeout_s: How long a request may go without an answer or progress, in seconds; None for no limit.
         page_size: How many entries one page of a merged list has.
+        rules: Who may see and use what; None: everybody everything, for as long as the process runs.
     """
 
     name: str = "dragoman"
@@ -135,6 +173,7 @@ class RouterOptions:
     open_timeout_s: float | None = None
     request_timeout_s: float | None = None
     page_size: int = 1000
+    rules: tuple[AccessRule, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.config.access import read_rules
 from dragoman.config.clients import with_local_servers
 from dragoman.config.document import Node, NotJson, look, place_of
 from dragoman.config.entries import UNUSABLE, Entry
@@ -257,6 +258,8 @@ def _read_value(findings: Findings, node: Node, what: str, kind: str | tuple[str
             return _read_headers(findings, node, what)
         case "sign-in":
             return _read_sign_in(findings, node, what)
+        case "rules":
+            return read_rules(findings, node, what)
         case "seconds" | "count" | "port":
             text: str | None = plain(node)
             if not text:

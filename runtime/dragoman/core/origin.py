@@ -5,11 +5,17 @@ A front notes it with the frame (`envelope.Frame`), and middleware reads it; not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+INSUFFICIENT: Final = "insufficient_scope"
+"""The error of a token that is good for too little (RFC 6750, 3.1); middleware names the scopes under this name."""
+
+May = Callable[[str, str, str], bool]
+"""Whether something may be used: what it is (`core.naming`), the server that has it, and what that calls it."""
 
 
 class Origin(NamedTuple):
@@ -20,12 +26,14 @@ class Origin(NamedTuple):
         claims: What the token says; nothing where it is a secret of a file.
         address: Host and port of the client; empty where that is not known.
         carrier: The headers that say of which trace it is.
+        may: What it may use, where nobody could tell yet which server it is for: whoever finds out asks this.
     """
 
     scopes: frozenset[str] = frozenset()
     claims: Mapping[str, Any] = NOTHING
     address: tuple[Any, ...] = ()
     carrier: Mapping[str, str] = NOTHING
+    may: May | None = None
 
 
 NOWHERE: Final = Origin()

@@ -18,34 +18,57 @@ from dragoman.middlewares.spellings import fold, read_loosely, read_strictly, se
 
 
 class _Lists:
-    """What `Allow` and `Deny` have in common: what is not seen is not listed, and to ask for it is an error."""
+    """What `Allow` and `Deny` have in common: what is not seen is not listed, and to ask for it is an error.
 
-    def __init__(self, is_seen: Callable[[str, str], bool]) -> None:
-        self._is_seen = is_seen
+    Attributes:
+        shows: Whether something of a kind and name is seen.
+    """
+
+    def __init__(self, shows: Callable[[str, str], bool]) -> None:
+        self.shows = shows
 
     async def around_request(self, call: Message, proceed: Proceed) -> Answer:
         """Refuse what names something hidden, and leave out what is hidden."""
         if call.direction is Direction.TO_CLIENT:
             return await proceed(call)
         for kind, name in names_in(call.method, call.params):
-            if not self._is_seen(kind, name):
-                return Answer.fail(INVALID_PARAMS, f"unknown {kind}: {name[:500]}", {"method": call.method})
-        # An object may have a member twice, and a server may read the other one: what was looked at is what is sent.
-        answer = await proceed(call.with_params(call.params) if call.method in NAMING else call)
-        if call.method not in LISTS or answer.result is None:
-            return answer
-        kind, member, named_by = LISTS[call.method]
-        listed = answer.result.get(member)
-        if not isinstance(listed, list):
-            return answer
-        seen = [one for one in listed if isinstance(one, dict) and self._is_seen(kind, str(one.get(named_by)))]
-        return answer if len(seen) == len(listed) else Answer.succeed({**answer.result, member: seen})
+            if not self.shows(kind, name):
+                return refuse(call, kind, name)
+        return hide(await proceed(settled(call)), call.method, self.shows)
 
     async def around_notice(self, notice: Message, proceed: ProceedNotice) -> None:
         """Say nothing of resources that are hidden."""
-        uri = notice.params.get("uri") if notice.method == UPDATED else None
-        if not isinstance(uri, str) or self._is_seen(RESOURCE, uri):
+        uri = updated_uri(notice)
+        if uri is None or self.shows(RESOURCE, uri):
             await proceed(notice)
+
+
+def refuse(call: Message, kind: str, name: str) -> Answer:
+    """Answer as a server does that has nothing of this name."""
+    return Answer.fail(INVALID_PARAMS, f"unknown {kind}: {name[:500]}", {"method": call.method})
+
+
+def settled(call: Message) -> Message:
+    """Return a request as it was looked at: an object may have a member twice, and a server may read the other one."""
+    return call.with_params(call.params) if call.method in NAMING else call
+
+
+def hide(answer: Answer, method: str, shows: Callable[[str, str], bool]) -> Answer:
+    """Return the answer to a request without what is not seen, if it is a list."""
+    if method not in LISTS or answer.result is None:
+        return answer
+    kind, member, named_by = LISTS[method]
+    listed = answer.result.get(member)
+    if not isinstance(listed, list):
+        return answer
+    seen = [one for one in listed if isinstance(one, dict) and shows(kind, str(one.get(named_by)))]
+    return answer if len(seen) == len(listed) else Answer.succeed({**answer.result, member: seen})
+
+
+def updated_uri(notice: Message) -> str | None:
+    """Return the resource that a notification says has changed; None of any other."""
+    uri = notice.params.get("uri") if notice.method == UPDATED else None
+    return uri if isinstance(uri, str) else None
 
 
 class Allow(_Lists):

@@ -63,6 +63,7 @@ class Router:
         self._sessions: list[RouterTransport] = []
         self._servers: dict[str, ServerConfig] = {}
         self._names = Names(always=configuration.options.prefix == "always", separator=configuration.options.separator)
+        self._names.is_guarded = configuration.options.rules is not None
         self._set_servers(configuration, _usable(configuration, {}), ())
 
     def connect(self) -> Transport:
@@ -96,14 +97,14 @@ class Router:
         changed = [name for name, server in after.items() if name in before and before[name] != server]
         gone = [name for name in before if name not in after]
         new = [name for name in after if name not in before]
-        self.configuration = configuration
+        rules, self.configuration = self.configuration.options.rules, configuration
         for name in (*gone, *changed):
             self._outages.forget_server(name)
         self._set_servers(configuration, after, changed)
         for session in self._sessions:
             if not session.is_over:
                 self._change_session(session, [*gone, *changed])
-                if self._names.version != names_before:
+                if self._names.version != names_before or rules != configuration.options.rules:
                     self._tell_names(session)
         said = (("new", new), ("changed", changed), ("removed", gone))
         shown = "; ".join(f"{what}: {', '.join(names)}" for what, names in said if names)
@@ -118,6 +119,20 @@ class Router:
         """
         found = self._names.find(NameKind(kind), name)
         return None if found is None else found.server
+
+    def find(self, kind: str, name: str) -> tuple[str, str] | None:
+        """Return which server has what clients know by a name, and what it calls it; None if none is known to.
+
+        Args:
+            kind: As for `owner_of`.
+            name: As for `owner_of`.
+        """
+        return self._names.find(NameKind(kind), name)
+
+    @property
+    def servers(self) -> Mapping[str, ServerConfig]:
+        """The servers that are used, by name."""
+        return self._servers
 
     @property
     def waited_for(self) -> list[str]:

@@ -38,6 +38,7 @@ from dragoman.core.envelope import (
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import CANCELLED, LOG, PROGRESS, first_name
 from dragoman.core.mistakes import explain_malformed, refuse_garbled
+from dragoman.core.origin import Origin
 from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.rules.annotations import Mirrored
 from dragoman.core.rules.headers import make_headers
@@ -103,6 +104,7 @@ class PerRequestEdge:
         written: bytes = b"",
         sender: str = "",
         source: tuple[object, ...] = (),
+        origin: Origin | None = None,
     ) -> PerRequestLoan:
         """Send a request under an id of ours; give it.
 
@@ -113,6 +115,7 @@ class PerRequestEdge:
             written: A line with this method and these params, if there is one: encoding a large one takes long.
             sender: Whose share of the places at the server it takes.
             source: The connection that it came on, where nobody has a name.
+            origin: What else is known of it.
         """
         self._last += 1
         if len(self._senders) < 2:
@@ -134,7 +137,7 @@ class PerRequestEdge:
         headers = tuple(make_headers(body, mirrored)) if self.upstream.takes_headers else ()
         line = (splice_id(written, lent.key) if len(written) > SPLICED_BYTES else None) or encode_line(body)
         self.upstream.send(
-            new_frame(Frame, (line, "request", lent.key, method, body, None, headers, sender, source, None))
+            new_frame(Frame, (line, "request", lent.key, method, body, None, headers, sender, source, origin))
         )
         return lent
 

@@ -221,7 +221,7 @@ class ByIds:
             lent.way = self._way(request)
         mirrored = self.tools.mirrored(request.method, params)
         written = frame.raw if params is request.params else b""
-        request.at_server = self._edge.lend(lent, params, mirrored, written, frame.sender, frame.source)
+        request.at_server = self._edge.lend(lent, params, mirrored, written, frame.sender, frame.source, frame.origin)
 
     def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
         """Return a result whose state is good for this client alone: the server may know all of them by one name."""

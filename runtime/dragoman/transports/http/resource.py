@@ -14,12 +14,12 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from dragoman.core.exact_json import encode
+from dragoman.core.origin import INSUFFICIENT
 from dragoman.transports.http.bearer import Guard
 from dragoman.transports.http.exchange import JSON, HttpRequest, RequestRefused, Routine, Scope, encode_headers
 
 METADATA: Final = "/.well-known/oauth-protected-resource"
 OFFLINE: Final = "offline_access"
-INSUFFICIENT: Final = "insufficient_scope"
 _HTTP_OF: Final = {"ws": "http", "wss": "https"}
 
 

@@ -24,7 +24,7 @@ from collections.abc import Generator
 from functools import lru_cache
 from typing import Any, Final
 
-from dragoman.core.origin import NOTHING, Origin
+from dragoman.core.origin import INSUFFICIENT, NOTHING, Origin
 from dragoman.transports.http.bearer import Bearer, TokenRefused
 from dragoman.transports.http.config import Admission
 from dragoman.transports.http.exchange import (
@@ -37,7 +37,7 @@ from dragoman.transports.http.exchange import (
     Waits,
 )
 from dragoman.transports.http.refusals import shorten
-from dragoman.transports.http.resource import INSUFFICIENT, Resource
+from dragoman.transports.http.resource import Resource
 
 _SECRET: Final = re.compile(r"[!-~]+")
 _NAME: Final = re.compile(r"[a-z0-9._-]{1,100}|\[[0-9a-f:.]{2,45}\]")

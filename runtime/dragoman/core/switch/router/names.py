@@ -88,10 +88,13 @@ class Names:
 
     Attributes:
         version: Counts how often the name of anything has changed.
+        is_guarded: Whether there are rules that say who may use what, so that a request whose owner had to be found
+            says what it may use.
     """
 
     def __init__(self, *, always: bool = False, separator: str = "_") -> None:
         self.version = 0
+        self.is_guarded = False
         self._always = always
         self._separator = separator
         self._prefixes: dict[str, str] = {}

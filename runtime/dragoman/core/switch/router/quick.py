@@ -47,8 +47,10 @@ class QuickCalls:
 
     def forward(self, frame: Frame) -> bool:
         """Hand on a call; False where more of it has to be read."""
-        raw, kind, key, method, _, stream, headers, sender, source, _ = frame
+        raw, kind, key, method, _, stream, headers, sender, source, origin = frame
         start = raw.find(_CALLS, 0, _HEAD_BYTES) + len(_CALLS)
+        if origin is not None and origin.may is not None:
+            return False
         if start < len(_CALLS) or raw.count(b"{", 0, start) != 2:  # what comes before has no object in it
             found = _CALLED.match(raw)
             if found is None:

@@ -110,20 +110,30 @@ class Routes:
         name: str = find(params, *path)
         key = frame.key or b"null"
 
-        def send() -> bool:
+        def send(is_known: bool) -> bool:
             owner = self.find_owner(kind, name)
+            if owner is not None and not self._may(frame, kind, owner, is_known):
+                self._refuse(frame, INVALID_PARAMS, f"unknown {kind.value}: {name[:500]}")
+                return True
             return owner is not None and self._send(frame, owner, name, _replace(params, path, owner.name))
 
         def go_on(_: object) -> None:
             if self._sought.get(key) is frame:  # else the client has cancelled it
                 del self._sought[key]
-                if not send():
+                if not send(is_known=False):
                     self._seek(frame, params, kind, name)
 
-        if not send():
+        if not send(is_known=True):
             self._sought[key] = frame
             listed = [listing for listing in LISTS.values() if listing.names in _LISTED_WITH[kind]]
             self._lists.gather(listed, self._common.meta_of(params), go_on)
+
+    def _may(self, frame: Frame, kind: NameKind, owner: NameOwner, is_known: bool = False) -> bool:
+        """Whether whoever sends a request may use something; what was known before has been asked before."""
+        origin = frame.origin
+        if origin is None or origin.may is None:
+            return is_known or not self._common.names.is_guarded
+        return origin.may(kind.value, owner.server, owner.name)
 
     def find_owner(self, kind: NameKind, name: str) -> NameOwner | None:
         """Return whose something is, as far as lists, templates and searches say."""
@@ -147,7 +157,7 @@ class Routes:
         if kind is not NameKind.RESOURCE:
             self._refuse(frame, INVALID_PARAMS, f"unknown {kind.value}: {name[:500]}{self._explain_absent()}")
             return
-        able = self._able(frame.method or "")
+        able = [one for one in self._able(frame.method or "") if self._may(frame, kind, NameOwner(one.name, name))]
         refusal = f"no server is known to have this resource: {name[:500]}"
         if len(able) == 1:
             self._common.forward(able[0], frame)
