@@ -32,7 +32,7 @@ _TEMPLATE: Final = "template"
 _OF_TEMPLATES: Final = frozenset({"resources/templates/list", COMPLETE})
 
 
-class Verdict(Enum):
+class Ruling(Enum):
     """Whether somebody may use something."""
 
     ALLOWED = "allowed"
@@ -113,29 +113,29 @@ class Rules:
             return await proceed(call)
         caller = _Caller(call.principal, call.origin)
         for kind, name in names_in(call.method, call.params):
-            verdict = self._judge(caller, _specify(call.method, kind), name)
-            if verdict is Verdict.OPEN and call.method != LISTEN:  # the router finds out, and asks
+            ruling = self._judge(caller, _specify(call.method, kind), name)
+            if ruling is Ruling.OPEN and call.method != LISTEN:  # the router finds out, and asks
                 call = call.with_origin(call.origin._replace(may=partial(self._may, caller)))
-            elif verdict is not Verdict.ALLOWED:
+            elif ruling is not Ruling.ALLOWED:
                 return self._refuse(call, caller, kind, name)
         answer, method = await proceed(settled(call)), call.method
         return hide(
-            answer, method, lambda kind, name: self._judge(caller, _specify(method, kind), name) is Verdict.ALLOWED
+            answer, method, lambda kind, name: self._judge(caller, _specify(method, kind), name) is Ruling.ALLOWED
         )
 
     async def around_notice(self, notice: Message, proceed: ProceedNotice) -> None:
         """Say nothing of resources that may not be used."""
         uri = updated_uri(notice)
         caller = _Caller(notice.principal, is_told=True)
-        if uri is None or self._judge(caller, RESOURCE, uri) is Verdict.ALLOWED:
+        if uri is None or self._judge(caller, RESOURCE, uri) is Ruling.ALLOWED:
             await proceed(notice)
 
-    def _judge(self, caller: _Caller, kind: str, name: str) -> Verdict:
+    def _judge(self, caller: _Caller, kind: str, name: str) -> Ruling:
         owner = self._find_owner(kind, name)
         if owner is not None:
-            return Verdict.ALLOWED if self._may(caller, kind, *owner) else Verdict.REFUSED
+            return Ruling.ALLOWED if self._may(caller, kind, *owner) else Ruling.REFUSED
         found = {self._may(caller, kind, server, name) for server in self._servers()}
-        return Verdict.OPEN if len(found) == 2 else Verdict.ALLOWED if found == {True} else Verdict.REFUSED
+        return Ruling.OPEN if len(found) == 2 else Ruling.ALLOWED if found == {True} else Ruling.REFUSED
 
     def _may(self, caller: _Caller, kind: str, server: str, name: str) -> bool:
         kind = RESOURCE if kind == _TEMPLATE else kind
