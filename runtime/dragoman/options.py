@@ -244,6 +244,7 @@ LISTEN: Final = (
         "after SIGTERM, serve everybody for S seconds more while /readyz says 503, so that balancers send nobody any "
         "more, before new sessions are refused (refused at once if absent)",
     ),
+    Option("workers", "count", "serve in N processes, which share the port and act as one", 1),
     Option(
         "store",
         "text",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
+import os
 import re
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
@@ -24,6 +25,10 @@ _URL: Final = re.compile(r"(rediss?|unix)://")
 
 def check_store(args: argparse.Namespace) -> None:
     """Refuse options that do not go together; ends the process."""
+    if args.workers > 1 and args.inspect is not None:
+        args.usage_error("--inspect shows one process; use it without --workers, or --trace FILE with it")
+    if args.workers > 1 and not hasattr(os, "fork"):
+        args.usage_error("--workers needs a system that can fork")
     if args.store is None:
         if args.instance_listen is not None:
             args.usage_error("--instance-listen is for instances that find each other: add --store redis://HOST")

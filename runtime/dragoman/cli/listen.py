@@ -72,7 +72,7 @@ def listen(
         where = Address(name, port, args.tls_cert, args.tls_key)
         pool = _make_pool(args, connect)
         front = _make_front(args, config, pool, board or config.board)
-        listener = args.supervisor.take_listener(port) or bind(where)
+        listener = args.supervisor.take_listener(port) or bind(where, args.worker is not None)
     except (TransportClosed, ValueError, OSError) as error:
         return _fail(str(error), EXIT_CANNOT_LISTEN)
 
@@ -87,6 +87,8 @@ def listen(
         _keep_told(args, reloading, url)
         watch_signals(caught, *_ways_to_end(args, front, server), reloading.read_all)
         begin(reloading)
+        if args.worker is not None:
+            args.worker.watch_parent(server.drain)
         limits = front.config.limits
         warned = (caution, raise_limit(limits.connections + args.max_parked, limits.sessions))
         cautions = [*filter(None, warned), *_cautions(args, front)]
@@ -197,9 +199,14 @@ def _ways_to_end(
 
 def _announce(args: argparse.Namespace, url: str, pool: UpstreamPool, cautions: list[str]) -> None:
     """Say where we are, before anything else: programs that start us wait for it."""
-    print(_LISTENING.format(url), file=sys.stderr, flush=True)
+    if args.worker is not None:
+        args.worker.say_ready()
+    else:
+        print(_LISTENING.format(url), file=sys.stderr, flush=True)
     args.supervisor.say_ready(_LISTENING.format(url))
     set_apart()
+    if args.worker is not None and args.worker.number:
+        return  # the first one says what is to be minded
     pool.caution()
     for caution in cautions:
         logger.warning("%s", caution)

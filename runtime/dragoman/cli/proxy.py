@@ -126,6 +126,7 @@ def add_arguments(parser: CommandParser) -> None:
         guard=None,
         access=None,
         notes_origins=False,
+        worker=None,
     )
 
 
@@ -148,6 +149,20 @@ def run(args: argparse.Namespace) -> int:
         args.configuration = read_or_explain(args.config)
         if args.configuration is None:
             return EXIT_CONFIG
+    if args.listen is not None:
+        from dragoman.cli.supervisor import Supervisor
+
+        args.supervisor = Supervisor(os.environ)  # before a server could find its variables
+        if args.workers > 1:
+            from dragoman.cli.workers import work_together
+
+            try:
+                code = work_together(args)
+            except OSError as error:
+                complain(f"dragoman proxy: --workers: {error.strerror}")
+                return EXIT_CANNOT_SHOW
+            if code is not None:
+                return code
     if args.owns_process:
         args.stderr = free_stderr()
         if os.isatty(args.stderr):
@@ -161,10 +176,6 @@ def run(args: argparse.Namespace) -> int:
         complain(f"dragoman proxy: {error}")
         return EXIT_CANNOT_SHOW
     collect_seldom()
-    if args.listen is not None:
-        from dragoman.cli.supervisor import Supervisor
-
-        args.supervisor = Supervisor(os.environ)  # before a server could find its variables
     launcher = Launcher(args)
     watcher: Watcher | None = trace
     try:

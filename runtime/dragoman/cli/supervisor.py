@@ -37,7 +37,12 @@ class Supervisor:
 
     Args:
         environment: Its variables are taken out of it: a server that we start must not speak in our name.
+
+    Attributes:
+        is_told: Whether anything is said: of several processes, one speaks.
     """
+
+    is_told = True
 
     def __init__(self, environment: MutableMapping[str, str]) -> None:
         taken = {name: environment.pop(name, "") for name in (*_SOCKETS, _NOTICES, *_WATCHDOG)}
@@ -47,6 +52,11 @@ class Supervisor:
                 os.set_inheritable(descriptor, False)
         self._where = _read_address(taken[_NOTICES])
         self._watched_us = _count(taken["WATCHDOG_USEC"]) if _is_ours(taken["WATCHDOG_PID"] or str(os.getpid())) else 0
+
+    @property
+    def has_listener(self) -> bool:
+        """Whether there is a socket that listens for us already."""
+        return self._given > 0
 
     def take_listener(self, port: int) -> socket.socket | None:
         """Return the socket that listens for us already; None where we open our own.
@@ -104,7 +114,7 @@ class Supervisor:
             await asyncio.sleep(self._watched_us / _A_SECOND / _SIGNS_OF_LIFE)
 
     def _tell(self, *lines: str) -> None:
-        if sys.platform == "win32" or not self._where:
+        if sys.platform == "win32" or not (self._where and self.is_told):
             return
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as channel:

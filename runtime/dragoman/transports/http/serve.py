@@ -50,8 +50,12 @@ class Address:
         return "http" if self.certificate is None else "https"
 
 
-def bind(address: Address) -> socket.socket:
+def bind(address: Address, shares_port: bool = False) -> socket.socket:
     """Open the listening socket.
+
+    Args:
+        address: Where.
+        shares_port: Whether other processes of ours listen there, too; the system chooses one for each connection.
 
     Raises:
         TransportClosed: The address is taken, not ours, or unknown.
@@ -68,6 +72,8 @@ def bind(address: Address) -> socket.socket:
     try:
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shares_port:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         keep_alive(listener)
         listener.bind(where)
         listener.listen(_BACKLOG)
