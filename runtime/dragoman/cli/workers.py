@@ -31,6 +31,8 @@ from typing import Final
 from dragoman.cli.ink import complain
 from dragoman.cli.signals import EXIT_SIGNAL
 
+assert sys.platform != "win32", "--workers is refused where no process can fork"
+
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PAUSE_S: Final = 1.0
 """How long after a worker has died another one is started."""
@@ -124,7 +126,6 @@ class _Parent:
         for number in range(self._args.workers):
             if self._start(number, before):
                 return None
-        os.close(self._life)
         code = 0
         if self._wait_until_ready():
             where = f"listening on {_describe(self._args)}"

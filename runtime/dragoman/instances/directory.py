@@ -9,10 +9,12 @@ import contextlib
 import os
 import socket
 import stat
+import sys
 from pathlib import Path
 from typing import Final, Protocol
 
 from dragoman.errors import TransportClosed
+from dragoman.system import is_of_this_user
 
 LOCAL: Final = "unix:"
 """What an address begins with that is a path; others are HOST:PORT."""
@@ -69,12 +71,14 @@ class Folder:
             TransportClosed: The folder is somebody else's, open to others, or its path too long.
         """
         where = self._path(self._name)
+        if sys.platform == "win32":
+            raise TransportClosed(str(self._folder), "this system has no sockets in folders; use redis:// in --store")
         if len(os.fsencode(where)) > _LONGEST_PATH:
             raise TransportClosed(str(self._folder), "the path is too long for a socket; choose a shorter one")
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             found = self._folder.stat()
-            if found.st_uid != os.geteuid() or found.st_mode & _OF_OTHERS:
+            if not is_of_this_user(found) or found.st_mode & _OF_OTHERS:
                 raise TransportClosed(str(self._folder), "expected a folder that is ours alone; chmod 700 makes it one")
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import binascii
 import contextlib
+import sys
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
@@ -169,7 +170,7 @@ class InstanceRelay:
             return HttpConnection(address, lambda *_: None, lambda _: None)
 
         async with asyncio.timeout(_CONNECT_S):
-            if address.startswith(LOCAL):
+            if sys.platform != "win32" and address.startswith(LOCAL):
                 _, connection = await loop.create_unix_connection(make, address.removeprefix(LOCAL))
             else:
                 host, _, port = address.rpartition(":")
