@@ -65,17 +65,17 @@ class Way(NamedTuple):
 
 
 MOST = {
-    "equal revisions over stdio": Way(14, 71, 25),
-    "two revisions over stdio": Way(14, 80, 29),
+    "equal revisions over stdio": Way(14, 67, 25),
+    "two revisions over stdio": Way(14, 76, 29),
     "equal revisions over HTTP": Way(35, 198, 91),
-    "no sessions over HTTP": Way(42, 257, 125),
+    "no sessions over HTTP": Way(42, 254, 124),
     "equal revisions over a connection that is kept": Way(30, 125, 45),
-    "no sessions over a connection that is kept": Way(36, 162, 71),
+    "no sessions over a connection that is kept": Way(36, 159, 70),
     "an answer as an event over a connection that is kept": Way(37, 209, 79),
-    "a stateless client and a server with sessions": Way(20, 103, 37),
-    "a stateless client and a server with sessions that asks": Way(34, 375, 172),
-    "a client with a session and a stateless server": Way(22, 106, 41),
-    "a client with a session and a stateless server that asks": Way(27, 240, 114),
+    "a stateless client and a server with sessions": Way(20, 94, 36),
+    "a stateless client and a server with sessions that asks": Way(34, 352, 167),
+    "a client with a session and a stateless server": Way(22, 97, 41),
+    "a client with a session and a stateless server that asks": Way(27, 222, 114),
     "a sign-in": Way(7, 124, 43),
 }
 

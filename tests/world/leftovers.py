@@ -31,7 +31,7 @@ _BY_SESSION: Final = (
         "].cancelled",
         "].tokens",
         "oans.by_key",
-        "oans.cancelled",
+        "urns.cancelled",
         "suspects._by_key",
         "ages._ages",
         "._frames",

@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 EXCHANGE: Final = "core/edges/exchange.py"
-LOANS: Final = "core/serving/loans.py"
+LOANS: Final = "core/loans.py"
+LOAN: Final = "core/serving/loans.py"
+TURNS: Final = "core/serving/turns.py"
+REASONS: Final = "core/serving/attribution.py"
 QUESTIONS: Final = "core/serving/questions.py"
 
 ROWS: Final = (
@@ -18,25 +21,30 @@ ROWS: Final = (
         "for call in self.calls[side].take_all():\n            if self.around",
         "for call in list(self.calls[side].waiting.values()):\n            if self.around",
     ),
-    ("a lent id is not given back", LOANS, "        self.by_key.pop(loan.key, None)\n", "        pass\n"),
+    (
+        "a lent id is not given back",
+        LOANS,
+        "            return self.by_key.pop(loan.key)\n",
+        "            return loan\n",
+    ),
     (
         "a call that ended without an answer is not remembered",
-        LOANS,
-        "        self.suspects.add(loan.key, Suspect(loan.owner, loan.asks))",
+        TURNS,
+        "        self._loans.suspects.add(loan.key, Suspect(loan.owner, loan.asks))",
         "        pass",
     ),
-    ("lent ids come again", LOANS, "        self._last += 1\n", "        self._last = (self._last + 1) % 5\n"),
+    ("lent ids come again", LOANS, "        self.latest += 1\n", "        self.latest = (self.latest + 1) % 5\n"),
     (
         "who has left still owns a call",
-        LOANS,
-        "        return self.session if self.session is not None and self.session.present else None\n\n\n@data",
-        "        return self.session\n\n\n@data",
+        LOAN,
+        "        return self.session if self.session is not None and self.session.present else None\n",
+        "        return self.session\n",
     ),
     (
         "a call that was cancelled is no reason for a question",
-        LOANS,
-        "            if loan.started and not (only_asking",
-        "            if loan.started and loan.cancelled_at is None and not (only_asking",
+        REASONS,
+        "            if loan.frame is None and not (only_asking",
+        "            if loan.frame is None and loan.cancelled_at is None and not (only_asking",
     ),
     (
         "a question that was answered may be answered again",

@@ -53,8 +53,10 @@ def decode(line: bytes) -> Any:
     Raises:
         ValueError: It is not JSON, or nested or long beyond what can be held; the text says which.
     """
-    bare = outline(line)
-    _check_weight(bare)
+    bare = line
+    if len(line) > _SHORT_BYTES:
+        bare = outline(line)
+        _check_weight(bare)
     if not may_hold_long_integer(bare):
         try:
             return orjson.loads(line)

@@ -87,7 +87,7 @@ class Talk:
                 number = heard[0][1]["id"]
                 self.says("server", initialized(revision, number, tools={}))
             self.says(name, READY)
-        return self.switch._desk.loans._last + 1
+        return self.switch._desk.loans.latest + 1
 
     def _framer(self, name: str) -> LineFramer:
         return self.framers.setdefault(name, LineFramer(self.limit_bytes))

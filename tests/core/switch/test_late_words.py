@@ -28,7 +28,7 @@ def leaves(talk: Talk) -> None:
 
 
 def is_failed_by_the_transport(talk: Talk) -> None:
-    number = talk.switch._desk.loans._last
+    number = talk.switch._desk.loans.latest
     talk.fails(number, "nothing came for 300 s")
 
 

@@ -264,6 +264,7 @@ def test_the_end_of_an_elicitation_elsewhere_is_told_to_who_was_sent_there() -> 
     talk.says("a", call(1))
     talk.says("server", elicit(0, mode="url", url="https://x", elicitationId="e1"))
     talk.says("a", result(0, {"action": "accept"}))
+    talk.says("server", result(number, {}))
     talk.says("b", call(1))
     needed = error(number + 1, -32042, "first", elicitations=[{"elicitationId": "e2", "url": "https://y"}])
     talk.says("server", needed)
@@ -294,3 +295,14 @@ def test_of_too_many_elicitations_the_oldest_is_forgotten() -> None:
         for name in ("e0", "e1")
     ]
     assert [len(one) for one in heard] == [0, 1]
+
+
+def test_a_call_that_waits_for_its_turn_is_not_answered_before_the_server_has_it() -> None:
+    talk = Talk()
+    number = talk.opens("a", "b", **ALL)
+    talk.says("a", call(1))
+    talk.says("server", elicit(0))
+    assert talk.says("b", call(1)) == []
+    assert talk.says("server", result(number + 1, {"guessed": True})) == []
+    sent = talk.says("server", result(number, {}))
+    assert [(to, frame.get("method")) for to, frame in sent] == [("a", None), ("server", "tools/call")]

@@ -18,9 +18,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from dragoman.core.calls import Suspect, Suspects, cancellation, is_unanswered
+from dragoman.core.calls import Suspect, cancellation, is_unanswered
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -33,9 +33,9 @@ from dragoman.core.envelope import (
     error_frame,
     key_of,
     new_frame,
-    twin_of,
 )
 from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.loans import Loans
 from dragoman.core.methods import CANCELLED, LOG, PROGRESS, first_name
 from dragoman.core.mistakes import explain_malformed, refuse_garbled
 from dragoman.core.origin import Origin
@@ -77,6 +77,7 @@ class PerRequestLoan:
     key: bytes = b""
     token: Any = None
     way: Way | None = None
+    frame: ClassVar[None] = None
 
 
 class PerRequestEdge:
@@ -86,14 +87,11 @@ class PerRequestEdge:
         upstream: The connection.
     """
 
-    __slots__ = ("_last", "_lent", "_senders", "_suspects", "upstream")
+    __slots__ = ("_loans", "upstream")
 
     def __init__(self, upstream: UpstreamEdge) -> None:
         self.upstream = upstream
-        self._lent: dict[bytes, PerRequestLoan] = {}
-        self._last = 0
-        self._senders: set[str] = set()  # whose requests the server has had; of several, two
-        self._suspects: Suspects[Hashable] = Suspects()
+        self._loans: Loans[PerRequestLoan] = Loans()
         upstream.serve(self)
 
     def lend(
@@ -117,20 +115,17 @@ class PerRequestEdge:
             source: The connection that it came on, where nobody has a name.
             origin: What else is known of it.
         """
-        self._last += 1
-        if len(self._senders) < 2:
-            self._senders.add(sender)
-        lent.key, method = b"%d" % self._last, lent.method
+        self._loans.lend(lent, sender)
+        number, method = self._loans.latest, lent.method
         meta = params["_meta"]
         if meta.get(_TOKEN) is not None:
             lent.token = meta[_TOKEN]
-            params, written = {**params, "_meta": {**meta, _TOKEN: self._last}}, b""
-        self._lent[lent.key] = lent
-        body = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
+            params, written = {**params, "_meta": {**meta, _TOKEN: number}}, b""
+        body = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         if lent.way is not None:
             crossed = lent.way.ask(Frame(b"", "request", lent.key, method, body))
             if crossed.kind == "error":
-                self._lent.pop(lent.key).answer(crossed)
+                self._loans.by_key.pop(lent.key).answer(crossed)
                 return lent
             body, written = crossed.body, b""
             method = lent.method = body["method"]
@@ -143,22 +138,22 @@ class PerRequestEdge:
 
     def withdraw(self, lent: PerRequestLoan, reason: str | None = None) -> None:
         """Cancel a request, if it is not answered."""
-        if self._lent.pop(lent.key, None) is None:
+        if self._loans.by_key.pop(lent.key, None) is None:
             return
         self._suspect(lent)
         self.upstream.send(cancellation(lent.key, reason))
 
     def _suspect(self, lent: PerRequestLoan) -> None:
         if lent.hears_logs:
-            self._suspects.add(lent.key, Suspect(lent.owner, asks=True))
+            self._loans.suspects.add(lent.key, Suspect(lent.owner, asks=True))
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:
         """The server is gone: what it was asked may have run, so it is answered with an error and not sent again.
 
         Nothing else is lost. The next request opens the server again.
         """
-        lent, self._lent = list(self._lent.values()), {}
-        self._suspects.forget_all()
+        lent, self._loans.by_key = list(self._loans.by_key.values()), {}
+        self._loans.suspects.forget_all()
         level = logging.WARNING if lent else logging.INFO  # it may go because its client has
         logger.log(level, "the server is gone, and is opened again when it is needed: %s", reason)
         for one in lent:
@@ -192,23 +187,19 @@ class PerRequestEdge:
 
     def _take_malformed(self, frame: Malformed) -> None:
         logger.warning("%s", explain_malformed(frame))
-        lent = self._lent.pop(frame.key, None) if frame.is_response and frame.key is not None else None
+        lent = self._loans.by_key.pop(frame.key, None) if frame.is_response and frame.key is not None else None
         if lent is not None:
             _fail_garbled(lent, frame.reason)
 
     def _take_response(self, frame: Frame) -> None:
-        key, kind, body = frame.key, frame.kind, frame.body
-        lent = None if key is None else self._lent.pop(key, None)
-        if lent is None and key is not None and (twin := twin_of(key)) is not None:
-            lent = self._lent.pop(twin, None)
-        is_final = not is_unanswered(frame)
-        if lent is not None and not is_final:
-            self._suspect(lent)
+        kind, body = frame.kind, frame.body
+        is_final = kind == "result" or not is_unanswered(frame)
+        lent = self._loans.take(frame.key, is_final)
         if lent is None:
-            if is_final:
-                self._suspects.clear(key or b"")
-            logger.debug("the server answered %s, which was never asked or is already answered", key)
+            logger.debug("the server answered %s, which was never asked or is already answered", frame.key)
             return
+        if not is_final:
+            self._suspect(lent)
         if not isinstance(body[kind], dict):
             _fail_garbled(lent, f"expected {kind} to be an object")
         elif lent.way is None:
@@ -234,21 +225,21 @@ class PerRequestEdge:
     def _find(self, method: str, stream: bytes | None, params: Mapping[str, Any]) -> PerRequestLoan | None:
         meta = params.get("_meta")
         if isinstance(meta, dict) and META_SUBSCRIPTION_ID in meta:
-            return self._lent.get(key_of(meta[META_SUBSCRIPTION_ID]) or b"")
+            return self._loans.by_key.get(key_of(meta[META_SUBSCRIPTION_ID]) or b"")
         if method == PROGRESS:
-            return self._lent.get(key_of(params.get(_TOKEN)) or b"")
+            return self._loans.by_key.get(key_of(params.get(_TOKEN)) or b"")
         if method == CANCELLED:  # the server ends a stream of notifications
-            return self._lent.get(key_of(params.get("requestId")) or b"")
-        return None if stream is None else self._lent.get(stream)
+            return self._loans.by_key.get(key_of(params.get("requestId")) or b"")
+        return None if stream is None else self._loans.by_key.get(stream)
 
     def _guess(self, method: str, stream: bytes | None) -> PerRequestLoan | None:
         """Return a request that a log message without a stream can be about: it is for one client, or for nobody."""
-        if stream is not None or method != LOG or len(self._senders) > 1:
+        if stream is not None or method != LOG or self._loans.is_of_several:
             return None
-        heard = [lent for lent in self._lent.values() if lent.hears_logs]
+        heard = [lent for lent in self._loans.by_key.values() if lent.hears_logs]
         owners = {lent.owner for lent in heard}
         is_clear = len(heard) == 1 or (len(owners) == 1 and owners != {""})  # who has no name may be several
-        return heard[-1] if is_clear and not self._suspects.may_explain(owners, only_asking=True) else None
+        return heard[-1] if is_clear and not self._loans.suspects.may_explain(owners, only_asking=True) else None
 
 
 def _fail_garbled(lent: PerRequestLoan, reason: str) -> None:

@@ -24,7 +24,7 @@ from dragoman.core.declared import find_missing, read_declared
 from dragoman.core.methods import CALL_TOOL, ELICITATION, ROOTS, TASK_STATUS
 from dragoman.core.rounds import Rounds
 from dragoman.core.rules.names import FACTS
-from dragoman.core.rules.questions import Question, Reply, describe, embed_answer, is_question, unembed
+from dragoman.core.rules.questions import Question, Reply, describe, embed_answer, unembed
 from dragoman.core.rules.routines import Ask, Done, Pause, Pose, Routine, Tell
 from dragoman.core.rules.tasks import relate, to_older_task
 from dragoman.errors import ProtocolError, RemoteProtocolError, TranslationError, Untranslatable
@@ -240,7 +240,9 @@ def _read_answer(question: Question, body: Mapping[str, Any], client: AskedClien
 
 
 def _is_well_formed(asked: object) -> bool:
-    return isinstance(asked, dict) and is_question(asked.get("method")) and isinstance(asked.get("params"), dict | None)
+    if not isinstance(asked, dict) or not isinstance(method := asked.get("method"), str):
+        return False
+    return method in FACTS.asked and isinstance(asked.get("params"), dict | None)
 
 
 def _invalid(method: str, what: str) -> RemoteProtocolError:

@@ -39,7 +39,7 @@ from dragoman.core.rules.errors import Refresh, Say, answer_error
 from dragoman.core.rules.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NEWER
 from dragoman.core.rules.state import Binding, Keeper, Reason, State, refuse
 from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
-from dragoman.core.switch.to_session.reading import bind, find_principal
+from dragoman.core.switch.to_session.reading import bind
 from dragoman.core.translate import Counters
 from dragoman.core.unchecked import find_object, with_meta
 
@@ -211,7 +211,7 @@ class ByIds:
         if not has_refreshed:
             self.tools.check(request)
         params, frame, bridging = request.params, request.frame, self._bridging
-        principal = find_principal(bridging, request)
+        principal = request.frame.sender or bridging.principal
         if principal and "requestState" in params and request.method in FACTS.input_required:
             params = dict(unwrap(params, bridging.keeper(), bind(bridging, request), bridging.now()))
         answer = partial(self._take_answer, request, has_refreshed)
@@ -226,7 +226,7 @@ class ByIds:
     def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
         """Return a result whose state is good for this client alone: the server may know all of them by one name."""
         bridging = self._bridging
-        if not find_principal(bridging, request) or result.get("resultType") != "input_required":
+        if not (request.frame.sender or bridging.principal) or result.get("resultType") != "input_required":
             return result
         return dict(wrap(result, bridging.keeper(), bind(bridging, request), bridging.now(), bridging.nonce()))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from dragoman.core.calls import SUSPECTS, Call, Suspects, cancellation
+from dragoman.core.calls import SUSPECTS, Call, cancellation
 from dragoman.core.commands import Reached
 from dragoman.core.consent import Method
 from dragoman.core.edges.greeting import IDENTITY
@@ -19,11 +19,12 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, error_frame, request_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.label import log_as
+from dragoman.core.loans import Loans, note_two
 from dragoman.core.serving.attribution import Attribution
-from dragoman.core.serving.call_queue import CallQueue
-from dragoman.core.serving.loans import Loan, Loans
+from dragoman.core.serving.loans import Hook, Loan
 from dragoman.core.serving.questions import SharedQuestions
 from dragoman.core.serving.sessions import ClientSession
+from dragoman.core.serving.turns import Turns
 from dragoman.core.settings import TURN_S
 from dragoman.core.switch.shared.allowed import methods_of
 from dragoman.core.switch.shared.subscriptions import Levels, Subscriptions
@@ -101,13 +102,12 @@ class Desk:
         self.settings = settings
         self.counters = SharingCounters()
         self.sessions: dict[Reached, ClientSession] = {}
-        self.loans = Loans(Suspects(settings.suspects, restore_ids), restore_ids)
-        self.turns = CallQueue(self.loans, settings.asks, settings.waiting_bytes)
-        self.attribution = Attribution(self.loans)
+        self.loans: Loans[Loan] = Loans(restore_ids, settings.suspects)
+        self.turns = Turns(self.loans, settings.asks, settings.waiting_bytes)
+        self.attribution = Attribution(self.loans, self.turns, self.sessions)
         self.questions = SharedQuestions(self.attribution, settings.questions)
         self.subscriptions = Subscriptions()
         self.levels = Levels()
-        self.called_and_left = False  # whether a session has ended that had made calls
         self.now = 0.0
         self._methods: Mapping[str, Method] | None = None
         self._lines = Lines()
@@ -118,11 +118,6 @@ class Desk:
         if self._methods is None and self.upstream.revision is not None:
             self._methods = methods_of(self.upstream.revision)
         return self._methods or methods_of(None)
-
-    @property
-    def is_of_several(self) -> bool:
-        """Whether the server has had requests of several principals: then no guess is good enough."""
-        return len(self.loans.senders) > 1
 
     def tell_server(self, frame: Frame) -> None:
         """Send the server a frame."""
@@ -135,27 +130,6 @@ class Desk:
     def pass_answer(self, session: ClientSession, call: Call, frame: Frame) -> None:
         """Give a session the answer to a call, under the client's own id."""
         log_as(session.label, session.front.take_answer, call, frame)
-
-    def reasons(self, params: dict[str, Any], frame: Frame) -> set[ClientSession | None]:
-        """Return who may be the reason for what the server says; None in it is nobody who is there.
-
-        Args:
-            params: Of the server's frame.
-            frame: That frame, with the id of ours of the request on whose stream it came.
-        """
-        among = frozenset(frame.source[1:]) if frame.source else None
-        named = self.attribution.named_owners(params, frame.stream)
-        reasons = named or self.loans.reasons(True, among)
-        # It may be about a call that is answered: of another principal, whatever is open now.
-        is_unproved = not named and self.loans.is_of_several
-        if (reasons and not is_unproved) or not self.sessions:
-            return reasons
-        reasons = self.loans.reasons(False, among)
-        if reasons and not self.is_of_several:
-            return reasons
-        # It may be about a call that is answered, of one who has called; who only lists is not more likely.
-        before = {one for one in self.sessions.values() if one.called or not reasons}
-        return reasons | before | ({None} if self.called_and_left else set())
 
     def drop(self, sender: str, frame: Frame, reason: str) -> None:
         """Drop a notification that may not pass.
@@ -191,13 +165,32 @@ class Desk:
         """Answer a session's call, which never got to the server, with an error."""
         assert loan.session is not None, "requests of our own do not wait"
         assert loan.call is not None
-        self.loans.forget(loan)
+        self.turns.forget(loan)
         self.refuse(loan.session, loan.call, code, reason)
+
+    def lend(self, session: ClientSession, call: Call, hook: Hook | None) -> Loan:
+        """Lend a session's call an id."""
+        loan = self.loans.lend(Loan(call.method, session, call, hook), session.sender)
+        call.lent = loan.key
+        session.called = session.called or loan.asks
+        if loan.asks:
+            note_two(self.turns.callers, session.principal)
+        return loan
+
+    def note_others(self) -> None:
+        """Record that there is another server: it has had nothing but what goes to it now."""
+        self.loans.senders.clear()
+        self.turns.callers.clear()
+        for loan in self.loans.by_key.values():
+            if loan.session is not None:
+                note_two(self.loans.senders, loan.session.sender)
+                if loan.asks:
+                    note_two(self.turns.callers, loan.session.principal)
 
     def send_own(self, method: str, params: dict[str, Any]) -> None:
         """Send the server a request of our own, whose answer nobody waits for."""
-        loan = self.loans.add(method)
-        self.loans.cancel(loan, self.now)
+        loan = self.loans.lend(Loan(method))
+        self.turns.cancel(loan, self.now)
         self.tell_server(request_frame(loan.key, method, params))
 
     def tell_level(self) -> None:
@@ -213,11 +206,10 @@ class Desk:
 
     def abandon(self, loan: Loan) -> None:
         """Give up a request of a session that has ended."""
-        if not loan.started or self.upstream.recovery.forgo(loan.key):
-            self.turns.remove(loan)
-            self.loans.forget(loan)
+        if loan.frame is not None or self.upstream.recovery.forgo(loan.key):
+            self.turns.forget(loan)
         elif loan.cancelled_at is None:
-            self.loans.cancel(loan, self.now)
+            self.turns.cancel(loan, self.now)
             self.tell_server(cancellation(loan.key, "the session has ended"))
 
 

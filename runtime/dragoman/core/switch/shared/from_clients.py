@@ -108,7 +108,7 @@ class FromClients:
         params = params_of(frame.body)
         if hook is None and "task" in params:
             hook = self._keep_task
-        loan = desk.loans.add(call.method, session, call, hook)
+        loan = desk.lend(session, call, hook)
         number = decode(loan.key)
         body = {name: frame.body[name] for name in _OF_REQUEST if name in frame.body} | {"id": number}
         if (token := token_of(params)) is not None:
@@ -209,12 +209,11 @@ class FromClients:
         loan = None if call is None else desk.loans.by_key.get(call.lent or b"")
         if loan is None or loan.cancelled_at is not None:
             desk.counters.unmatched += 1
-        elif not loan.started or desk.upstream.recovery.forgo(loan.key):
-            desk.turns.remove(loan)
-            desk.loans.forget(loan)
+        elif loan.frame is not None or desk.upstream.recovery.forgo(loan.key):
+            desk.turns.forget(loan)
             desk.let_in()
         else:
-            desk.loans.cancel(loan, desk.now)
+            desk.turns.cancel(loan, desk.now)
             desk.tell_server(rewrite(frame, {**frame.body, "params": {**params, "requestId": decode(loan.key)}}))
 
     def _pass_progress(self, session: ClientSession, frame: Frame) -> None:

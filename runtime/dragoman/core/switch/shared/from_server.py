@@ -78,13 +78,13 @@ class FromServer:
 
     def _take_answer(self, frame: Frame) -> None:
         desk = self._desk
-        loan = desk.loans.find(frame.key)
+        is_final = frame.kind == "result" or not is_unanswered(frame)
+        loan = desk.loans.take(frame.key, is_final)
         if loan is None:
-            is_late = not is_unanswered(frame) and desk.loans.suspects.clear(frame.key or b"")
             desk.counters.unmatched += 1
-            logger.debug("the shared server answered what %s", "nobody waits for" if is_late else "nobody asked")
+            logger.debug("the shared server answered what nobody asked, or nobody waits for")
             return
-        (desk.loans.suspect if is_unanswered(frame) else desk.loans.forget)(loan)
+        (desk.turns.forget if is_final else desk.turns.suspect)(loan)
         if loan.session is not None and loan.session.present and loan.call is not None:
             desk.pass_answer(loan.session, loan.call, self._return_id(loan, loan.call.key, loan.session, frame))
         desk.let_in()
@@ -117,7 +117,7 @@ class FromServer:
             desk.counters.malformed += 1
             desk.tell_server(error_frame(frame.key, PARSE_ERROR, str(error)))
             return
-        reasons = desk.reasons(params, frame)
+        reasons = desk.attribution.reasons(params, frame)
         is_told = bool(frame.source and len(reasons) == 1) or desk.attribution.named_owners(params, frame.stream)
         if frame.method in _INTERACTIVE and not is_told:
             self._take_turns()
@@ -187,17 +187,14 @@ class FromServer:
     def _pass_progress(self, frame: Frame, params: dict[str, Any]) -> None:
         """Pass progress to whose it is, with the client's own token; of what nobody waits for, to nobody."""
         desk, key = self._desk, key_of(params.get("progressToken")) or b""
-        loan = desk.loans.find(key)
-        known = loan if loan is not None else desk.attribution.token_owner(key)
-        session = None if known is None or known.token is None else known.session
-        is_over = loan is not None and loan.cancelled_at is not None
-        if known is None or known.token is None or session is None or not session.present or is_over:
+        loan = desk.attribution.find_progressing(key)
+        is_open = loan is not None and loan.key in desk.loans.by_key
+        if loan is None or loan.token is None or loan.owner is None or (is_open and loan.cancelled_at is not None):
             self._drop_nobodys("notifications/progress")
             return
-        params["progressToken"] = known.token[0]
-        own = rewrite(frame, frame.body)
-        stream = None if loan is None or loan.call is None else loan.call.key
-        desk.tell(session, own._replace(stream=stream))
+        params["progressToken"] = loan.token[0]
+        stream = loan.call.key if is_open and loan.call is not None else None
+        desk.tell(loan.owner, rewrite(frame, frame.body)._replace(stream=stream))
 
     def _find_log_reader(self, frame: Frame, params: dict[str, Any]) -> ClientSession | None:
         session = self._find_reason(frame, params)
@@ -207,8 +204,8 @@ class FromServer:
     def _find_reason(self, frame: Frame, params: dict[str, Any]) -> ClientSession | None:
         """Return whom a frame is about that only one session may hear: between principals, no guess is good enough."""
         desk = self._desk
-        if desk.is_of_several:
+        if desk.loans.is_of_several:
             reasons = desk.attribution.named_owners(params, frame.stream)
         else:
-            reasons = desk.reasons(params, frame)
+            reasons = desk.attribution.reasons(params, frame)
         return next(iter(reasons)) if len(reasons) == 1 else None

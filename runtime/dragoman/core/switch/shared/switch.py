@@ -105,7 +105,7 @@ class Shared:
     @property
     def needs_clock(self) -> bool:
         """Whether `expire` is to be called from time to time."""
-        return bool(self._desk.turns) or bool(self._desk.loans.cancelled)
+        return bool(self._desk.turns) or bool(self._desk.turns.cancelled)
 
     @property
     def held(self) -> int:
@@ -143,10 +143,8 @@ class Shared:
         if session is None:
             return
         session.present = False
-        desk.called_and_left = desk.called_and_left or session.called
-        desk.loans.suspects.forget(session)
         self._waiting.pop(front, None)
-        for loan in desk.loans.of(session):
+        for loan in [loan for loan in desk.loans.by_key.values() if loan.session is session]:
             desk.abandon(loan)
         for key in desk.questions.forget(session):
             desk.tell_server(error_frame(key, CONNECTION_CLOSED, "the client has closed"))
@@ -160,8 +158,7 @@ class Shared:
         """Record that time has passed."""
         desk, settings = self._desk, self._desk.settings
         desk.now = now
-        for loan in desk.loans.expired(now - settings.grace_s):
-            desk.loans.suspect(loan)
+        desk.turns.expire(now - settings.grace_s)
         desk.let_in(now - settings.turn_s)
 
     # What the front edges say
@@ -254,11 +251,10 @@ class Shared:
     def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Answer what the clients have asked, and take back what they were asked; what waits for its turn goes on."""
         desk = self._desk
-        for loan in [loan for loan in desk.loans.by_key.values() if loan.started]:
+        for loan in [loan for loan in desk.loans.by_key.values() if loan.frame is None]:
             self._from_server.take_frame(failure.answer(loan.key))
-        desk.loans.suspects.forget_all()
         desk.attribution.clear()
-        desk.loans.note_others()
+        desk.note_others()
         for key, session in desk.questions.withdraw_all().items():
             desk.tell(session, cancellation(key, "the server that asked is gone"))
         desk.let_in()

@@ -137,12 +137,8 @@ def bind(bridging: Bridging, request: Request) -> Binding:
     Raises:
         ValueError: Its params are nested deeper than can be written.
     """
-    return Binding(bridging.server, request.method, digest_params(request.params), find_principal(bridging, request))
-
-
-def find_principal(bridging: Bridging, request: Request) -> str:
-    """Say whose a request is."""
-    return request.frame.sender or bridging.principal
+    principal = request.frame.sender or bridging.principal
+    return Binding(bridging.server, request.method, digest_params(request.params), principal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -434,7 +434,7 @@ class DeclaredSession:
             self._take_response(decoded(refuse_garbled(malformed.reason).answer(malformed.key)))
 
     def _take_response(self, frame: Frame) -> None:
-        is_final = not is_unanswered(frame)
+        is_final = frame.kind == "result" or not is_unanswered(frame)
         work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key, is_final)
         if hook is not None:
             hook(frame)

@@ -111,7 +111,8 @@ class ToStateless:
             except ValueError as error:
                 self.front.take_answer(call, error_frame(call.key, PARSE_ERROR, str(error)), own=True)
                 return
-        params = find_object(body, "params")
+        params = body.get("params", {})
+        params = params if isinstance(params, dict) else {}
         if self._tasks is not None and call.method in METHODS:
             self._tasks.take_request(call, params)
         elif call.method not in self.own:
