@@ -8,7 +8,7 @@ from dragoman.core.commands import Side
 from dragoman.core.envelope import Frame, Malformed, Refusal
 from dragoman.core.translate import Crossing
 from dragoman.inspect.records import pack, unpack
-from dragoman.trace.lines import Entry, Noted, Scribe, Translated
+from dragoman.trace.lines import Entry, Noted, Scribe, Translated, Where
 from dragoman.transports.base import HttpHeads
 from dragoman_spec import Loss
 
@@ -16,19 +16,17 @@ CALL = Frame(b'{"jsonrpc":"2.0","id":"\\u00fc","method":"tools/call"}', "request
 ANSWER = Frame(b'{"jsonrpc":"2.0","id":1,"result":{}}', "result", b"1", None, {"result": {}}, b"7")
 LOSS = Loss("/result/title", "dropped", "a title", True)
 ENTRIES: list[Entry] = [
-    Noted(1.5, "session 1 of ada", 3, "client", "received", CALL),
-    Noted(1.5, "", 4, "server", "sent", ANSWER),
-    Noted(1.5, "", 4, "server", "received", Malformed(-32700, "not JSON", line=b"nonsense \xff")),
-    Noted(1.5, "", 4, "server", "ended", "it has closed", "files"),
+    Noted(1.5, Where("session 1 of ada", 3, "client"), "received", CALL),
+    Noted(1.5, Where("", 4, "server"), "sent", ANSWER),
+    Noted(1.5, Where("", 4, "server"), "received", Malformed(-32700, "not JSON", line=b"nonsense \xff")),
+    Noted(1.5, Where("", 4, "server", "files"), "ended", "it has closed"),
     Noted(
         1.5,
-        "",
-        4,
-        "server",
+        Where("", 4, "server"),
         "http",
         HttpHeads("POST", b"POST / HTTP/1.1\r\nHost: a\r\n", 200, {b"date": b"x"}, (b"1",)),
     ),
-    Noted(1.5, "", 4, "client", "http", HttpHeads("GET", {b"host": b"a"}, 0, {})),
+    Noted(1.5, Where("", 4, "client"), "http", HttpHeads("GET", {b"host": b"a"}, 0, {})),
     Translated(2.0, "", Crossing(Side.SERVER, "2025-06-18", "2024-11-05", "tools/call", ANSWER, CALL, [LOSS])),
     Translated(
         2.0,

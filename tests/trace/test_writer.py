@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.peek import peek
-from dragoman.trace.lines import Noted
+from dragoman.trace.lines import Noted, Where
 from dragoman.trace.writer import LineWriter, open_target
 from tests.proxy.conversation import notification
 from tests.support.waiting import wait_until
@@ -25,7 +25,7 @@ PATIENCE_S = 60.0
 def entry(text: str) -> Noted:
     frame = peek(json.dumps(notification("notifications/message", data=text)).encode() + b"\n")
     assert frame is not None
-    return Noted(time.time(), "", 1, "client", "received", frame)
+    return Noted(time.time(), Where("", 1, "client"), "received", frame)
 
 
 def lines_of(data: bytes) -> list[Any]:

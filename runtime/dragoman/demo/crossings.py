@@ -70,7 +70,7 @@ class Record:
     def put(self, entry: Entry) -> None:
         """Write a line down."""
         if isinstance(entry, Noted) and entry.direction in ("sent", "received") and isinstance(entry.what, Frame):
-            self.lines.append(Line(Side(entry.side), entry.direction == "received", entry.what.raw))
+            self.lines.append(Line(Side(entry.where.side), entry.direction == "received", entry.what.raw))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,14 @@ import logging
 import os
 import socket
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.commands import Side
 from dragoman.core.label import LABEL
 from dragoman.core.translate import Crossing
 from dragoman.inspect.records import Fact, pack
-from dragoman.trace.lines import Entry, Translated, size_of
+from dragoman.trace.lines import Entry, Translated
 from dragoman.trace.trace import OfServer, Watched, Watcher
 
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ class Feed:
         self._beside = beside
         self._numbers = itertools.count(1)
         self._entries: list[Entry | Fact] = []
-        self._bytes = self._dropped = 0
-        self._unsent = b""
-        self._is_due = False
+        self._unsent: deque[bytes] = deque()
+        self._bytes = self._dropped = 0  # how many wait in these; how many entries had no place there
+        self._is_due = self._is_full = False
         self._told: object = None
         self._told_at = 0.0
 
@@ -78,19 +79,13 @@ class Feed:
         self.put(Translated(time.time(), LABEL.get(), crossing))
 
     def put(self, entry: Entry) -> None:
-        """Let an entry be told; or count it, where too much waits already. Never waits, never fails."""
-        if self._beside is not None:
-            self._beside.put(entry)
-        if self._outlet is None:
-            return
-        if self._bytes > QUEUE_BYTES:
-            self._dropped += 1
-            return
+        """Let an entry be told soon. Never waits, never fails; every call waits for it, so it does next to nothing."""
         self._entries.append(entry)
-        self._bytes += size_of(entry)
         if not self._is_due:
             self._is_due = True
-            asyncio.get_running_loop().call_later(SOON_S, self._write)
+            asyncio.get_running_loop().call_later(SOON_S, self._tell)
+        if self._beside is not None:
+            self._beside.put(entry)
 
     def behind(self, server: str) -> Watcher:
         """Return what tells what one of several servers says and hears, by its name."""
@@ -101,39 +96,47 @@ class Feed:
 
     def close(self) -> None:
         """Tell what waits, if it is taken at once, and stop."""
-        self._write(is_last=True)
+        self._tell()
         self._end()
 
-    def _write(self, is_last: bool = False) -> None:
-        """Write what waits; what is not taken waits until the viewer reads."""
+    def _tell(self) -> None:
+        """Put what has crossed since the last time into one batch; or count it, where too much waits already."""
         self._is_due = False
+        entries, self._entries = self._entries, []
         if self._outlet is None:
             return
-        if self._entries and not self._unsent:
-            self._unsent = pack(self._facts() + self._entries)
-            self._entries, self._bytes = [], len(self._unsent)
+        if self._bytes > QUEUE_BYTES:
+            self._dropped += len(entries)
+        elif entries:
+            self._unsent.append(pack(self._facts() + entries))
+            self._bytes += len(self._unsent[-1])
+        if not self._is_full:
+            self._write(self._outlet)
+
+    def _write(self, outlet: socket.socket) -> None:
+        """Write what waits; what is not taken waits until the viewer reads."""
         try:
-            sent = self._outlet.send(self._unsent) if self._unsent else 0
+            while self._unsent:
+                sent = outlet.send(self._unsent[0])
+                self._bytes -= sent
+                rest = self._unsent.popleft()[sent:]
+                if rest:
+                    self._unsent.appendleft(rest)
         except (BlockingIOError, InterruptedError):
-            sent = 0
+            self._is_full = True
+            self._await_room(outlet)
         except OSError as error:
             logger.warning("the page of --inspect is gone; the proxy goes on without it: %s", error.strerror)
             self._end()
-            return
-        self._bytes -= sent
-        self._unsent = self._unsent[sent:]
-        if self._unsent and not is_last:
-            self._is_due = True
-            self._await_room(self._outlet)
-        elif self._entries:
-            self._write(is_last)
 
     def _await_room(self, outlet: socket.socket) -> None:
         loop, fd = asyncio.get_running_loop(), outlet.fileno()
 
         def go_on() -> None:
             loop.remove_writer(fd)
-            self._write()
+            self._is_full = False
+            if self._outlet is not None:
+                self._write(self._outlet)
 
         loop.add_writer(fd, go_on)
 
@@ -153,7 +156,8 @@ class Feed:
 
     def _end(self) -> None:
         outlet, self._outlet = self._outlet, None
-        self._entries, self._unsent, self._bytes = [], b"", 0
+        self._entries, self._bytes = [], 0
+        self._unsent.clear()
         if outlet is not None:
             outlet.close()
 

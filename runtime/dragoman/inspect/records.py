@@ -18,7 +18,7 @@ from dragoman.core.envelope import Frame, Malformed, Refusal
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.lines import Overlong
 from dragoman.core.translate import Crossing
-from dragoman.trace.lines import Entry, Noted, Translated
+from dragoman.trace.lines import Entry, Noted, Translated, Where
 from dragoman.transports.base import HttpHeads
 from dragoman_spec import Loss
 
@@ -42,14 +42,17 @@ class Lost(NamedTuple):
 def pack(entries: Iterable[Entry | Fact]) -> bytes:
     """Return the batch of what happened, in its order."""
     told: list[Fact] = []
+    places: dict[Where, Fact] = {}
     for entry in entries:
         if type(entry) is Noted:
-            what = entry[5]
+            time_s, where, direction, what = entry
+            plain = places.get(where)
+            if plain is None:
+                plain = places[where] = tuple(where)
             if type(what) is Frame:
-                raw, kind, key, method, _, stream, *_ = what
-                told.append(("frame", *entry[:5], entry[6], raw, kind, key, method, stream))
+                told.append(("frame", time_s, plain, direction, what[0], what[1], what[2], what[3], what[5]))
             else:
-                told.append((*_put(what), *entry[:5], entry[6]))
+                told.append((*_put(what), time_s, plain, direction))
         elif type(entry) is Translated:
             told.append(_pack_crossing(entry))
         else:
@@ -95,19 +98,18 @@ def _pack_crossing(entry: Translated) -> Fact:
 
 def _read(kind: str, said: list[Any]) -> Entry | Fact:
     if kind == "frame":
-        time_s, session, connection, side, direction, server, raw, frame_kind, key, method, stream = said
-        frame = Frame(raw, frame_kind, key, method, None, stream)
-        return Noted(time_s, session, connection, side, direction, frame, server)
+        time_s, where, direction, raw, frame_kind, key, method, stream = said
+        return Noted(time_s, Where(*where), direction, Frame(raw, frame_kind, key, method, None, stream))
     if kind == "translated":
         return _read_crossing(*said)
     if kind in _FACTS:
         return (kind, *decode(said[0]))
-    what, time_s, session, connection, side, direction, server = said
+    what, time_s, where, direction = said
     if kind == "malformed":
         what = Malformed(0, what[0], line=what[1])
     elif kind == "heads":
         what = HttpHeads(*what)
-    return Noted(time_s, session, connection, side, direction, what, server)
+    return Noted(time_s, Where(*where), direction, what)
 
 
 _FACTS: Final = ("status", "dropped")

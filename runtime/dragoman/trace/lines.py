@@ -25,26 +25,36 @@ LINE_SHOWN: Final = 2000
 """How much of what is not a frame is shown."""
 
 
+class Where(NamedTuple):
+    """A connection.
+
+    Attributes:
+        session: Whose session it is; empty where there is only one.
+        number: Of the connection, counted from 1.
+        side: Which peer is at its other end.
+        server: Which of several servers that is, by its name; empty where there is one.
+    """
+
+    session: str
+    number: int
+    side: str
+    server: str = ""
+
+
 class Noted(NamedTuple):
     """Something that happened on a connection.
 
     Attributes:
         time_s: When, in seconds since the epoch.
-        session: Whose session it is; empty where there is only one.
-        connection: The number of the connection, counted from 1.
-        side: Which peer is at its other end.
+        where: The connection.
         direction: `received`, `sent`, `given up`, `ended`, `broken`, `closed` or `http`.
         what: The frame, or the reason, or headers.
-        server: Which of several servers it is, by its name; empty where there is one.
     """
 
     time_s: float
-    session: str
-    connection: int
-    side: str
+    where: Where
     direction: str
     what: Frame | Malformed | HttpHeads | str
-    server: str = ""
 
 
 class Translated(NamedTuple):
@@ -86,22 +96,23 @@ class Scribe:
         """Return the line for what happened."""
         if isinstance(entry, bytes):
             return entry
-        said = self._describe_crossing(entry) if isinstance(entry, Translated) else self._describe(entry)
-        return _line(entry.time_s, self._process, entry.session, said)
+        if isinstance(entry, Translated):
+            return _line(entry.time_s, self._process, entry.session, self._describe_crossing(entry))
+        return _line(entry.time_s, self._process, entry.where.session, self._describe(entry))
 
     def write_dropped(self, time_s: float, count: int) -> bytes:
         """Return the line that says how many lines are missing before it."""
         return _line(time_s, self._process, "", {"direction": "dropped", "lines": count})
 
     def _describe(self, noted: Noted) -> dict[str, Any]:
-        what, number = noted.what, noted.connection
+        what, (_, number, side, server) = noted.what, noted.where
         shown: dict[str, Any] = {}
         if isinstance(what, Frame):
             shown = _read(what)
             self._learn(number, what, shown)
-        said = {"side": noted.side, "connection": number, "direction": noted.direction}
-        if noted.server:
-            said["server"] = noted.server
+        said = {"side": side, "connection": number, "direction": noted.direction}
+        if server:
+            said["server"] = server
         said["revision"] = self._revisions.get(number)
         match what:
             case Frame(stream=bytes(stream)):

@@ -11,15 +11,18 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from dragoman.core.commands import Side
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.label import LABEL
 from dragoman.core.translate import Crossing
-from dragoman.trace.lines import Entry, Noted, Translated
+from dragoman.trace.lines import Entry, Noted, Translated, Where
 from dragoman.trace.writer import LineWriter, open_target
 from dragoman.transports.base import HttpHeads, Receiver, Transport
+
+_new: Final = tuple.__new__
+"""Makes an entry in half of the time: for what happens several times a call."""
 
 
 class Watcher(Protocol):
@@ -132,6 +135,7 @@ class Watched:
     """
 
     _receiver: Receiver
+    _where: Where
     pause_writing: Callable[[], None]
     resume_writing: Callable[[], None]
 
@@ -139,11 +143,8 @@ class Watched:
         self, transport: Transport, number: int, side: Side, put: Callable[[Entry], None], server: str = ""
     ) -> None:
         self._transport = transport
-        self._number = number
-        self._side = side.value
         self._put = put
-        self._label = ""
-        self._server = server
+        self._where = Where("", number, side.value, server)
         if hasattr(transport, "on_heads"):
             transport.on_heads = functools.partial(self._note, "http")
         self.pause_reading = transport.pause_reading
@@ -157,15 +158,16 @@ class Watched:
     def start(self, receiver: Receiver) -> None:
         """Begin to read."""
         self._receiver = receiver
-        self._label = session_of(LABEL.get(), self._server)
+        self._where = self._where._replace(session=session_of(LABEL.get(), self._where.server))
         self.pause_writing, self.resume_writing = receiver.pause_writing, receiver.resume_writing
         self._transport.start(self)
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Send frames."""
-        for frame in frames:
-            self._note("sent", frame)
+        now = time.time()
         self._transport.send(frames)
+        for frame in frames:
+            self._put(_new(Noted, (now, self._where, "sent", frame)))
 
     async def close(self) -> None:
         """Close the transport."""
@@ -176,8 +178,9 @@ class Watched:
 
     def received(self, frames: Sequence[Frame | Malformed]) -> None:
         """Frames came."""
+        now = time.time()
         for frame in frames:
-            self._note("received", frame)
+            self._put(_new(Noted, (now, self._where, "received", frame)))
         self._receiver.received(frames)
 
     def failed(self, frame: Frame) -> None:
@@ -207,4 +210,4 @@ class Watched:
         self._receiver.broken(reason)
 
     def _note(self, direction: str, what: Frame | Malformed | HttpHeads | str) -> None:
-        self._put(Noted(time.time(), self._label, self._number, self._side, direction, what, self._server))
+        self._put(Noted(time.time(), self._where, direction, what))
