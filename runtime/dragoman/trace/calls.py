@@ -296,7 +296,7 @@ class SessionWatch:
             if spoken is not self._spoken:
                 self._spoken, self._revisions = spoken, (spoken[CLIENT], spoken[SERVER])
             return self._revisions
-        servers = getattr(self._front.behind, "servers", ())
+        servers = getattr(self._front.backend, "servers", ())
         return ours, next((edge.revision for edge in servers if edge.revision), None)
 
 
