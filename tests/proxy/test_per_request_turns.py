@@ -17,7 +17,8 @@ from tests.proxy.conversation import (
     server,
     time_passes,
 )
-from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, Client, begin, call, elicit
+from tests.proxy.test_per_request import asks
+from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, FORM, Client, begin, call, elicit
 from tests.proxy.validity import hold
 
 UNCLEAR = "not clear"
@@ -42,6 +43,15 @@ def cancels(key: int) -> Step:
 def parked(peer: Client) -> list[Step]:
     """The first call waits for its client."""
     return [*begin(), server(elicit(7)), peer.is_asked(1, **{"question-1": "Who?"})]
+
+
+def task() -> list[Step]:
+    """The first call is a task that waits for its client."""
+    return [
+        *begin(has=TASKS),
+        server(elicit(7)),
+        expect_to_client(lambda frame: frame["result"]["resultType"] == "task"),
+    ]
 
 
 def comes_back(peer: Client, key: int) -> list[Step]:
@@ -104,10 +114,7 @@ def test_a_task_that_waits_for_its_client_holds_nobody_up() -> None:
     )
 
 
-@pytest.mark.parametrize("questions", ["park", "task"])
-def test_a_call_behind_one_that_asks_goes_on_as_soon_as_that_waits_for_its_client(questions: str) -> None:
-    has = {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
-    kind = {"park": "input_required", "task": "task"}[questions]
+def test_a_call_behind_one_that_asks_goes_on_as_soon_as_that_waits_for_its_client() -> None:
     hold(
         [
             *begin(name="first"),
@@ -115,63 +122,45 @@ def test_a_call_behind_one_that_asks_goes_on_as_soon_as_that_waits_for_its_clien
             expect_to_client(result(1, DONE_NEW)),
             server(elicit(7)),  # from here on calls take turns
             expect_to_server(an_error(7, -32601, "no call is open")),
-            client(call(2, has=has)),
+            client(call(2, has=TASKS)),
             sent(2, "greet"),
             client(call(3, name="search")),
             time_passes(0.1),
             server(elicit(8)),
             sent(3),
-            expect_to_client(lambda frame: frame["id"] == 2 and frame["result"]["resultType"] == kind),
+            expect_to_client(lambda frame: frame["id"] == 2 and frame["result"]["resultType"] == "task"),
         ],
-        questions=questions,
-        whose={3: "Ben"},
+        questions="task",
     )
 
 
-@pytest.mark.parametrize("waits", [True, False])
-def test_a_task_whose_question_nobody_answers_is_given_up_if_other_calls_wait(waits: bool) -> None:
-    """It may be that its client has gone before it knew that there is a task."""
-    has = {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
-    gone = [expect_to_server(an_error(7, -32603, "other calls wait")), told_of(1)]
-    other = [client(call(2, has=has)), *gone, sent(2, "greet")] if waits else [time_passes(1.0)]
-    hold(
-        [
-            *begin(has=has),
-            server(elicit(7)),
-            expect_to_client(lambda frame: frame["result"]["resultType"] == "task"),
-            *other,
-        ],
-        parked_s=0.4,
-        whose={2: "Ben"},
-    )
+def test_a_task_whose_question_nobody_answers_is_not_given_up_for_other_calls() -> None:
+    """There is a time for tasks."""
+    hold([*task(), client(call(2)), sent(2, "greet"), time_passes(0.5)], questions="task", parked_s=0.2)
 
 
 def test_a_tool_that_has_asked_waits_for_those_that_wait_for_their_clients() -> None:
     """Others overtake it, for as long as it cannot go anyway."""
-    peer = Client()
     hold(
         [
-            *parked(peer),
+            *task(),
             client(call(2)),
             client(call(3, name="search")),
             sent(3),
             server(result(3, DONE)),
             expect_to_client(result(3, DONE_NEW)),
-            peer.retries(4, **{"question-1": ACCEPTED}),
-            expect_to_server(result(7, ACCEPTED)),
             server(result(1, DONE)),
+            expect_to_server(an_error(7, -32603, "the call is over")),
             sent(2, "greet"),
-            expect_to_client(result(4, DONE_NEW)),
         ],
-        whose={2: "Ben", 3: "Cem"},
+        questions="task",
     )
 
 
 def test_calls_that_are_under_way_still_go_one_after_the_other() -> None:
-    peer = Client()
     hold(
         [
-            *parked(peer),
+            *task(),
             client(call(2, name="search")),
             client(call(3, name="find")),
             sent(2),
@@ -180,7 +169,7 @@ def test_calls_that_are_under_way_still_go_one_after_the_other() -> None:
             sent(3, "find"),
             expect_to_client(result(2, DONE_NEW)),
         ],
-        whose={2: "Ben", 3: "Cem"},
+        questions="task",
     )
 
 
@@ -235,11 +224,11 @@ def test_a_question_that_crosses_a_cancellation_is_put_to_nobody_else() -> None:
 
 
 def test_the_next_call_waits_a_moment_for_the_end_of_one_that_was_cancelled() -> None:
-    peer = Client()
     hold(
         [
-            *parked(peer),
-            *comes_back(peer, 2),
+            *task(),
+            server(result(1, DONE)),
+            expect_to_server(an_error(7, -32603, "the call is over")),
             client(call(3)),
             sent(2, "greet"),
             client(call(4)),
@@ -249,7 +238,57 @@ def test_the_next_call_waits_a_moment_for_the_end_of_one_that_was_cancelled() ->
             expect_to_server(an_error(8, -32603, "nobody waits")),
             sent(3, "greet"),
         ],
-        whose={4: "Ben"},
+        questions="task",
+    )
+
+
+def test_calls_of_others_wait_for_none() -> None:
+    """Nobody is asked any more, so there is nothing to wait for."""
+    hold(
+        [
+            *parked(Client()),
+            client(call(2)),
+            sent(2, "greet"),
+            client(call(3)),
+            sent(3, "greet"),
+            server(elicit(8)),
+            expect_to_server(an_error(8, -32601, UNCLEAR)),
+        ],
+        whose={2: "Ben", 3: "Cem"},
+    )
+
+
+def test_a_question_after_the_answer_to_its_call_reaches_nobody_else() -> None:
+    """It may be about the call that is over, whose client is somebody else."""
+    hold(
+        [
+            *begin(),
+            server(result(1, DONE)),
+            expect_to_client(result(1, DONE_NEW)),
+            client(call(2)),
+            sent(2, "greet"),
+            server(elicit(7)),
+            expect_to_server(an_error(7, -32601, UNCLEAR)),
+            server(result(2, DONE)),
+            expect_to_client(result(2, DONE_NEW)),
+        ],
+        whose={1: "Ann", 2: "Ben"},
+    )
+
+
+def test_who_only_lists_keeps_nobody_else_from_being_asked() -> None:
+    peer = Client()
+    hold(
+        [
+            *begin(),
+            client(asks("list", "tools/list", has=FORM)),
+            expect_to_server(lambda frame: frame["method"] == "tools/list"),
+            server(result(2, {"tools": []})),
+            expect_to_client(lambda frame: frame["id"] == "list"),
+            server(elicit(7)),
+            peer.is_asked(1, **{"question-1": "Who?"}),
+        ],
+        whose={1: "Ann", "list": "Ben"},
     )
 
 
@@ -387,75 +426,36 @@ def test_roots_that_are_known_are_told_whichever_call_it_is() -> None:
     )
 
 
-def shorten(monkeypatch: pytest.MonkeyPatch, answer_s: float = 60.0) -> None:
-    monkeypatch.setattr(works, "TURN_S", 0.2)
-    monkeypatch.setattr(works, "ANSWER_S", answer_s)
-
-
 def test_a_call_waits_seconds_at_most_for_one_that_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the server asks about it may be about the other one, too, and is refused: the client has its answer."""
-    shorten(monkeypatch)
-    peer = Client()
+    monkeypatch.setattr(works, "TURN_S", 0.2)
     hold(
         [
-            *parked(peer),
+            *task(),
             client(call(2)),
             sent(2, "greet"),
             server(elicit(8)),
             expect_to_server(an_error(8, -32601, UNCLEAR)),
             server(result(2, DONE)),
             expect_to_client(result(2, DONE_NEW)),
-            *comes_back(peer, 3),
         ],
-        whose={2: "Ben"},
+        questions="task",
     )
 
 
 def test_a_call_waits_seconds_at_most_for_one_that_goes_on_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    shorten(monkeypatch)
+    monkeypatch.setattr(works, "TURN_S", 0.2)
     hold(
-        [
-            *begin(),
-            server(elicit(7)),
-            Client().is_asked(1, **{"question-1": "Who?"}),
-            client(call(2, name="search")),
-            sent(2),
-            client(call(3, name="search")),
-            sent(3),
-        ],
-        whose={2: "Ben", 3: "Cem"},
-    )
-
-
-def test_a_question_not_answered_in_time_is_given_up_for_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shorten(monkeypatch, answer_s=0.2)
-    peer, other = Client(), Client()
-    hold(
-        [
-            *parked(peer),
-            time_passes(0.2),
-            client(call(2)),
-            expect_to_server(an_error(7, -32603, "other calls wait")),
-            server(result(1, DONE)),
-            sent(2, "greet"),
-            server(elicit(8)),
-            other.is_asked(2, **{"question-1": "Who?"}),
-            peer.retries(3, **{"question-1": ACCEPTED}),
-            expect_to_client(an_error(3, -32602, "no such call is waiting")),
-        ],
-        whose={2: "Ben"},
+        [*task(), client(call(2, name="search")), sent(2), client(call(3, name="search")), sent(3)],
+        questions="task",
     )
 
 
 def test_a_question_waits_seconds_at_most_for_the_client_of_another_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    shorten(monkeypatch)
+    monkeypatch.setattr(works, "TURN_S", 0.2)
     hold(
         [
-            *begin(has=TASKS),
-            server(elicit(7)),
-            expect_to_client(lambda frame: frame["result"]["resultType"] == "task"),
+            *task(),
             client(call(2, name="search")),
             sent(2),
             server(elicit(8)),

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
 from enum import Enum
-from math import inf
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from dragoman.core.batches import Batch
@@ -289,12 +288,10 @@ class Suspect(NamedTuple, Generic[OwnerT]):
     Attributes:
         owner: Whose request it is; None for somebody who has left, and for requests of our own.
         asks: Whether servers ask back during such a request.
-        until_s: For how long it is suspected.
     """
 
     owner: OwnerT | None
     asks: bool
-    until_s: float = inf
 
 
 class Suspects(Generic[OwnerT]):
@@ -302,8 +299,8 @@ class Suspects(Generic[OwnerT]):
 
     A server that was told of a cancellation usually does not answer, and nothing else says that it has stopped. So
     whatever it says without naming a request may be about one of these, and nobody but their owners may hear it. An
-    answer clears a suspect, however late; so does time, where the switch says after how long. The table is bounded: the
-    owner of a request that does not fit any more is suspected for as long as the server lives.
+    answer clears a suspect, however late. The table is bounded: the owner of a request that does not fit any more is
+    suspected for as long as the server lives.
 
     Args:
         limit: How many are remembered one by one.
@@ -319,7 +316,7 @@ class Suspects(Generic[OwnerT]):
     def add(self, key: bytes, suspect: Suspect[OwnerT]) -> None:
         """Remember a request; if there are too many, its owner instead."""
         if len(self._by_key) >= self._limit:
-            self._for_good.add(suspect._replace(until_s=inf))
+            self._for_good.add(suspect)
         else:
             self._by_key[key] = suspect
 
@@ -335,10 +332,6 @@ class Suspects(Generic[OwnerT]):
     def clear(self, key: bytes) -> bool:
         """Record that the server has answered; whether it was a suspect."""
         return (self._by_key.pop(key, None) or self._by_key.pop(self._twin(key), None)) is not None
-
-    def expire(self, now_s: float) -> None:
-        """Forget the requests whose time is over."""
-        self._by_key = {key: one for key, one in self._by_key.items() if one.until_s > now_s}
 
     def _twin(self, key: bytes) -> bytes:
         return (twin_of(key) if self._restore_ids else None) or b""

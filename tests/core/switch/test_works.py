@@ -66,15 +66,12 @@ def ask(unclear: UnclearQuestions, works: Works, about: Work) -> OpenQuestion:
     return question
 
 
-def test_a_call_is_not_compared_with_each_of_its_own_sender(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_is_compared_with_no_other_where_it_need_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     works, looked = make_works(), []
     monkeypatch.setattr(Work, "is_at_work", property(looked.append))
-    calls = [begin(works, "Ann") for _ in range(50)]
+    for sender in ("Ann", "Ann", "Ben", "Ann"):
+        assert begin(works, sender).frame is None
     assert looked == []
-    for work in calls:
-        works.finish(work)
-    assert [begin(works, "Ben"), begin(works, "Ann")]
-    assert looked, "somebody else has a call now"
 
 
 def test_a_question_that_was_guessed_wrong_is_about_an_older_call_of_the_same_sender() -> None:
@@ -87,8 +84,6 @@ def test_a_question_that_was_guessed_wrong_is_about_an_older_call_of_the_same_se
     question = ask(unclear, works, asked)
     begin(works, "Ann")
     works.start(other)
-    assert other.frame is not None, "it waits for its turn"
-    other.frame = None  # which has come
     works.take_answered(asked.key)
     unclear.finish(asked)
     assert put == [(older, question)]
@@ -116,11 +111,31 @@ def test_of_several_principals_none_is_told_what_names_no_request() -> None:
     assert works.find_only() is None, "it may be about the call that was answered"
 
 
-def test_a_call_that_was_given_up_before_its_server_may_still_be_asked_about() -> None:
+def test_of_several_principals_none_is_asked_what_names_no_request() -> None:
     works = make_works()
-    works.is_asking = False
-    call, other = begin(works, "Ann"), begin(works, "Ben")
-    assert works.take_answered(call.key, is_final=False) == (call, None)
+    call = begin(works, "Ann")
+    assert works.find_asked(None, None) == [call]
+    works.finish(call)
+    other = begin(works, "Ben")
     assert works.find_asked(None, None) == []
-    works.take_answered(call.key)
-    assert works.find_asked(None, None) == [other]
+    assert works.find_asked(other.key, None) == [other]
+
+
+def test_callers_without_a_name_are_one() -> None:
+    works = make_works()
+    works.finish(begin(works))
+    call = begin(works)
+    assert works.find_asked(None, None) == [call]
+    assert works.find_only() is call
+    begin(works, "Ann")
+    assert works.find_asked(None, None) == [], "who has no name may be anybody"
+
+
+def test_a_server_that_is_started_again_has_had_nobody_yet() -> None:
+    works = make_works()
+    for sender in ("Ann", "Ben"):
+        works.finish(begin(works, sender))
+    assert works.take_open() == []
+    call = begin(works, "Ben")
+    assert works.find_asked(None, None) == [call]
+    assert works.find_only() is call

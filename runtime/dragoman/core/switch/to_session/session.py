@@ -17,7 +17,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Final, Protocol
 
 from dragoman.core.batches import read_member
-from dragoman.core.calls import NAME_BYTES, is_unanswered
+from dragoman.core.calls import NAME_BYTES
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import Alarm, Outbox, Outcome, Rest, Schedule, Side
 from dragoman.core.edges.front import FrontEdge
@@ -434,8 +434,7 @@ class DeclaredSession:
             self._take_response(decoded(refuse_garbled(malformed.reason).answer(malformed.key)))
 
     def _take_response(self, frame: Frame) -> None:
-        is_final = frame.kind == "result" or not is_unanswered(frame)
-        work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key, is_final)
+        work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key)
         if hook is not None:
             hook(frame)
         elif work is None:

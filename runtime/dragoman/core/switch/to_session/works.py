@@ -6,13 +6,13 @@ back, and what becomes of calls that nobody waits for. Must not: translate, or k
 A request is known at the server by a number of ours, which is its progress token too: what the client has in their
 place may be used by another client as well, and a request may go on under another one of the client's.
 
-Turns: once the server has asked something without saying what it is about, the calls of one sender at a time are under
-way, so that the next question is about one of these. A call that waits for its client's answer is not under way: calls
-of others go on beside it, but none that is likely to ask as well, because its question might then be about either.
-Where a wrong guess would do harm even among the calls of one sender, one call at a time is under way.
+Of several principals, nobody is asked or told anything that does not name its request: the server may speak of one that
+it has answered. For questions that begins when two have called something, for log messages when two have sent anything.
 
-No turn is waited for longer than `TURN_S`. Then a call whose client has had `ANSWER_S` to answer is given up for those
-of others; otherwise these go on beside it, and what the server asks is refused if it may be about either.
+Turns: where a wrong guess would do harm even among the calls of one principal, one call at a time is under way once the
+server has asked something without saying what it is about. A call that waits for its client's answer is not under way:
+others go on beside it, but none that is likely to ask as well, because its question might then be about either. No turn
+is waited for longer than `TURN_S`; then what the server asks is refused if it may be about either.
 
 A server hears of a cancellation later than it is sent, and may ask something in between. So a call that nobody waits
 for is not over at once: until the server answers it, or a short time has passed, a question may still be about it.
@@ -21,10 +21,10 @@ for is not over at once: until the server answers it, or a short time has passed
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final, Protocol
 
-from dragoman.core.calls import Suspect, Suspects, cancellation
+from dragoman.core.calls import cancellation
 from dragoman.core.commands import Alarm, Schedule
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
@@ -38,9 +38,6 @@ from dragoman.core.rules.replay import Replay
 from dragoman.core.rules.strategy import Strategy, may_keep
 from dragoman.core.settings import TURN_S
 
-ANSWER_S: Final = 60.0
-"""How long a client has to answer while calls of others wait for their turn."""
-
 GRACE_S: Final = 1.0
 """How long a server gets to end a call by itself whose question was refused. Servers on SDK 1.x that are answered and
 cancelled at the same moment lose the request that comes next."""
@@ -48,9 +45,6 @@ cancelled at the same moment lose the request that comes next."""
 SETTLE_S: Final = 0.25
 """How long it is waited for the end of a call that was cancelled: what it still asks must not be taken for a question
 of the next one."""
-
-_AFTER_S: Final = 1.25
-"""For how long it waits again while other calls are given up: a moment longer than these have to end by themselves."""
 
 _ASKING: Final = 1024
 """How many tools and prompts are remembered because they asked something; beyond that, each of them may ask."""
@@ -98,7 +92,6 @@ class Work:
         sender: Whose it is, where the server has the calls of several people.
         holder: Who is counted for it: this sender, or the connection that it came on where nobody has a name.
         due_s: When it goes on even if it is not its turn; 0 while nothing has held it up.
-        asked_s: When the server last asked something about it.
         is_slow: Whether it has held up others for so long that nobody waits for its end any more.
         turn: Which of the calls that have waited it is, in the order of sending; 0 where it was sent at once.
     """
@@ -117,7 +110,6 @@ class Work:
     token: bytes | None = None
     missing: str | None = None
     due_s: float = 0.0
-    asked_s: float = 0.0
     is_slow: bool = False
     turn: int = 0
 
@@ -163,9 +155,6 @@ class EndListener(Protocol):
     def let_go(self, work: Work) -> None:
         """Nobody waits for this any more; what was asked about it is still there."""
 
-    def give_up(self, work: Work, reason: str) -> None:
-        """Its client is not waited for any longer."""
-
 
 class Works:
     """The requests that are with one server.
@@ -179,7 +168,7 @@ class Works:
 
     Attributes:
         schedule: Has done later what is to be done later.
-        guesses: Whether a question about one of several calls of one sender may be put to any of these.
+        guesses: Whether a question about one of several calls of one principal may be put to any of these.
         latest: The number of the latest request.
         turns: How many calls have been sent that had to wait.
         listener: Who hears of calls that nobody waits for.
@@ -190,9 +179,8 @@ class Works:
     listener: EndListener
 
     __slots__ = (
-        "_asking", "_bridging", "_first_sender", "_hooks", "_is_of_several", "_label", "_queue", "_restore_ids",
-        "_senders", "_suspects", "_upstream", "_works", "guesses", "is_asking", "latest", "listener", "schedule",
-        "turns",
+        "_asking", "_bridging", "_callers", "_hooks", "_label", "_queue", "_restore_ids", "_senders", "_upstream",
+        "_works", "guesses", "is_asking", "latest", "listener", "schedule", "turns",
     )  # fmt: skip
 
     def __init__(
@@ -208,15 +196,13 @@ class Works:
         self._restore_ids = restore_ids
         self._label = label
         self._works: dict[bytes, Work] = {}
-        self._senders: set[str] = set()  # whose there have been since there were none
-        self._first_sender = ""
-        self._is_of_several = False  # whether there ever were those of another
+        self._senders: set[str] = set()  # whose requests the server has had, among them those who have no name
+        self._callers: set[str] = set()  # whose of those that it may ask about
         self._hooks: dict[bytes, Hook] = {}
         self._queue: list[Work] = []
         self.latest = self.turns = 0
         self._asking: set[tuple[str, str]] = set()
         self._bridging = bridging
-        self._suspects: Suspects[str] = Suspects(restore_ids=restore_ids)
         self.schedule = schedule
         self.is_asking = False
 
@@ -228,9 +214,12 @@ class Works:
 
         Our own are among them, and those that are kept until it knows more: what it asked first has gone with it.
         """
-        self._suspects.forget_all()
-        for work in [one for one in self._works.values() if one not in self._queue]:
-            work.frame = None
+        self._senders, self._callers = set(), set()  # of the next server, which has had nothing yet
+        for work in self._works.values():
+            if work in self._queue:
+                self._note_sender(work)
+            else:
+                work.frame = None
         return [*(work.key for work in self._works.values() if work.frame is None), *self._hooks]
 
     def new_key(self) -> bytes:
@@ -241,21 +230,24 @@ class Works:
     def new_work(self, request: Request) -> Work:
         """Begin with a request; nothing is sent."""
         self.latest += 1
-        if not self._works:
-            self._senders.clear()
-        self._senders.add(request.frame.sender)
-        self._first_sender = self._first_sender or request.frame.sender
-        self._is_of_several = self._is_of_several or self._first_sender != request.frame.sender
         name = request.params.get("name")
         subject = name if isinstance(name, str) and len(name) <= _NAME_CHARACTERS else ""
-        return Work(self._label, self.latest, request, subject)
+        work = Work(self._label, self.latest, request, subject)
+        self._note_sender(work)
+        return work
+
+    def _note_sender(self, work: Work) -> None:
+        self._senders.add(work.sender)
+        if work.may_ask:
+            self._callers.add(work.sender)
 
     def start(self, work: Work) -> None:
         """Send a request to the server, or let it wait for its turn."""
         self._works[work.key] = work
         if self.is_asking and work.may_ask and self._must_wait(work):
             if not work.due_s:
-                self._wait_for_turn(work, self.turn_s)
+                work.due_s = self._bridging.steady_s() + self.turn_s
+                self.wait(work, self.turn_s, self._end_turns)
             self._queue.append(work)
         else:
             self._send(work)
@@ -288,17 +280,9 @@ class Works:
         """Return the work whose answer this request waits for."""
         return next((work for work in self._works.values() if work.request is request), None)
 
-    def take_answered(self, key: bytes, is_final: bool = True) -> tuple[Work | None, Hook | None]:
-        """Take off the table what a response answers: a client's request, or one of our own.
-
-        Args:
-            key: Its id.
-            is_final: Whether it is the server's, which says nothing more about it.
-        """
-        if not is_final and (work := self._works.get(key)) is not None:
-            self._suspect(work)
-        elif not self._is_answered_by(key):
-            self._suspects.clear(key)
+    def take_answered(self, key: bytes) -> tuple[Work | None, Hook | None]:
+        """Take off the table what a response with this id answers: a client's request, or one of our own."""
+        if not self._is_answered_by(key):
             key = (twin_of(key) if self._restore_ids else None) or key
             if not self._is_answered_by(key):
                 return None, None
@@ -316,7 +300,6 @@ class Works:
     def give_up(self, work: Work) -> None:
         """Record that nobody waits for the answer to a request, which may still come."""
         if work.frame is None:
-            self._suspect(work)
             if work.wants_task and work.task_id is None:  # it may be one by the time that the server hears of this
                 keep_latest(self._hooks, work.key, self._cancel_created, _HOOKS)
         elif work in self._queue:
@@ -324,18 +307,10 @@ class Works:
         self.schedule.stop(work.alarm)
         self.finish(work)
 
-    def _suspect(self, work: Work) -> None:
-        until_s = self._bridging.steady_s() + self._bridging.keeper().ttl_s
-        self._suspects.add(work.key, Suspect(work.sender, work.is_at_work, until_s))
-
     def wait(self, work: Work, after_s: float, then: Callable[[Work], None]) -> None:
         """Do something with a call after so many seconds, in place of what it has waited for."""
         self.schedule.stop(work.alarm)
         work.alarm = self.schedule.after(after_s, lambda: then(work))
-
-    def _wait_for_turn(self, work: Work, after_s: float) -> None:
-        work.due_s = self._bridging.steady_s() + after_s
-        self.wait(work, after_s, self._end_turns)
 
     def go_on(self) -> None:
         """Send what waits and can go now, the oldest first."""
@@ -349,22 +324,14 @@ class Works:
 
     def _must_wait(self, work: Work) -> bool:
         """Whether a call has to wait: others are under way, or have asked what this one is likely to ask as well."""
-        if self.guesses and len(self._senders) == 1:  # of its own there may be thousands
+        if self.guesses or len(self._callers) > 1:  # of its own there may be thousands
             return False
-        at_work = [other for other in self.find_at_work() if other.waits_for_client or not other.is_slow]
-        others = [other for other in at_work if not self.may_guess((work, other))]
-        if not others:  # who goes on without a pause would let nobody else have a turn
-            waits_for_turn = any(not self.may_guess((work, first)) for first in self._queue)
-            return waits_for_turn and not all(own.waits_for_client for own in at_work)
-        return (
+        others = [other for other in self.find_at_work() if other.waits_for_client or not other.is_slow]
+        return bool(others) and (
             not all(other.waits_for_client for other in others)
             or len(self._asking) >= _ASKING
             or (work.method, work.subject) in self._asking
         )
-
-    def may_guess(self, works: Collection[Work]) -> bool:
-        """Whether it does no harm to put a question about one of these to another of them: one sender has them all."""
-        return len(works) == 1 or (self.guesses and len({work.sender for work in works}) == 1)
 
     @property
     def turn_s(self) -> float:
@@ -372,29 +339,16 @@ class Works:
         return min(TURN_S, self._bridging.keeper().ttl_s)
 
     def _end_turns(self, _: Work) -> None:
-        """Let the calls go on that have waited too long, once those are given up that nobody comes back for."""
+        """Let the calls go on that have waited too long; nobody waits for those that held them up any more."""
         now_s = self._bridging.steady_s()
-        late = [work for work in self._queue if work.due_s <= now_s]
-        holding = [one for one in self.find_at_work() if not all(self.may_guess((one, work)) for work in late)]
-        asked_by_s = now_s - min(ANSWER_S, self._bridging.keeper().ttl_s)
-        stale = [
-            one
-            for one in holding
-            if one.waits_for_client and one.asked_s <= asked_by_s and any(work.sender != one.sender for work in late)
-        ]
-        for one in holding:
-            one.is_slow = True
-        for work in late:
-            self._wait_for_turn(work, _AFTER_S)
-            if not stale:
-                self._queue.remove(work)
-                self._send(work)
-        for one in stale:
-            self.listener.give_up(one, "nobody has answered its question, and other calls wait for the server")
+        for holding in self.find_at_work():
+            holding.is_slow = True
+        for work in [one for one in self._queue if one.due_s <= now_s]:
+            self._queue.remove(work)
+            self._send(work)
 
     def note_asking(self, work: Work) -> None:
         """Record that the server has asked about this: it is likely to do so again."""
-        work.asked_s = self._bridging.steady_s()
         if len(self._asking) < _ASKING:
             self._asking.add((work.method, work.subject))
 
@@ -456,24 +410,18 @@ class Works:
             task_id: The task that it names.
 
         Returns:
-            Empty where it is about none of them, or perhaps about one that was given up.
+            Empty where it is about none of them, or nothing says whose it is and several principals have called.
         """
         named = self.find(stream) or self.find_task(task_id)
         if named is not None or stream is not None or task_id is not None:
             return [named] if named is not None and named.may_ask else []
         self.is_asking = True
-        found = self.find_at_work()
-        return [] if self._may_be_late(found, only_asking=True) else found
+        return [] if len(self._callers) > 1 else self.find_at_work()
 
     def find_certain(self, stream: bytes | None, task_id: str | None) -> Work | None:
         """Return the request that a question of the server is about; None where that may be another one."""
         named = self.find(stream) or self.find_task(task_id)
         return self.find_only() if named is None and stream is None and task_id is None else named
-
-    def _may_be_late(self, works: list[Work], only_asking: bool) -> bool:
-        """Whether what the server says may be about a request of somebody else that nobody waits for any more."""
-        self._suspects.expire(self._bridging.steady_s())
-        return self._suspects.may_explain({work.sender for work in works}, only_asking)
 
     @property
     def can_be_asked(self) -> bool:
@@ -485,17 +433,14 @@ class Works:
 
         Of several principals none is told what may be about a call of another that has been answered.
         """
-        if self._is_of_several:
-            return None
         begun = [work for work in self._works.values() if work.frame is None]
-        return begun[0] if len(begun) == 1 and not self._may_be_late(begun, only_asking=False) else None
+        return begun[0] if len(begun) == 1 and len(self._senders) == 1 else None
 
     def clear(self) -> None:
         """Forget everything: the server is gone."""
         self._works.clear()
         self._hooks.clear()
         self._queue.clear()
-        self._suspects.forget_all()
         del self.listener
 
     def _send(self, work: Work) -> None:
