@@ -10,6 +10,9 @@ import pytest
 
 SCRIPTED = Path(__file__).parent / "proxy" / "servers" / "scripted.py"
 RUNTIME = Path(__file__).parents[1] / "runtime"
+MOST_MODULES = 295
+"""How many modules a proxy of one command loads, with those of the interpreter; some 275, by the Python."""
+
 HEAVY = ("pydantic", "orjson", "asyncio", "websockets", "dragoman")
 REPORT = "import sys; print(*[name for name in {heavy!r} if name in sys.modules])"
 FRAME = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}'
@@ -83,6 +86,10 @@ def test_a_session_over_standard_streams_loads_nothing_that_it_does_not_use() ->
     assert [word for word in words if not any(word in module for module in there)] == []
     assert not [module for module in loaded for word in words if module.startswith("dragoman.") and word in module]
     assert loaded.isdisjoint({"pydantic", "websockets", "uvicorn", "uvloop", "cryptography"})
+    assert loaded & {"_ssl", "ipaddress", "urllib.parse", "difflib", "secrets", "pathlib"} == set()
+    assert len(loaded) <= MOST_MODULES, (
+        "a person waits for each start, and each module takes a quarter of a millisecond"
+    )
 
 
 def test_a_router_loads_nothing_of_the_other_era_before_it_is_needed() -> None:

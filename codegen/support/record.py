@@ -74,7 +74,7 @@ def _make(cls: type[Any], more: Mapping[str, Any]) -> type[Any]:
     late = ("__init__", "__repr__", "__eq__", "__hash__", "__dataclass_fields__")
     methods = {name: _Late(given) for name in late if name not in body}
     slots = {"__slots__": names, "__match_args__": names}
-    return type(cls)(cls.__name__, cls.__bases__, {"__reduce__": _reduce, **body, **slots, **methods, **more})
+    return type(cls.__name__, cls.__bases__, {"__reduce__": _reduce, **body, **slots, **methods, **more})
 
 
 def _write_init(owner: type[Any], given: Mapping[str, Any]) -> Any:
@@ -82,11 +82,13 @@ def _write_init(owner: type[Any], given: Mapping[str, Any]) -> Any:
     scope: dict[str, Any] = {}
     for name in owner.__match_args__:
         value, default = name, given.get(name, scope)
-        factory = getattr(default, "default_factory", None)
-        if callable(factory):
-            value, default = f"_{name}() if {name} is _{name} else {name}", factory
-        else:
-            default = getattr(default, "default", default)
+        if hasattr(default, "default_factory"):
+            from dataclasses import MISSING
+
+            if callable(default.default_factory):
+                value, default = f"_{name}() if {name} is _{name} else {name}", default.default_factory
+            else:
+                default = scope if default.default is MISSING else default.default
         scope[f"_{name}"], scope[f"_set_{name}"] = default, vars(owner)[name].__set__
         heads.append(name if default is scope else f"{name}=_{name}")
         lines.append(f"_set_{name}(self, {value})" if "__setattr__" in vars(owner) else f"self.{name} = {value}")

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from dragoman_spec.record import record
 
 Side = Literal["client", "server"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Method:
     """One method of one revision, with the names of the definitions that its frames are made of.
 

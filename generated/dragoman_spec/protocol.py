@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, Literal
+
+from dragoman_spec.record import record
 
 Era = Literal["handshake", "per_request"]
 Transport = Literal["stdio", "http+sse", "streamable-http"]
@@ -15,7 +17,7 @@ Carries = Literal["session", "revision", "event", "method", "name", "argument"]
 LifecyclePart = Literal["open", "opened", "discover"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Header:
     """An HTTP header of Streamable HTTP.
 
@@ -39,7 +41,7 @@ class Header:
         return _parts(self)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """A part of a client capability that some requests of a server need.
 
@@ -65,7 +67,7 @@ class Part:
         return self.value is None or params[self.member] == self.value
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # one a revision; and the import takes a millisecond less
+@record
 class Facts:
     """What one revision has. Where no schema shows it, an entry of `codegen/overlays/` says it, with its source.
 
@@ -137,6 +139,9 @@ class Facts:
     meta_refusal: tuple[int, int] | None
     http_status: Mapping[int, int]
     subscriptions: Mapping[str, str]
+
+    __eq__ = object.__eq__  # one a revision
+    __hash__ = object.__hash__
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _parts(self)

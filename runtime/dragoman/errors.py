@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dragoman_spec.errors import (
@@ -40,6 +39,7 @@ from dragoman_spec.errors import (
     Untranslatable,
     ValidationFailed,
 )
+from dragoman_spec.record import record
 
 __all__ = [
     "CapabilityNotSupported",
@@ -180,7 +180,7 @@ class ConnectionClosed(Error):
         return self.reason
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfigProblem:
     """Something in a configuration file that cannot be right.
 

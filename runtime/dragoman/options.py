@@ -6,11 +6,12 @@ the documentation is written from them. Those of signing in are in `signin.setti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+from dragoman_spec.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Option:
     """One option.
 
@@ -205,7 +206,7 @@ _AS_CODE: Final = (
     "'dragoman.middlewares:RateLimit(per_minute=60)'; the first is the outermost"
 )
 
-DEFAULT_PAGE: Final = "http://127.0.0.1:6300"
+DEFAULT_PAGE: Final = ("127.0.0.1", 6300, "http")
 """Where `--inspect` shows its page, if nobody says where: there, or at any port of this machine."""
 
 MIDDLEWARE: Final = (

@@ -14,7 +14,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
@@ -31,6 +31,7 @@ from dragoman.core.translate import Counters, OnLoss, Translator
 from dragoman.host.host import Host, Opening
 from dragoman.host.settings import HostSettings
 from dragoman.transports.base import Transport
+from dragoman_spec.record import record
 
 if TYPE_CHECKING:
     from dragoman.core.edges.greeting import Greeting
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 _OVER: Final = frozenset({FrontState.CLOSED, FrontState.FAILED})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProxyConfig:
     """What can be decided about a proxy.
 

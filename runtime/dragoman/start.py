@@ -5,6 +5,7 @@ Lives here: telling from the words alone which command that is. Must not: import
 started later, and `cli.child` takes only a server that is started as the options say.
 """
 
+import gc
 import sys
 
 TAKING_VALUES = frozenset(
@@ -18,6 +19,10 @@ TAKING_VALUES = frozenset(
 )
 SWITCHES = frozenset({"no-era-cache", "no-greeting", "no-retry-older"})
 """The options of `dragoman proxy` (`dragoman.options`) that change nothing about how a server's command is started."""
+
+
+NEVER = 1_000_000
+"""After how many new objects it is looked for cycles while we start: ten times as many as there are then."""
 
 
 def find_command(words: list[str]) -> list[str]:
@@ -39,6 +44,8 @@ def find_command(words: list[str]) -> list[str]:
 def main() -> int:
     """Run the command that the arguments of this process name; return the exit code."""
     early = None
+    if sys.argv[1:2] == ["proxy"]:
+        gc.set_threshold(NEVER)  # as long as everything that is made stays: `cli.memory.set_apart`
     if command := find_command(sys.argv[1:]):
         from dragoman.transports.early import begin
 

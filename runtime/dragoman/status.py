@@ -12,12 +12,13 @@ read when somebody looks. Shown by `/readyz` (`transports.http.health`), by a so
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sized
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import WeakSet
 
 from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman_spec import HANDSHAKE_REVISIONS
+from dragoman_spec.record import record
 
 if TYPE_CHECKING:
     from dragoman.core.edges.upstream import UpstreamEdge
@@ -26,7 +27,7 @@ _CONNECTING: Final = (UpstreamState.IDLE, UpstreamState.OPENING)
 _OPEN: Final = (UpstreamState.ACCEPTED, UpstreamState.READY)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerStatus:
     """One server.
 
@@ -50,7 +51,7 @@ class ServerStatus:
     trouble: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProxyStatus:
     """A proxy.
 

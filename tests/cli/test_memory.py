@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dragoman.cli.memory import COLLECT_AFTER, collect_seldom, give_back, set_apart
+from dragoman.cli.memory import COLLECT_AFTER, give_back, set_apart
 
 
 class Node:
@@ -43,5 +43,5 @@ def test_what_is_there_at_the_start_is_not_looked_at_again() -> None:
 
 
 def test_cycles_are_looked_for_less_often_than_by_default() -> None:
-    collect_seldom()
+    set_apart()
     assert gc.get_threshold() == COLLECT_AFTER

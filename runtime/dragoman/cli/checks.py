@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from dragoman.cli.guard import find_nonsense_of_guard
 from dragoman.cli.names import is_loopback
 
 MESSAGES_PATH: Final = "/message"
@@ -43,6 +42,8 @@ def _find_nonsense(args: argparse.Namespace) -> Iterator[str]:
             given = (option for option in options if getattr(args, option.dest) != option.default)
             yield from (f"{option.option_strings[0]} means nothing without {needed}" for option in given)
     if args.listen is not None:
+        from dragoman.cli.guard import find_nonsense_of_guard
+
         yield from _find_nonsense_of_listen(args)
         yield from find_nonsense_of_guard(args)
     yield from _find_nonsense_of_upstream(args)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import secrets
 import socket
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.names import own_names
 from dragoman.options import DEFAULT_PAGE
-from dragoman.values import address as read_address
 
 if TYPE_CHECKING:
     from dragoman.inspect.feed import Feed
@@ -89,7 +87,7 @@ def bind_page(wanted: tuple[str, int, str]) -> tuple[socket.socket, str]:
         CannotShow: Nothing can listen there.
     """
     host, port, scheme = wanted
-    ports = (port, 0) if wanted == read_address(DEFAULT_PAGE) else (port,)
+    ports = (port, 0) if wanted == DEFAULT_PAGE else (port,)
     for one in ports:
         try:
             family = socket.getaddrinfo(host, one, type=socket.SOCK_STREAM)[0][0]
@@ -104,6 +102,8 @@ def bind_page(wanted: tuple[str, int, str]) -> tuple[socket.socket, str]:
 
 def make_key() -> str:
     """Make what a browser needs to be shown anything."""
+    import secrets
+
     return secrets.token_urlsafe(_KEY_BYTES)
 
 

@@ -8,7 +8,6 @@ Lives here: the names that are always accepted, and listing them. Must not: chec
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import socket
 from collections.abc import Iterator
 from typing import Final
@@ -19,6 +18,8 @@ _ELSEWHERE: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches what listens there."""
+    import ipaddress
+
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -27,6 +28,8 @@ def is_loopback(host: str) -> bool:
 
 def is_wildcard(host: str) -> bool:
     """Whether it stands for every address that this machine has."""
+    import ipaddress
+
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:

@@ -6,7 +6,7 @@ Only what argparse needs: no command's logic.
 from __future__ import annotations
 
 import argparse
-import textwrap
+import os
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -15,11 +15,23 @@ from dragoman import values
 from dragoman.options import DEFAULT_PAGE, TRANSLATION, Option
 from dragoman.values import READERS, Reader
 
+_WIDTH: Final = 78
+
 
 class HelpFormatter(argparse.HelpFormatter):
-    """Lays help out without breaking names at their hyphens, so that they can be copied."""
+    """Lays help out without breaking names at their hyphens, so that they can be copied.
+
+    argparse makes one for each option that is added, and asks what takes long to load how wide the terminal is; where
+    stdout is none, it gets the width that it would be told.
+    """
+
+    def __init__(self, prog: str) -> None:
+        is_none = "COLUMNS" not in os.environ and not os.isatty(1)
+        super().__init__(prog, width=_WIDTH if is_none else None)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
+        import textwrap
+
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
@@ -39,7 +51,7 @@ def _add(parser: argparse._ActionsContainer, option: Option) -> argparse.Action:
         said = {"type": read, "metavar": option.placeholder or metavar}
         default = read(default) if isinstance(default, str) else default
         if option.kind == "page":
-            said |= {"nargs": "?", "const": read(DEFAULT_PAGE)}
+            said |= {"nargs": "?", "const": DEFAULT_PAGE}
     if default == ():
         return parser.add_argument(
             flag, action="append", dest=option.argument, default=[], help=f"{about}; may be repeated", **said

@@ -6,10 +6,7 @@ Lives here: the parser that every command has. Must not: know any command. Calle
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
-import shlex
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -69,6 +66,8 @@ class CommandParser(argparse.ArgumentParser):
         super().error(f"{message}{self._show_command(message) if names_server else ''}")
 
     def _show_command(self, message: str) -> str:
+        import shlex
+
         words = self._words
         at = next((at for at, word in enumerate(words) if _is_program(word)), None)
         if {"--", "--url", "--config"} & {word.partition("=")[0] for word in words}:
@@ -133,11 +132,15 @@ class CommandParser(argparse.ArgumentParser):
 
 def _is_program(word: str) -> bool:
     """Whether a word is likely to begin a server's command."""
+    import shutil
+
     return not word.startswith("-") and "=" not in word and shutil.which(word) is not None
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean …?` for a name that is not known, or nothing if none is near."""
+    import difflib
+
     names = list(known)
     begun = [one for one in names if len(name) > 3 and one.startswith(name)]
     near = begun or difflib.get_close_matches(name, names, n=2, cutoff=0.7 if len(name) > 4 else 0.6)

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.checks import check_options, check_page
 from dragoman.cli.child import Launcher, add_child_arguments
-from dragoman.cli.guard import make_guard
 from dragoman.cli.ink import complain
 from dragoman.cli.inspecting import CannotShow, open_feed
 from dragoman.cli.instances import check_store
 from dragoman.cli.known import know_server
-from dragoman.cli.memory import collect_seldom
+from dragoman.cli.memory import load_without_tls, set_apart
 from dragoman.cli.metrics import CannotCount, serve_metrics, watch_calls
 from dragoman.cli.middleware import find_middleware
 from dragoman.cli.options import add_group, add_options, add_translation_arguments, chosen_rules
@@ -175,7 +174,6 @@ def run(args: argparse.Namespace) -> int:
     except CannotCount as error:
         complain(f"dragoman proxy: {error}")
         return EXIT_CANNOT_SHOW
-    collect_seldom()
     launcher = Launcher(args)
     watcher: Watcher | None = trace
     try:
@@ -217,7 +215,13 @@ def _join(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None) -
             launcher.put_away(process)
 
 
+def _reaches_nothing(args: argparse.Namespace) -> bool:
+    """Whether this process neither opens a connection nor runs code of the user's, who might."""
+    return not (args.url or args.config or args.metrics_listen or args.inspect or args.around)
+
+
 def _listen(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None) -> int:
+    from dragoman.cli.guard import make_guard
     from dragoman.cli.listen import listen
     from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
     from dragoman.signin.invitations import Invitations
@@ -260,6 +264,8 @@ def _serve(
     caught: list[int],
     trace: Watcher | None,
 ) -> int:
+    if _reaches_nothing(args):
+        load_without_tls()
     import asyncio
 
     from dragoman.cli.logs import LINE, LINE_OF_MANY, set_up_logging
@@ -284,6 +290,7 @@ def _serve(
         return reach()
 
     async def serve() -> int:
+        set_apart()
         log_defects(asyncio.get_running_loop())
         proxy = Proxy(config, take_standard_streams(config.limit_bytes), connect)
         reloading = None

@@ -9,9 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterable
 from typing import Any, Final, TextIO
 
@@ -89,11 +87,15 @@ def print_json(value: Any) -> None:
 
 def columns(stream: TextIO | None = None) -> int | None:
     """Return how wide the terminal is that a stream (stdout if none is given) writes to; None where it is none."""
+    import shutil
+
     return shutil.get_terminal_size().columns if (stream or sys.stdout).isatty() else None
 
 
 def fit(line: str, hang: int, width: int | None, most_lines: int | None = None) -> str:
     """Break a line that is too long, and indent what goes on by so many columns."""
+    import textwrap
+
     if width is None or len(line) <= width:
         return line
     return "\n".join(

@@ -28,7 +28,7 @@ def explain_batches() -> str:
     return f"only revision {' and '.join(filter(has_batches, REVISIONS))} has batches"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Batch:
     """One array that came in, and what has been answered of it."""
 

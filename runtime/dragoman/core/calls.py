@@ -113,7 +113,7 @@ class Call:
         return failure.answer(self.key)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Calls:
     """The requests that one peer has sent and that are not answered yet.
 

@@ -6,9 +6,11 @@ The core never sleeps, reads or writes: frames and readings of the clock go in a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from dragoman_spec.record import quick_record
 
 if TYPE_CHECKING:
     from dragoman.core.envelope import Frame
@@ -177,7 +179,7 @@ class HeldFrame:
         return is_at_peer
 
 
-@dataclass(frozen=True, slots=True)
+@quick_record
 class Open:
     """Open a connection to a server; what is sent to this edge goes there from here on.
 
@@ -187,7 +189,7 @@ class Open:
     edge: Reached
 
 
-@dataclass(frozen=True, slots=True)
+@quick_record
 class Send:
     """Write these frames to the peer of an edge."""
 
@@ -195,21 +197,21 @@ class Send:
     frames: Sequence[Frame]
 
 
-@dataclass(frozen=True, slots=True)
+@quick_record
 class Close:
     """Close the connection to a server, once what was sent is written."""
 
     edge: Reached
 
 
-@dataclass(frozen=True, slots=True)
+@quick_record
 class Rest:
     """Ask nobody to sign in to a server that is being opened: nothing waits for it any more."""
 
     edge: Reached
 
 
-@dataclass(frozen=True, slots=True)
+@quick_record
 class Wake:
     """Call `expire` after so many seconds, in place of an earlier command; None: forget that one."""
 
@@ -245,14 +247,14 @@ class Schedule:
         self.stop(*self._alarms)
 
 
-@dataclass(frozen=True, slots=True)
+@quick_record
 class Defer:
     """Let middleware have a request or notification, before it goes on."""
 
     held_frame: HeldFrame
 
 
-@dataclass(frozen=True, slots=True)
+@quick_record
 class Settle:
     """Give middleware the answer to a request that it let proceed."""
 
@@ -260,14 +262,14 @@ class Settle:
     frame: Frame
 
 
-@dataclass(frozen=True, slots=True)
+@quick_record
 class Abandon:
     """Stop middleware that has a request: nobody waits for it any more."""
 
     held_frame: HeldFrame
 
 
-@dataclass(frozen=True, slots=True)
+@quick_record
 class Finish:
     """A client's session is over: write out what the client is still owed, and stop.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from dragoman.core.batches import BATCH_REQUESTS
@@ -11,12 +10,13 @@ from dragoman.core.calls import OPEN_REQUESTS
 from dragoman.core.negotiation import AUTO
 from dragoman.core.observing import Observer
 from dragoman.core.translate import Crossing, OnLoss
+from dragoman_spec.record import record
 
 TURN_S: Final = 7.0
 """For how long a call waits for those of others, at a server of which it is not clear what it asks about."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RestartPolicy:
     """How a server that is lost is started again.
 
@@ -56,7 +56,7 @@ class ServerMemory(Protocol):
         """Remember it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settings:
     """What the user decided.
 

@@ -77,7 +77,7 @@ class Translator(Protocol):
         """Translate one frame; `method` names the request that a response answers."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Counters:
     """What a session has seen, for the closing line of the log; `tell` is told of each loss besides."""
 
@@ -128,7 +128,7 @@ class Crossing(NamedTuple):
     losses: Sequence[Loss]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Adaptor:
     """Carries the frames of one direction across.
 

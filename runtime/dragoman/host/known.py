@@ -24,7 +24,7 @@ import os
 import stat
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from dragoman import system
@@ -33,6 +33,7 @@ from dragoman.core.exact_json import decode
 from dragoman.core.unchecked import find_object
 from dragoman.transports.small_files import read_small
 from dragoman.transports.surroundings import secretive_names
+from dragoman_spec.record import record
 
 _WORDS: Final = {True: "handshake", False: "no handshake"}
 """A server of both eras has no word. It once had that of the era in which it was asked: `per-request`."""
@@ -51,7 +52,7 @@ SAID_S: Final = 7 * 24 * 3600.0
 revision it speaks by now."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Said:
     """What a server said when it was opened with a question, and after that.
 
@@ -66,7 +67,7 @@ class Said:
     since: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KnownAnswers:
     """What is remembered of the answers of one server.
 
@@ -101,7 +102,7 @@ class KnownAnswers:
         return os.path.join(self.folder, hashlib.sha256(self.name.encode() + asked).hexdigest()[:32])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KnownServer:
     """What is remembered of one server.
 

@@ -6,12 +6,12 @@ Lives here: values and a protocol, no code. Used by `host`, `shared`, and by who
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from dragoman.core.commands import Outbox, Outcome
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
+from dragoman_spec.record import record
 
 if TYPE_CHECKING:
     from dragoman.middleware import Middleware, NoticeMiddleware
@@ -43,7 +43,7 @@ class Switch(Protocol):
         """Those that it has."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostSettings:
     """What can be decided about a host.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from dragoman.core.commands import Alarm, Finish, Outcome, Sleeper
@@ -28,11 +28,12 @@ from dragoman.host.host import Host, Opening
 from dragoman.host.port import Port
 from dragoman.host.settings import HostSettings
 from dragoman.transports.base import Transport
+from dragoman_spec.record import record
 
 logger = logging.getLogger("dragoman.shared")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PoolConfig:
     """What can be decided about servers that clients do not have for themselves.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from dragoman.options import Option
+from dragoman_spec.record import record
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
@@ -52,7 +53,7 @@ def as_resource(url: str) -> str:
     return url.replace("ws", "http", 1) if url.startswith("ws") else url
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SignInSettings:
     """How to sign in to one server. Files are read when they are needed.
 
@@ -133,15 +134,17 @@ class SignInSettings:
 DEFAULT: Final = SignInSettings()
 
 
-def _option(field: str, kind: str | tuple[str, ...], about: str, placeholder: str = "", default: Any = None) -> Option:
+def _option(
+    field: str, kind: str | tuple[str, ...], about: str, placeholder: str = "", default: Any = None, note: str = ""
+) -> Option:
     first, *rest = field.split("_")
     name = f"oauth-{field.removesuffix('s').replace('_', '-')}"
     key = first + "".join(word.title() for word in rest)
-    return Option(name, kind, about, default, placeholder, dest=f"oauth_{field}", key=key, field=field)
+    return Option(name, kind, about, default, placeholder, note, dest=f"oauth_{field}", key=key, field=field)
 
 
 OPTIONS: Final = (
-    replace(_option("grant", GRANTS, "how to get tokens", default=DEFAULT.grant), note="in a browser"),
+    _option("grant", GRANTS, "how to get tokens", default=DEFAULT.grant, note="in a browser"),
     _option("client_id", "text", "our client id, if somebody has registered us there", "ID"),
     _option("client_secret_file", "file", "the secret that goes with it"),
     _option("private_key_file", "file", "a private key in its place, as PEM or JWK"),
@@ -156,7 +159,7 @@ OPTIONS: Final = (
     _option("assertion_file", "file", "the assertion that says who the user is, for identity_assertion"),
     _option("idp_token_endpoint", "text", "the identity provider that exchanges the assertion first", "URL"),
     _option("idp_client_id", "text", "our client id at the identity provider", "ID"),
-    replace(_option("store", STORES, "where tokens are kept", default=DEFAULT.store), note="which you alone can read"),
+    _option("store", STORES, "where tokens are kept", default=DEFAULT.store, note="which you alone can read"),
     Option(
         "no-oauth-resource",
         "switch",

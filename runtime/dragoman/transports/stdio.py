@@ -15,7 +15,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dragoman import system
@@ -26,6 +25,7 @@ from dragoman.transports.lines import FramedReceiver, join_lines
 from dragoman.transports.pipes import PipeReader, PipeWriter, enlarge_pipe, open_reader, open_writer
 from dragoman.transports.spawn import Process
 from dragoman.transports.warden import Warden
+from dragoman_spec.record import record
 
 if TYPE_CHECKING:
     from dragoman.transports.threads import ThreadReader, ThreadWriter
@@ -37,7 +37,7 @@ _LOOK_OFTEN_ENOUGH_S = 0.1
 """How often it is looked whether a child has ended, where the system cannot tell us."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChildPatience:
     """How long a child gets at each step of its going, in seconds.
 

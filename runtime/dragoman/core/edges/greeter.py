@@ -91,7 +91,7 @@ class GreeterCarrier(Protocol):
         """Say to the edge that the server is gone."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Reading:
     """A list while its pages come: what they have so far, and where the next begins."""
 

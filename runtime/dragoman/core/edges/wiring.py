@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dragoman.core.commands import Side
 from dragoman.core.consent import Method
 from dragoman.core.settings import Settings
 from dragoman.core.translate import Adaptor, Counters, Translator
+from dragoman_spec.record import record
 
 if TYPE_CHECKING:
     from dragoman.core.rules.state import Keeper
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bridging:
     """What only the bridge between the eras needs.
 
@@ -51,7 +51,7 @@ class Bridging:
     roots_ttl_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wiring:
     """What all edges of a switch have in common.
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.rules.names import FACTS
+from dragoman_spec.record import record
 
 KEYWORD: Final = FACTS.headers["argument"].annotation or ""
 _WRITTEN: Final = KEYWORD.encode()
@@ -31,7 +31,7 @@ _VALUES: Final = frozenset({"const", "default", "enum", "example", "examples"})
 """Keywords whose value is an instance, not a schema."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mirrored:
     """One argument that is mirrored into a header.
 

@@ -17,6 +17,7 @@ from dragoman.core.rules.questions import Question, Reply, embed, is_question, u
 from dragoman.core.rules.state import Binding, Reason, refuse
 from dragoman.errors import TranslationError
 from dragoman_spec import Loss
+from dragoman_spec.record import record
 
 
 class CallOwner(NamedTuple):
@@ -33,7 +34,7 @@ class CallOwner(NamedTuple):
     revision: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RefusedQuestion:
     """A question that is not put to the client.
 

@@ -11,7 +11,6 @@ per-request era goes on with exactly the capabilities that it came with.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from dragoman.core.exact_json import escape
@@ -20,6 +19,7 @@ from dragoman.core.unchecked import find, find_object
 from dragoman_spec import era, facts
 from dragoman_spec.losses import Loss
 from dragoman_spec.protocol import Facts
+from dragoman_spec.record import record
 
 Scope = Literal["shared", "principal", "client"]
 
@@ -27,7 +27,7 @@ _TASKS_OF_TOOLS: Final[dict[str, Any]] = {"cancel": {}, "requests": {"tools": {"
 """What a bridged server of the tasks extension can do in terms of 2025-11-25: `tasks/list` has no counterpart."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Path:
     """The way between one client and one server, as far as it decides what can be told.
 

@@ -10,7 +10,6 @@ sent it, and its client, which sent something else, would only be confused by it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
@@ -24,14 +23,15 @@ from dragoman.core.rules.names import (
 )
 from dragoman.core.unchecked import find_object
 from dragoman_spec import era, facts
+from dragoman_spec.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Relay:
     """Pass the server's error on, over the steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Say:
     """Answer the client with this error, in its own form.
 
@@ -46,19 +46,19 @@ class Say:
     data: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FailTool:
     """Answer the client with this result of a tool, in the form of 2026-07-28."""
 
     result: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refresh:
     """List the server's tools anew and send the request once more: our headers were made from an outdated schema."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Visit:
     """Ask the client to open URLs first (`urls`)."""
 

@@ -7,7 +7,6 @@ table in the documentation: both say the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from dragoman.core.rules.capabilities import Path, Scope
@@ -29,6 +28,7 @@ from dragoman.core.rules.features import (
     works,
 )
 from dragoman_spec import era, load
+from dragoman_spec.record import record
 
 Transport = Literal["stdio", "http", "sse", "websocket"]
 
@@ -39,7 +39,7 @@ _NOBODYS_ROOTS: Final = emulated(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Row:
     """One feature of a pair."""
 
@@ -48,7 +48,7 @@ class Row:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Explanation:
     """What there is between a client and a server.
 

@@ -9,13 +9,13 @@ facts that make it. A test holds the table against the methods of every revision
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal, NamedTuple
 
 import dragoman_spec
 from dragoman.core.rules.names import OLDER
 from dragoman_spec.protocol import Facts
+from dragoman_spec.record import record
 
 
 class Status(Enum):
@@ -54,7 +54,7 @@ def lost(why: str) -> Fate:
     return Fate(Status.LOST, why)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Feature:
     """One row.
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.core.codes import INTERNAL_ERROR
@@ -29,6 +28,7 @@ from dragoman.core.rules.routines import Ask, Done, Pause, Pose, Routine, Tell
 from dragoman.core.rules.tasks import relate, to_older_task
 from dragoman.errors import ProtocolError, RemoteProtocolError, TranslationError, Untranslatable
 from dragoman_spec import Loss, facts
+from dragoman_spec.record import record
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -39,7 +39,7 @@ LONGEST_POLL_S: Final = 60.0
 _OF_RETRIES: Final = ("inputResponses", "requestState")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AskedClient:
     """The client, as far as questions go.
 

@@ -7,14 +7,14 @@ any more. So a routine reads from top to bottom, and needs no event loop and no 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dragoman.core.rules.questions import Question
 from dragoman_spec import Loss
+from dragoman_spec.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ask:
     """Send the server a request, unstamped, and give its result; nothing at once where that is not awaited.
 
@@ -28,14 +28,14 @@ class Ask:
     is_awaited: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pose:
     """Ask the client these, each under its key, and give the next key and response; none: only wait for the next."""
 
     questions: Mapping[str, Question]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tell:
     """Send the client a notification."""
 
@@ -43,7 +43,7 @@ class Tell:
     params: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pause:
     """Go on after so many seconds."""
 

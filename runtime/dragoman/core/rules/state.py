@@ -21,13 +21,13 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.exact_json import decode, encode
 from dragoman.errors import RemoteProtocolError
+from dragoman_spec.record import record
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -169,7 +169,7 @@ _WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Binding:
     """The request that a state belongs to.
 

@@ -11,7 +11,6 @@ code".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from dragoman.core.negotiation import UNSUPPORTED_VERSION
 from dragoman.core.rules.names import name_of_hop_error
 from dragoman.core.unchecked import find_object
 from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS
+from dragoman_spec.record import record
 
 _NO_EVIDENCE: Final = frozenset({401, 403, 407, 408, 429, 502, 503, 504})
 """What HTTP says of credentials, of haste, and of a way that is closed; none of it is about the server."""
@@ -32,7 +32,7 @@ class Era(Enum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """What a probe showed.
 

@@ -5,13 +5,14 @@ Read by every module of this package. What needs checking is checked by `securit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from dragoman.transports.http.bearer import Guard
+from dragoman_spec.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Paths:
     """Where what is served, relative to where the application is mounted.
 
@@ -28,7 +29,7 @@ class Paths:
     websocket: str | None = "/ws"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """How much a client may take up; what goes beyond is refused with the status that says so.
 
@@ -61,7 +62,7 @@ class Limits:
     replay_events: int = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Patience:
     """How long something may take, in seconds.
 
@@ -96,7 +97,7 @@ class Patience:
     tidy_s: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Admission:
     """Whom to let in.
 
@@ -115,7 +116,7 @@ class Admission:
     notes_origins: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FrontConfig:
     """Everything that can be decided about an HTTP front.
 

@@ -12,7 +12,6 @@ import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.errors import TransportClosed
@@ -21,6 +20,7 @@ from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.door import Door
 from dragoman.transports.http.site import Site
 from dragoman.transports.keepalive import keep_alive
+from dragoman_spec.record import record
 
 logger = logging.getLogger("dragoman.http")
 
@@ -28,7 +28,7 @@ _BACKLOG: Final = 2048
 """How many connections the system keeps until we take them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Address:
     """Where to listen.
 

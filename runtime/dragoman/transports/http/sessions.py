@@ -12,7 +12,6 @@ import logging
 import math
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -23,6 +22,7 @@ from dragoman.transports.countdown import Countdown
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import RETRY_AFTER, HttpRequest, RequestRefused
 from dragoman.transports.http.flow import Gate
+from dragoman_spec.record import record
 
 logger = logging.getLogger("dragoman.http")
 
@@ -46,7 +46,7 @@ _SELDOM: Final = 12
 """How many times longer it takes while sessions are open, for whom that is a pause."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Caller:
     """Who opened a session.
 

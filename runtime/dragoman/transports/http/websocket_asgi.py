@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, Final
@@ -31,6 +30,7 @@ from dragoman.transports.http.exchange import ABORT, GONE, HOLD, Message, Scope
 from dragoman.transports.http.refusals import Refusals
 from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold
 from dragoman.transports.websocket import WebSocketConnection
+from dragoman_spec.record import record
 
 logger = logging.getLogger("dragoman.http")
 
@@ -41,7 +41,7 @@ _GOODBYE_S: Final = 10.0
 """How long it may take otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WebSocketRequest:
     """A request that opens a WebSocket, read as a whole.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.transports.surroundings import expand
 from dragoman_spec import REVISIONS, facts
+from dragoman_spec.record import record
 
 if TYPE_CHECKING:
     import socket
@@ -90,7 +91,7 @@ def _make_idle() -> IdleConnections:
     return IdleConnections()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UpstreamConfig:
     """Everything that can be decided about a connection to a server.
 

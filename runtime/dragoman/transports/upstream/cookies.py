@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import urlsplit
 
 from dragoman.transports.upstream.config import UpstreamConfig, origin_of
+from dragoman_spec.record import record
 
 _MOST: Final = 50
 _MOST_BYTES: Final = 4096
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Cookie:
     value: str
     path: str

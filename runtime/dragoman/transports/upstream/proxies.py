@@ -14,11 +14,12 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from dragoman.transports.upstream.config import UpstreamConfig, origin_of
+from dragoman_spec.record import record
 
 logger = logging.getLogger("dragoman.upstream")
 
@@ -34,7 +35,7 @@ DIRECT: Final = "none"
 """What stands in place of a proxy's URL where there is to be none, whatever the environment says."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HttpProxy:
     """A proxy that speaks HTTP.
 

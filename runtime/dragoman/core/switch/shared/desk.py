@@ -30,11 +30,12 @@ from dragoman.core.switch.shared.allowed import methods_of
 from dragoman.core.switch.shared.subscriptions import Levels, Subscriptions
 from dragoman.core.tally import Lines
 from dragoman.core.unchecked import find_object
+from dragoman_spec.record import record
 
 logger = logging.getLogger("dragoman.sharing")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SharingSettings:
     """What can be decided about a shared server.
 

@@ -33,6 +33,7 @@ from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_session.works import Work, Works
 from dragoman.core.translate import Adaptor
 from dragoman.core.unchecked import find_object
+from dragoman_spec.record import record
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -141,7 +142,7 @@ def bind(bridging: Bridging, request: Request) -> Binding:
     return Binding(bridging.server, request.method, digest_params(request.params), principal)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VisitFirst:
     """The server wants URLs visited before it runs the call: its error says which."""
 
