@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
+import textwrap
 import weakref
 from collections.abc import Iterator
 
@@ -45,3 +47,24 @@ def test_what_is_there_at_the_start_is_not_looked_at_again() -> None:
 def test_cycles_are_looked_for_less_often_than_by_default() -> None:
     set_apart()
     assert gc.get_threshold() == COLLECT_AFTER
+
+
+@pytest.mark.parametrize("missing", [(), ("_md5", "_sha1", "_sha2", "_sha256", "_sha512")])
+def test_a_process_without_connections_loads_no_openssl_unless_it_needs_it_for_hashes(missing: tuple[str, ...]) -> None:
+    """Some systems build Python without hashes of its own."""
+    code = f"""
+        import sys
+import textwrap
+        sys.modules.update(dict.fromkeys({missing!r}))
+        from dragoman.cli.memory import load_without_tls
+        load_without_tls()
+        assert not {{"ssl", "_ssl", "_hashlib"}} & set(sys.modules)
+        import hashlib
+        print(hashlib.sha256(b"").hexdigest()[:8], "_hashlib" in sys.modules)
+        import asyncio, ssl
+        ssl.create_default_context()
+        asyncio.run(asyncio.sleep(0))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert done.stdout.split() == ["e3b0c442", str(bool(missing))]

@@ -132,9 +132,11 @@ class CommandParser(argparse.ArgumentParser):
 
 def _is_program(word: str) -> bool:
     """Whether a word is likely to begin a server's command."""
+    if word.startswith("-") or "=" in word:
+        return False
     import shutil
 
-    return not word.startswith("-") and "=" not in word and shutil.which(word) is not None
+    return shutil.which(word) is not None
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
