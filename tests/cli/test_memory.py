@@ -54,7 +54,6 @@ def test_a_process_without_connections_loads_no_openssl_unless_it_needs_it_for_h
     """Some systems build Python without hashes of its own."""
     code = f"""
         import sys
-import textwrap
         sys.modules.update(dict.fromkeys({missing!r}))
         from dragoman.cli.memory import load_without_tls
         load_without_tls()
