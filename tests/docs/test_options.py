@@ -15,11 +15,10 @@ import pytest
 from dragoman.cli import COMMANDS
 from dragoman.cli.parsing import CommandParser
 from dragoman.values import size
-from tests.docs.test_docs import PAGES, ROOT, name
+from tests.docs.test_docs import CELLS, PAGES, ROOT, name
 
 DOCS = sorted(ROOT.glob("docs/*.md"))
 FENCED = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-CELLS = re.compile(r"(?<!\\)\|")
 OPTION = re.compile(r"--[a-z][a-z-]+")
 README_COLUMNS = 120
 
