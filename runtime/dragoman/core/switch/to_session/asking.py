@@ -158,15 +158,16 @@ class ClientQuestions:
         assert request is not None
         caller = questions.caller
         name = request.params.get("name")
-        takes_task = work.method == CALL_TOOL and declares_tasks(caller.capabilities) and self._promoting.has_room(work)
-        may_be_put = isinstance(read_question(caller, question.method, question.params), Question)
+        can_be_task = work.method == CALL_TOOL and declares_tasks(caller.capabilities) and self._promoting.has_room(work)
+        if can_be_task:  # one that cannot be asked anything has no use for it
+            can_be_task = isinstance(read_question(caller, question.method, question.params), Question)
         work.way = choose_strategy(
             self._bridging.questions,
             work.method,
             tool=self._served.tools.find(name),
             may_repeat=name in self._bridging.repeatable,
             can_park=self.has_room(work),
-            can_be_task=takes_task and may_be_put,
+            can_be_task=can_be_task,
         )
         if work.way is Strategy.TASK:
             self._promoting.begin(work)
