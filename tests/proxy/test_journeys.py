@@ -67,15 +67,15 @@ class Way(NamedTuple):
 MOST = {
     "equal revisions over stdio": Way(14, 67, 25),
     "two revisions over stdio": Way(14, 76, 29),
-    "equal revisions over HTTP": Way(35, 198, 91),
-    "no sessions over HTTP": Way(42, 254, 124),
-    "equal revisions over a connection that is kept": Way(30, 125, 45),
-    "no sessions over a connection that is kept": Way(36, 159, 70),
-    "an answer as an event over a connection that is kept": Way(37, 209, 79),
-    "a stateless client and a server with sessions": Way(20, 94, 36),
-    "a stateless client and a server with sessions that asks": Way(34, 352, 167),
+    "equal revisions over HTTP": Way(36, 202, 92),
+    "no sessions over HTTP": Way(43, 258, 125),
+    "equal revisions over a connection that is kept": Way(30, 126, 45),
+    "no sessions over a connection that is kept": Way(36, 160, 70),
+    "an answer as an event over a connection that is kept": Way(37, 210, 79),
+    "a stateless client and a server with sessions": Way(20, 93, 36),
+    "a stateless client and a server with sessions that asks": Way(35, 330, 159),
     "a client with a session and a stateless server": Way(22, 97, 41),
-    "a client with a session and a stateless server that asks": Way(27, 222, 114),
+    "a client with a session and a stateless server that asks": Way(27, 220, 113),
     "a sign-in": Way(7, 124, 43),
 }
 

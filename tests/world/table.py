@@ -33,7 +33,12 @@ ROWS: Final = (
         "        self._loans.suspects.add(loan.key, Suspect(loan.owner, loan.asks))",
         "        pass",
     ),
-    ("lent ids come again", LOANS, "        self.latest += 1\n", "        self.latest = (self.latest + 1) % 5\n"),
+    (
+        "lent ids come again",
+        LOANS,
+        "        self.latest += 1\n        loan",
+        "        self.latest = (self.latest + 1) % 5\n        loan",
+    ),
     (
         "who has left still owns a call",
         LOAN,

@@ -41,15 +41,17 @@ class Loans(Generic[LoanT]):
         by_key: Those that are not answered.
         latest: The number of the latest id.
         senders: Whose requests the server has had; of several, two are named.
+        callers: The principals who have called something during which servers ask back; of several, two are named.
         suspects: Those that ended without an answer.
     """
 
-    __slots__ = ("_restore_ids", "by_key", "latest", "senders", "suspects")
+    __slots__ = ("_restore_ids", "by_key", "callers", "latest", "senders", "suspects")
 
     def __init__(self, restore_ids: bool = True, suspects: int = SUSPECTS) -> None:
         self.by_key: dict[bytes, LoanT] = {}
         self.latest = 0
         self.senders: set[str] = set()
+        self.callers: set[str] = set()
         self.suspects: Suspects[Any] = Suspects(suspects, restore_ids)
         self._restore_ids = restore_ids
 
@@ -64,20 +66,36 @@ class Loans(Generic[LoanT]):
         loan.key = b"%d" % self.latest
         self.by_key[loan.key] = loan
         if sender is not None and sender not in self.senders:
-            note_two(self.senders, sender)
+            self.note(sender)
         return loan
+
+    def note(self, sender: str, caller: str | None = None) -> None:
+        """Note whose a request is, and the principal of one during which servers ask back."""
+        if len(self.senders) < 2:
+            self.senders.add(sender)
+        if caller is not None and len(self.callers) < 2:
+            self.callers.add(caller)
 
     @property
     def is_of_several(self) -> bool:
         """Whether the server has had requests of several senders: then no guess is good enough."""
         return len(self.senders) > 1
 
+    @property
+    def is_called_by_several(self) -> bool:
+        """Whether several principals have called: then only a stream or a task says whose a question is."""
+        return len(self.callers) > 1
+
     def find(self, key: bytes | None) -> LoanT | None:
         """Find a request by our id for it, or by one that differs in type alone."""
         if key is None:
             return None
         found = self.by_key.get(key)
-        return self.by_key.get(twin_of(key) or b"") if found is None and self._restore_ids else found
+        return self.by_key.get(self.twin(key)) if found is None else found
+
+    def twin(self, key: bytes) -> bytes:
+        """Return the id that an answer may have in place of this one; empty where there is none."""
+        return (twin_of(key) if self._restore_ids else None) or b""
 
     def take(self, key: bytes | None, is_final: bool = True) -> LoanT | None:
         """Take off the table what a response answers; None where nothing is with the server under its id.
@@ -92,9 +110,3 @@ class Loans(Generic[LoanT]):
         if is_final:
             self.suspects.clear(key or b"")
         return None
-
-
-def note_two(seen: set[str], one: str) -> None:
-    """Note one of several of whom it counts only whether they are several."""
-    if len(seen) < 2:
-        seen.add(one)

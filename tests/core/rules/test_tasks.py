@@ -117,9 +117,14 @@ def test_a_result_of_a_task_is_a_result() -> None:
     assert leave_off_relation(plain) is plain
 
 
-@pytest.mark.parametrize("params", [None, 5, {}, {"_meta": 5}, {"_meta": {"io.modelcontextprotocol/related-task": 5}}])
+@pytest.mark.parametrize("params", [None, 5, {}, {"_meta": 5}, {"_meta": {}}])
 def test_most_requests_are_about_no_task(params: Any) -> None:
     assert read_relation(params) is None
+
+
+@pytest.mark.parametrize("related", [5, None, {}, {"taskId": 5}])
+def test_a_request_that_names_no_readable_task_is_about_one_that_nobody_has(related: Any) -> None:
+    assert read_relation({"_meta": {"io.modelcontextprotocol/related-task": related}}) == ""
 
 
 def test_which_task_a_request_is_about_is_read() -> None:

@@ -61,7 +61,7 @@ def begin(works: Works, sender: str = "") -> Work:
 def ask(unclear: UnclearQuestions, works: Works, about: Work) -> OpenQuestion:
     """A question that may be about any call of a sender, and is put to this one."""
     about.questions = cast(Any, Questions([b"q"]))
-    question = OpenQuestion(b"q", "elicitation/create", {}, about.sender, works.latest, works.turns, 0.0, about)
+    question = OpenQuestion(b"q", "elicitation/create", {}, about.sender, works.loans.latest, works.turns, 0.0, about)
     unclear.open.append(question)
     return question
 
@@ -84,7 +84,7 @@ def test_a_question_that_was_guessed_wrong_is_about_an_older_call_of_the_same_se
     question = ask(unclear, works, asked)
     begin(works, "Ann")
     works.start(other)
-    works.take_answered(asked.key)
+    works.loans.take(asked.key)
     unclear.finish(asked)
     assert put == [(older, question)]
 
@@ -97,7 +97,7 @@ def test_questions_of_our_own_that_nobody_answers_do_not_pile_up() -> None:
     for _ in range(5000):
         works.send_own("tasks/cancel", {"taskId": "t"}, answered.append)
     assert len(sent) == 5000
-    assert works.take_answered(b"1") == (None, None)
+    assert works.loans.take(b"1") is None
     assert len(works.take_open()) == 4096
 
 

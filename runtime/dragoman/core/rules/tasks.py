@@ -52,9 +52,15 @@ def leave_off_relation(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_relation(params: object) -> str | None:
-    """Return the task that a request or notification of a server of 2025-11-25 says it is about; None for none."""
-    task_id = find(params, "_meta", RELATED_TASK, "taskId")
-    return task_id if isinstance(task_id, str) else None
+    """Return the task that a request or notification of a server of 2025-11-25 says it is about; None for none.
+
+    One that says so and names nothing that can be read is about a task that nobody has: its name is empty.
+    """
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if not isinstance(meta, dict) or RELATED_TASK not in meta:
+        return None
+    task_id = find(meta, RELATED_TASK, "taskId")
+    return task_id if isinstance(task_id, str) else ""
 
 
 def read_support(tool: Mapping[str, Any] | None) -> str:

@@ -15,11 +15,10 @@ from typing import Any, Final
 from dragoman.core.envelope import Frame
 from dragoman.core.loans import Loans
 from dragoman.core.places import keep_latest
+from dragoman.core.rules.tasks import read_relation
 from dragoman.core.serving.loans import QUIET, Loan
 from dragoman.core.serving.sessions import ClientSession
-from dragoman.core.serving.turns import Turns
 from dragoman.core.unchecked import find, find_list
-from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
 REMEMBERED: Final = 4096
 """How many tasks, and how many elicitations, are remembered."""
@@ -27,26 +26,21 @@ REMEMBERED: Final = 4096
 NAME_BYTES: Final = 1024
 """The longest id of a task or elicitation that is remembered, in bytes or characters."""
 
-RELATED_TASK: Final = facts(HANDSHAKE_REVISIONS[-1]).request_meta.get("related-task")
-"""Where a frame names the task that it is about: in its `_meta` (2025-11-25/basic/utilities/tasks)."""
-
 
 class Attribution:
     """What is known about who is the reason for what.
 
     Args:
         loans: The requests that are with the server.
-        turns: Who has called something.
         sessions: Those who are there.
 
     Attributes:
         called_and_left: Whether a session has ended that had made calls.
     """
 
-    def __init__(self, loans: Loans[Loan], turns: Turns, sessions: Mapping[Any, ClientSession]) -> None:
+    def __init__(self, loans: Loans[Loan], sessions: Mapping[Any, ClientSession]) -> None:
         self.called_and_left = False
         self._loans = loans
-        self._turns = turns
         self._sessions = sessions
         self._tasks: dict[str, Loan] = {}  # the requests that began them
         self._tokens: dict[bytes, Loan] = {}  # those of tasks, whose progress tokens outlive the request
@@ -103,7 +97,7 @@ class Attribution:
         named = self.named_owners(params, frame.stream)
         reasons = named or self._find_reasons(True, among)
         # It may be about a call that is answered: of another principal, whatever is open now.
-        is_unproved = not named and self._turns.is_of_several
+        is_unproved = not named and self._loans.is_called_by_several
         if (reasons and not is_unproved) or not self._sessions:
             return reasons
         reasons = self._find_reasons(False, among)
@@ -146,20 +140,10 @@ class Attribution:
         if related is not None:
             found = self._loans.find(related) or self._loans.suspects.find(related)
             owners.add(None if found is None else found.owner)
-        task = related_task(params)
+        task = read_relation(params)
         if task is not None and (task in self._tasks or related is None):  # one that has just begun is not known yet
             owners.add(self.task_owner(task))
         return owners
-
-
-def related_task(params: dict[str, Any]) -> str | None:
-    """Return the id of the task that a frame says it is about; None where it says nothing of the kind."""
-    meta = params.get("_meta")
-    if not isinstance(meta, dict) or RELATED_TASK not in meta:
-        return None
-    related = meta[RELATED_TASK]
-    task = related.get("taskId") if isinstance(related, dict) else None
-    return task if isinstance(task, str) else ""
 
 
 def elicitation_ids(error: dict[str, Any]) -> list[Any]:

@@ -30,13 +30,11 @@ class Turns:
         limit_bytes: How many bytes may wait.
 
     Attributes:
-        callers: The principals who have called something; of several, two are named.
         cancelled: Those that were cancelled a moment ago: their answer is passed on if it comes.
     """
 
     def __init__(self, loans: Loans[Loan], asks: bool, limit_bytes: int) -> None:
         self.asks = asks
-        self.callers: set[str] = set()
         self.cancelled: dict[Loan, None] = {}
         self._loans = loans
         self._limit_bytes = limit_bytes
@@ -45,11 +43,6 @@ class Turns:
 
     def __len__(self) -> int:
         return len(self._queue)
-
-    @property
-    def is_of_several(self) -> bool:
-        """Whether several principals have called something: then only a stream or a task says whose a question is."""
-        return len(self.callers) > 1
 
     def must_wait(self, loan: Loan) -> bool:
         """Whether it is somebody else's turn."""
@@ -80,7 +73,9 @@ class Turns:
     def _is_free_for(self, loan: Loan) -> bool:
         """Whether no call of others is with the server; those that were cancelled a moment ago are."""
         others = (one for one in self._loans.by_key.values() if one.session is not loan.session)
-        return self.is_of_several or all(one.frame is not None or not one.asks or one.is_slow for one in others)
+        return self._loans.is_called_by_several or all(
+            one.frame is not None or not one.asks or one.is_slow for one in others
+        )
 
     def forget(self, loan: Loan) -> None:
         """Forget a request: it was answered, or is not to get to the server."""

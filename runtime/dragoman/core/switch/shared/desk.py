@@ -19,7 +19,7 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import Frame, error_frame, request_frame
 from dragoman.core.exact_json import decode
 from dragoman.core.label import log_as
-from dragoman.core.loans import Loans, note_two
+from dragoman.core.loans import Loans
 from dragoman.core.serving.attribution import Attribution
 from dragoman.core.serving.loans import Hook, Loan
 from dragoman.core.serving.questions import SharedQuestions
@@ -105,7 +105,7 @@ class Desk:
         self.sessions: dict[Reached, ClientSession] = {}
         self.loans: Loans[Loan] = Loans(restore_ids, settings.suspects)
         self.turns = Turns(self.loans, settings.asks, settings.waiting_bytes)
-        self.attribution = Attribution(self.loans, self.turns, self.sessions)
+        self.attribution = Attribution(self.loans, self.sessions)
         self.questions = SharedQuestions(self.attribution, settings.questions)
         self.subscriptions = Subscriptions()
         self.levels = Levels()
@@ -171,22 +171,18 @@ class Desk:
 
     def lend(self, session: ClientSession, call: Call, hook: Hook | None) -> Loan:
         """Lend a session's call an id."""
-        loan = self.loans.lend(Loan(call.method, session, call, hook), session.sender)
+        loan = self.loans.lend(Loan(call.method, session, call, hook))
         call.lent = loan.key
         session.called = session.called or loan.asks
-        if loan.asks:
-            note_two(self.turns.callers, session.principal)
+        self.loans.note(session.sender, session.principal if loan.asks else None)
         return loan
 
     def note_others(self) -> None:
         """Record that there is another server: it has had nothing but what goes to it now."""
-        self.loans.senders.clear()
-        self.turns.callers.clear()
+        self.loans.senders, self.loans.callers = set(), set()
         for loan in self.loans.by_key.values():
             if loan.session is not None:
-                note_two(self.loans.senders, loan.session.sender)
-                if loan.asks:
-                    note_two(self.turns.callers, loan.session.principal)
+                self.loans.note(loan.session.sender, loan.session.principal if loan.asks else None)
 
     def send_own(self, method: str, params: dict[str, Any]) -> None:
         """Send the server a request of our own, whose answer nobody waits for."""

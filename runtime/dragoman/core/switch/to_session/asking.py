@@ -158,7 +158,9 @@ class ClientQuestions:
         assert request is not None
         caller = questions.caller
         name = request.params.get("name")
-        can_be_task = work.method == CALL_TOOL and declares_tasks(caller.capabilities) and self._promoting.has_room(work)
+        can_be_task = (
+            work.method == CALL_TOOL and declares_tasks(caller.capabilities) and self._promoting.has_room(work)
+        )
         if can_be_task:  # one that cannot be asked anything has no use for it
             can_be_task = isinstance(read_question(caller, question.method, question.params), Question)
         work.way = choose_strategy(

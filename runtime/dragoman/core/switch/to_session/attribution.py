@@ -139,7 +139,7 @@ class UnclearQuestions:
             is_asked = any(work.waits_for_client for work in works)
             patience_s = self._works.turn_s if is_asked else self._bridging.keeper().ttl_s
             until_s = self._bridging.steady_s() + patience_s
-            latest, turns = self._works.latest, self._works.turns
+            latest, turns = self._works.loans.latest, self._works.turns
             self._decide(OpenQuestion(key, method, params, senders.pop(), latest, turns, until_s))
 
     def keep_roots(self, work: Work, result: object) -> None:

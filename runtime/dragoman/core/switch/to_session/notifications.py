@@ -72,7 +72,9 @@ class ServerNotifications:
         if frame.method == "notifications/progress":
             self._tell_progress(params or {})
         elif frame.method == "notifications/message":
-            work = self._served.works.find_only() if frame.stream is None else self._served.works.find(frame.stream)
+            work = (
+                self._served.works.find_only() if frame.stream is None else self._served.works.loans.find(frame.stream)
+            )
             self.tell_log(work, frame.method, params or {})
         elif frame.method in FACTS.announced:
             self.listens.hear(adapted.method or "", params)

@@ -385,7 +385,7 @@ class DeclaredSession:
             self._served.front.refuse(request, adapted.code, adapted.message, adapted.data)
         else:
             work.frame = self._promoting.ask_for(work, adapted) if self._served.runs_tools else adapted
-            self._asking.begin(work)
+            (self._asking.begin if self._unclear.open else self._works.start)(work)
 
     # What the server says
 
@@ -434,8 +434,8 @@ class DeclaredSession:
             self._take_response(decoded(refuse_garbled(malformed.reason).answer(malformed.key)))
 
     def _take_response(self, frame: Frame) -> None:
-        work, hook = (None, None) if frame.key is None else self._works.take_answered(frame.key)
-        if hook is not None:
+        work = self._works.loans.take(frame.key)
+        if work is None and (hook := self._works.take_hook(frame.key or b"")) is not None:
             hook(frame)
         elif work is None:
             self._exchange.counters.unmatched += 1

@@ -29,7 +29,8 @@ from dragoman.core.commands import Alarm, Schedule
 from dragoman.core.edges.per_request_front import Request
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.wiring import Bridging
-from dragoman.core.envelope import Frame, decoded, request_frame, twin_of
+from dragoman.core.envelope import Frame, decoded, request_frame
+from dragoman.core.loans import Loans
 from dragoman.core.places import keep_latest
 from dragoman.core.rules.asking import OpenQuestions
 from dragoman.core.rules.names import FACTS
@@ -72,8 +73,10 @@ class Work:
 
     Attributes:
         number: Our id for it; of one that a task was made of, the first one.
+        name: What it is called among parked calls; no other call of any server is called so.
         key: The id that it has now, as a key.
         method: What it asks.
+        may_ask: Whether the server may ask its client something meanwhile.
         request: The client's request that waits for the answer; None while nobody is there.
         frame: What is to be sent when its turn comes; None once it is with the server.
         questions: What the server has asked about it and is not answered; None before anything was asked.
@@ -114,25 +117,16 @@ class Work:
     turn: int = 0
 
     def __init__(self, label: str, number: int, request: Request, subject: str) -> None:
-        self._label = label
         self.number = number
+        self.name = f"{label}-{number}"
         self.key = b"%d" % number
         self.method = request.method
+        self.may_ask = request.method in FACTS.input_required
         self.request: Request | None = request
         self.subject = subject
         self.sender = request.frame.sender
         self.holder = holder_of(request)
         self.frame: Frame | None = None
-
-    @property
-    def name(self) -> str:
-        """What it is called among parked calls; no other call of any server is called so."""
-        return f"{self._label}-{self.number}"
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether the server may ask its client something meanwhile."""
-        return self.method in FACTS.input_required
 
     @property
     def is_at_work(self) -> bool:
@@ -169,7 +163,7 @@ class Works:
     Attributes:
         schedule: Has done later what is to be done later.
         guesses: Whether a question about one of several calls of one principal may be put to any of these.
-        latest: The number of the latest request.
+        loans: The requests, by their ids.
         turns: How many calls have been sent that had to wait.
         listener: Who hears of calls that nobody waits for.
         is_asking: Whether the server has asked something, and not on the stream of a request: then nothing says which
@@ -179,8 +173,8 @@ class Works:
     listener: EndListener
 
     __slots__ = (
-        "_asking", "_bridging", "_callers", "_hooks", "_label", "_queue", "_restore_ids", "_senders", "_upstream",
-        "_works", "guesses", "is_asking", "latest", "listener", "schedule", "turns",
+        "_asking", "_bridging", "_hooks", "_label", "_queue", "_upstream", "guesses", "is_asking", "listener", "loans",
+        "schedule", "turns",
     )  # fmt: skip
 
     def __init__(
@@ -193,57 +187,44 @@ class Works:
     ) -> None:
         self.guesses = may_keep(bridging.questions)
         self._upstream = upstream
-        self._restore_ids = restore_ids
         self._label = label
-        self._works: dict[bytes, Work] = {}
-        self._senders: set[str] = set()  # whose requests the server has had, among them those who have no name
-        self._callers: set[str] = set()  # whose of those that it may ask about
+        self.loans: Loans[Work] = Loans(restore_ids)
         self._hooks: dict[bytes, Hook] = {}
         self._queue: list[Work] = []
-        self.latest = self.turns = 0
+        self.turns = 0
         self._asking: set[tuple[str, str]] = set()
         self._bridging = bridging
         self.schedule = schedule
         self.is_asking = False
 
     def __iter__(self) -> Iterator[Work]:
-        return iter(self._works.values())
+        return iter(self.loans.by_key.values())
 
     def take_open(self) -> list[bytes]:
         """Return the ids of all requests that the server will not answer any more: it has gone.
 
         Our own are among them, and those that are kept until it knows more: what it asked first has gone with it.
         """
-        self._senders, self._callers = set(), set()  # of the next server, which has had nothing yet
-        for work in self._works.values():
+        self.loans.senders, self.loans.callers = set(), set()  # of the next server, which has had nothing yet
+        for work in self.loans.by_key.values():
             if work in self._queue:
-                self._note_sender(work)
+                self.loans.note(work.sender, work.sender if work.may_ask else None)
             else:
                 work.frame = None
-        return [*(work.key for work in self._works.values() if work.frame is None), *self._hooks]
-
-    def new_key(self) -> bytes:
-        """Return an id that the server has not seen."""
-        self.latest += 1
-        return b"%d" % self.latest
+        return [*(work.key for work in self.loans.by_key.values() if work.frame is None), *self._hooks]
 
     def new_work(self, request: Request) -> Work:
         """Begin with a request; nothing is sent."""
-        self.latest += 1
+        self.loans.latest += 1
         name = request.params.get("name")
         subject = name if isinstance(name, str) and len(name) <= _NAME_CHARACTERS else ""
-        work = Work(self._label, self.latest, request, subject)
-        self._note_sender(work)
+        work = Work(self._label, self.loans.latest, request, subject)
+        self.loans.note(work.sender, work.sender if work.may_ask else None)
         return work
-
-    def _note_sender(self, work: Work) -> None:
-        self._senders.add(work.sender)
-        if work.may_ask:
-            self._callers.add(work.sender)
 
     def start(self, work: Work) -> None:
         """Send a request to the server, or let it wait for its turn."""
-        self._works[work.key] = work
+        self.loans.by_key[work.key] = work
         if self.is_asking and work.may_ask and self._must_wait(work):
             if not work.due_s:
                 work.due_s = self._bridging.steady_s() + self.turn_s
@@ -254,47 +235,35 @@ class Works:
 
     def hold(self, work: Work) -> None:
         """Keep a request until it is started."""
-        self._works[work.key] = work
-
-    def find(self, key: bytes | None) -> Work | None:
-        """Return the work that the server knows by this id; None if it is not at work on it."""
-        return None if key is None else self._works.get(key)
+        self.loans.by_key[work.key] = work
 
     def find_task(self, task_id: object) -> Work | None:
         """Return the work that is this task at the server."""
-        found = (work for work in self._works.values() if work.task_id is not None and work.task_id == task_id)
+        found = (work for work in self.loans.by_key.values() if work.task_id is not None and work.task_id == task_id)
         return next(found, None)
 
     def find_asking(self, key: bytes) -> Work | None:
         """Return the work about which the server has asked something under this id."""
-        return next((work for work in self._works.values() if work.questions and key in work.questions), None)
+        return next((work for work in self.loans.by_key.values() if work.questions and key in work.questions), None)
 
     def find_by_token(self, token: object) -> Work | None:
         """Return the work that has this progress token of ours."""
         if isinstance(token, bool) or not isinstance(token, int):
             return None
         key = b"%d" % token
-        return self.find(key) or next((work for work in self._works.values() if work.token == key), None)
+        return self.loans.find(key) or next((work for work in self.loans.by_key.values() if work.token == key), None)
 
     def find_for(self, request: Request) -> Work | None:
         """Return the work whose answer this request waits for."""
-        return next((work for work in self._works.values() if work.request is request), None)
+        return next((work for work in self.loans.by_key.values() if work.request is request), None)
 
-    def take_answered(self, key: bytes) -> tuple[Work | None, Hook | None]:
-        """Take off the table what a response with this id answers: a client's request, or one of our own."""
-        if not self._is_answered_by(key):
-            key = (twin_of(key) if self._restore_ids else None) or key
-            if not self._is_answered_by(key):
-                return None, None
-        return self._works.pop(key, None), self._hooks.pop(key, None)
-
-    def _is_answered_by(self, key: bytes) -> bool:
-        work = self._works.get(key)
-        return (work is not None and work.frame is None) or key in self._hooks
+    def take_hook(self, key: bytes) -> Hook | None:
+        """Take off the table what hears the answer to a request of our own, which has this id."""
+        return self._hooks.pop(key, None) or self._hooks.pop(self.loans.twin(key), None)
 
     def finish(self, work: Work) -> None:
         """Record that a request is over; those that wait for their turn go on."""
-        self._works.pop(work.key, None)
+        self.loans.by_key.pop(work.key, None)
         self.go_on()
 
     def give_up(self, work: Work) -> None:
@@ -320,11 +289,11 @@ class Works:
 
     def find_at_work(self) -> list[Work]:
         """Return the calls that the server may ask about just now."""
-        return [work for work in self._works.values() if work.is_at_work]
+        return [work for work in self.loans.by_key.values() if work.is_at_work]
 
     def _must_wait(self, work: Work) -> bool:
         """Whether a call has to wait: others are under way, or have asked what this one is likely to ask as well."""
-        if self.guesses or len(self._callers) > 1:  # of its own there may be thousands
+        if self.guesses or self.loans.is_called_by_several:  # of its own there may be thousands
             return False
         others = [other for other in self.find_at_work() if other.waits_for_client or not other.is_slow]
         return bool(others) and (
@@ -354,9 +323,9 @@ class Works:
 
     def follow(self, work: Work, method: str, params: dict[str, Any]) -> None:
         """Ask for the answer to a request by another request: it is known by the id of that one from now on."""
-        self._works.pop(work.key, None)
-        work.token, work.key = work.token or work.key, self.new_key()
-        self._works[work.key] = work
+        self.loans.by_key.pop(work.key, None)
+        work.token, work.key = work.token or work.key, self.loans.next_key()
+        self.loans.by_key[work.key] = work
         self._upstream.send(request_frame(work.key, method, params))
 
     def leave(self, work: Work, reason: str) -> None:
@@ -398,7 +367,7 @@ class Works:
 
     def send_own(self, method: str, params: dict[str, Any], hook: Hook, key: bytes | None = None) -> None:
         """Send the server a request of our own."""
-        key = key or self.new_key()
+        key = key or self.loans.next_key()
         keep_latest(self._hooks, key, hook, _HOOKS)
         self._upstream.send(request_frame(key, method, params))
 
@@ -412,33 +381,33 @@ class Works:
         Returns:
             Empty where it is about none of them, or nothing says whose it is and several principals have called.
         """
-        named = self.find(stream) or self.find_task(task_id)
+        named = self.loans.find(stream) or self.find_task(task_id)
         if named is not None or stream is not None or task_id is not None:
             return [named] if named is not None and named.may_ask else []
         self.is_asking = True
-        return [] if len(self._callers) > 1 else self.find_at_work()
+        return [] if self.loans.is_called_by_several else self.find_at_work()
 
     def find_certain(self, stream: bytes | None, task_id: str | None) -> Work | None:
         """Return the request that a question of the server is about; None where that may be another one."""
-        named = self.find(stream) or self.find_task(task_id)
+        named = self.loans.find(stream) or self.find_task(task_id)
         return self.find_only() if named is None and stream is None and task_id is None else named
 
     @property
     def can_be_asked(self) -> bool:
         """Whether there is any request that a question may be about."""
-        return any(work.may_ask and work.frame is None for work in self._works.values())
+        return any(work.may_ask and work.frame is None for work in self.loans.by_key.values())
 
     def find_only(self) -> Work | None:
         """Return the only request that the server can be speaking of; None if there are several, or none.
 
         Of several principals none is told what may be about a call of another that has been answered.
         """
-        begun = [work for work in self._works.values() if work.frame is None]
-        return begun[0] if len(begun) == 1 and len(self._senders) == 1 else None
+        begun = [work for work in self.loans.by_key.values() if work.frame is None]
+        return begun[0] if len(begun) == 1 and not self.loans.is_of_several else None
 
     def clear(self) -> None:
         """Forget everything: the server is gone."""
-        self._works.clear()
+        self.loans.by_key.clear()
         self._hooks.clear()
         self._queue.clear()
         del self.listener
