@@ -67,6 +67,8 @@ def test_a_secret_among_values_that_are_called_properties_is_left_out() -> None:
     ("text", "left"),
     [
         ("Authorization: Bearer abcdefgh", f"Authorization: Bearer {REDACTED}"),
+        ('Bearer error="invalid_token", scope="a"', 'Bearer error="invalid_token", scope="a"'),
+        ("Bearer error=abcdefgh", f"Bearer {REDACTED}"),
         ("password=hunter2 and more", f"password={REDACTED} and more"),
         ('{"apiKey": "abc\\"d", "n": 1}', f'{{"apiKey": "{REDACTED}", "n": 1}}'),
         ("https://ada:hunter2@example.com/x", f"https://ada:{REDACTED}@example.com/x"),

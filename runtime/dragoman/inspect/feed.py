@@ -61,7 +61,7 @@ class Feed:
         self._entries: list[Entry | Fact] = []
         self._unsent: deque[bytes] = deque()
         self._bytes = self._dropped = 0  # how many wait in these; how many entries had no place there
-        self._is_due = self._is_full = False
+        self._is_due = self._is_full = self._tells_status = False
         self._told: object = None
         self._told_at = 0.0
 
@@ -96,6 +96,7 @@ class Feed:
 
     def close(self) -> None:
         """Tell what waits, if it is taken at once, and stop."""
+        self._tells_status = True  # there is no later
         self._tell()
         self._end()
 
@@ -107,8 +108,8 @@ class Feed:
             return
         if self._bytes > QUEUE_BYTES:
             self._dropped += len(entries)
-        elif entries:
-            self._unsent.append(pack(self._facts() + entries))
+        elif told := self._facts() + entries:
+            self._unsent.append(pack(told))
             self._bytes += len(self._unsent[-1])
         if not self._is_full:
             self._write(self._outlet)
@@ -148,10 +149,14 @@ class Feed:
             self._dropped = 0
         if self.board is not None and now - self._told_at >= STATUS_S:
             self._told_at = now
+            self._tells_status = False
             said = self.board.read().to_json() | {"memory": _measure_memory()}
             if said != self._told:
                 self._told = said
                 facts.append(("status", now, said))
+        elif self.board is not None and not self._tells_status:
+            self._tells_status = True  # how they are once it is quiet again
+            asyncio.get_running_loop().call_later(STATUS_S, self._tell)
         return facts
 
     def _end(self) -> None:

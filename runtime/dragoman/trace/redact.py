@@ -46,7 +46,9 @@ _AFTER_NAME: Final = re.compile(
 _HINT: Final = re.compile(r"(?i)authoriz|passw|passp|secret|credential|cookie|key|token|bearer|basic|://")
 """What a text has that holds anything of that kind: most texts are left alone after one look."""
 
-_SCHEME: Final = re.compile(r"(?i)\b((?:bearer|basic)\s{1,8})[\w.~+/=-]{6,}")
+_SCHEME: Final = re.compile(r"(?i)\b((?:bearer|basic)\s{1,8})(?![\w-]{1,40}=\\?\")[\w.~+/=-]{6,}")
+"""What a challenge says, `Bearer error="…"`, is no token."""
+
 _IN_URL: Final = re.compile(r"(://[^/\s:@]{0,200}:)[^/\s@]{1,500}(?=@)")
 
 

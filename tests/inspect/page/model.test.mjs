@@ -39,7 +39,7 @@ test("a question by URL that is refused is in its call, and so is its error", ()
 });
 
 test("a list says how many of it are hidden", () => {
-  assert.equal(ways(read("refused"), "result", "tools/list")[0].words, "3 tools, 1 hidden");
+  assert.equal(ways(read("refused"), "result", "tools/list")[0].words, "3 tools, 1 hidden: big_report");
 });
 
 test("a server that refuses the handshake is said to have refused it, with its words", () => {
@@ -178,7 +178,7 @@ test("a request that was sent again after a 401 has both exchanges, and the refu
     line("received", "server", 2, result(1, "A")),
     line("sent", "client", 1, result(1, "A")),
   ]);
-  assert.deepEqual(found.messages.map((one) => [one.kind, one.isFailure, one.words]), [["request", false, '{"text":"a"}'], ["event", true, 'POST 401: Bearer error="invalid_token"'], ["event", false, "GET 405"], ["result", false, "A"]]);
+  assert.deepEqual(found.messages.map((one) => [one.kind, one.isFailure, one.words]), [["request", false, '{"text":"a"}'], ["event", true, 'POST 401: Bearer error="invalid_token"'], ["event", false, "GET 405: it offers no stream of its own"], ["result", false, "A"]]);
   assert.deepEqual([found.messages[0].http, found.messages[1].call], [[3, 4], found.messages[0]]);
 });
 

@@ -7,7 +7,7 @@
  * was only received has ended there. Between a router and its servers a message has another two lines.
  */
 
-import { isPlain } from "./difference.js";
+import { find, isPlain } from "./difference.js";
 import { kindOf, tidy, timeOf } from "./frames.js";
 import { isMadeUp, Joining, keyOf } from "./joining.js";
 import { hasLosses, isAnswer, makeMessage, nest } from "./messages.js";
@@ -295,8 +295,8 @@ export class Conversation {
       this.#failed(message);
       message.words ||= String(line.refused?.message ?? "");
     }
-    const hidden = message.losses.filter((loss) => loss.kind === "hidden").length;
-    if (hidden > 0) message.words = `${message.words}, ${hidden} hidden`;
+    const hidden = message.losses.filter((loss) => loss.kind === "hidden");
+    if (hidden.length > 0) message.words = `${message.words}, ${hidden.length} hidden: ${hidden.map((loss) => String(find(before, loss.pointer)?.name ?? loss.pointer)).join(", ")}`;
     if (hasLosses(message)) {
       this.#session(message).losses += 1;
       this.losses += 1;
@@ -314,7 +314,7 @@ export class Conversation {
     for (const one of carried) one.http.push(n);
     const isWrong = !(status >= 100 && status < 400) && !(method !== "POST" && NO_STREAM.includes(status));
     if (!isWrong && (requests.length > 0 || method === "POST")) return;
-    const words = `${method} ${status || "without an answer"}${line.response?.["www-authenticate"] ? `: ${line.response["www-authenticate"]}` : ""}`;
+    const words = `${method} ${status || "without an answer"}${line.response?.["www-authenticate"] ? `: ${line.response["www-authenticate"]}` : ""}${method === "GET" && NO_STREAM.includes(status) ? ": it offers no stream of its own" : ""}`;
     const note = this.#note(line, n, words);
     note.http.push(n);
     nest(note, requests[0]);

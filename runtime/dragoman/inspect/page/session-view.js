@@ -90,6 +90,9 @@ export class SessionView extends HTMLElement {
     if (!status || !Array.isArray(status.servers)) return null;
     const problems = Object.entries(status.problems ?? {});
     const away = Object.entries(status.turned_away ?? {});
+    const [first] = status.servers;
+    const isPlain = status.servers.length === 1 && !first?.name && !first?.trouble && first?.clients <= 1 && !first?.restarts;
+    if (isPlain && problems.length === 0 && away.length === 0) return null; // the session's card says all of it
     if (status.servers.length === 0 && problems.length === 0 && away.length === 0) return null;
     return h(
       "section",
