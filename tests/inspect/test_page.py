@@ -132,6 +132,20 @@ def test_another_name_and_another_page_get_nothing(visit: Visit, headers: dict[s
     assert visit[1].get("/about", **headers)[0] == status
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200),
+        ({"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}, 200),
+        ({"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}, 200),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+        ({"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+    ],
+)
+def test_a_link_may_stand_anywhere_and_a_picture_may_not(visit: Visit, headers: dict[str, str], status: int) -> None:
+    assert visit[1].get("/", **headers)[0] == status
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 def test_nothing_can_be_changed(visit: Visit, method: str) -> None:
     assert visit[1].get("/about", method)[0] == 405
@@ -213,6 +227,11 @@ def test_the_page_of_a_file_shows_what_is_written_to_it_later(tmp_path: Path) ->
             with trace.open("a") as file:
                 file.write('{"direction":"ended","side":"client","reason":"over"}\n')
             wait_until(lambda: len(page.lines()) == 2)
+            trace.unlink()
+            assert page.get("/")[0] == 200
+            trace.write_text('{"direction":"ended","side":"client","reason":"anew"}\n')
+            wait_until(lambda: len(page.lines()) == 3)
+            assert page.lines()[-1]["reason"] == "anew"
         finally:
             process.terminate()
 

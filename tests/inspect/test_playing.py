@@ -73,6 +73,20 @@ def test_a_trace_without_an_answer_is_not_played() -> None:
         read_capture(told("a", "one", 1), "server", 7)
 
 
+def test_the_parts_of_a_batch_are_played_and_requests_with_one_id_are_kept_apart() -> None:
+    batch = [line("sent", [call(1, "a"), call(2, "b")]), line("received", [result(2, {"n": 2}), result(1, {"n": 1})])]
+    asked = answers(batch, call(7, "b"), call(8, "a"))
+    assert [one["result"] for one in asked] == [{"n": 2}, {"n": 1}]
+    twice = [json.loads(one) for one in (line("received", call(1, "a")), line("received", call(1, "b")))]
+    twice += [json.loads(one) for one in (line("sent", result(1, {"n": "b"})), line("sent", result(1, {"n": "a"})))]
+    lines = [
+        json.dumps({**one, "side": "client", "number": number}).encode()
+        for one, number in zip(twice, (1, 2, 2, 1), strict=True)
+    ]
+    first, second = read_capture(lines, "client").calls
+    assert (first.answer, second.answer) == (result(1, {"n": "a"}), result(1, {"n": "b"}))
+
+
 def record(path: Path) -> None:
     """Write the trace of a session."""
     with running("--speak", "2025-11-25", options=("--trace", str(path))) as run:

@@ -7,6 +7,7 @@ import json
 
 from dragoman.inspect.recording import BATCH_BYTES, LARGE_BYTES, Recording
 from dragoman.inspect.site import LineSource
+from dragoman.inspect.viewer import FileLines
 
 
 def numbers(lines: list[bytes]) -> list[int]:
@@ -79,3 +80,16 @@ def test_a_browser_is_sent_what_comes_and_how_many_it_has_missed() -> None:
     assert b'"text":"last"' in second
     assert b'event: status\ndata: {"ready":true}' in second
     assert third == b"event: over\ndata: {}\n\n"
+
+
+def test_lines_come_whole_however_they_are_cut_and_one_without_an_end_does_not_fill_the_memory() -> None:
+    text = b"one\n\ntwo and more\nthree"
+    for size in range(1, len(text)):
+        lines = FileLines()
+        found = [line for at in range(0, len(text), size) for line in lines.take(text[at : at + size])]
+        assert found == [b"one", b"", b"two and more"]
+        assert lines.where == len(text)
+    lines, piece = FileLines(most_bytes=1000), b"x" * 300
+    assert [line for _ in range(1000) for line in lines.take(piece)] == []
+    (long, then) = lines.take(b"\nthen\n")
+    assert (len(long) < 2000, then) == (True, b"then")

@@ -7,6 +7,7 @@ Lives here: flags and exit codes. Must not: serve, read a trace or play one (`dr
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -68,8 +69,9 @@ def run(args: argparse.Namespace) -> int:
             args.usage_error("expected the file of a trace to play back, found a URL")
         return 0 if open_browser(args.what) else _fail("there is no browser to open it in; open the address by hand")
     path = Path(args.what)
-    if not path.is_file():
-        return _fail(f"there is no trace at {args.what}: expected a file that `dragoman proxy --trace` has written")
+    if not path.is_file() or not os.access(path, os.R_OK):
+        wanted = "expected a file that `dragoman proxy --trace` has written"
+        return _fail(f"there is no trace at {args.what} that you may read: {wanted}")
     if args.serve:
         return _serve(args, path)
     return _play(args, path) if args.play else _show(args, path)
@@ -77,7 +79,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace, path: Path) -> int:
     import asyncio
-    import contextlib
 
     from dragoman.cli.signals import raise_on_interrupt
     from dragoman.inspect.viewer import Viewing, view_file
@@ -99,8 +100,12 @@ def _show(args: argparse.Namespace, path: Path) -> int:
     viewing = Viewing(listener, Address(), key, own_names(host), args.inspect_memory, about)
     raise_on_interrupt()
     tell_where(url, key, opens=args.open)
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         asyncio.run(view_file(viewing, path))
+    except KeyboardInterrupt:
+        return 0
+    except OSError as error:
+        return _fail(f"cannot read {args.what}: {error.strerror}")
     return 0
 
 
@@ -135,7 +140,7 @@ def _read(args: argparse.Namespace, path: Path, side: Side) -> Capture | None:
     try:
         with path.open("rb") as file:
             return read_capture(file, side, args.connection)
-    except NoCapture as error:
+    except (NoCapture, OSError) as error:
         complain(f"dragoman inspect: {args.what}: {error}")
         return None
 

@@ -68,15 +68,17 @@ def read_capture(lines: Iterable[bytes], side: Side, connection: int | None = No
     open_: dict[tuple[int, bytes], RecordedCall] = {}
     for line in lines:
         said = _read(line)
-        if said is None or said.get("side") != side or not isinstance(said.get("frame"), dict):
+        if said is None or said.get("side") != side or said.get("direction") not in ("received", "sent"):
             continue
-        number, frame = said.get("connection"), said["frame"]
-        if not isinstance(number, int):
+        number, frame = said.get("connection"), said.get("frame")
+        frames = [one for one in (frame if isinstance(frame, list) else [frame]) if isinstance(one, dict)]
+        if not isinstance(number, int) or not frames:
             continue
         capture = found.setdefault(number, Capture(number))
         capture.revision = said.get("revision") or capture.revision
-        is_clients = (said.get("direction") == "received") == (side == "client")
-        _take(capture, open_, frame, is_clients)
+        is_clients = (said["direction"] == "received") == (side == "client")
+        for one in frames:
+            _take(capture, open_, one, encode(said.get("number", one.get("id"))), is_clients)
     if connection is not None and connection not in found:
         raise NoCapture(f"there is no connection {connection} to a {side} in it; there are {sorted(found) or 'none'}")
     wanted = [found[connection]] if connection is not None else list(found.values())
@@ -87,18 +89,22 @@ def read_capture(lines: Iterable[bytes], side: Side, connection: int | None = No
 
 
 def _take(
-    capture: Capture, open_: dict[tuple[int, bytes], RecordedCall], frame: dict[str, Any], is_clients: bool
+    capture: Capture,
+    open_: dict[tuple[int, bytes], RecordedCall],
+    frame: dict[str, Any],
+    name: bytes,
+    is_clients: bool,
 ) -> None:
-    """Put a frame where it belongs."""
+    """Put a frame where it belongs; its name is its id, or what stands for it where several clients use the same."""
     is_request, has_id = "method" in frame, "id" in frame
-    key = capture.connection, encode(frame.get("id"))
+    key = capture.connection, name
     if is_clients and is_request and has_id:
         open_[key] = RecordedCall(frame)
         capture.calls.append(open_[key])
     elif is_clients and is_request:
         capture.notices.append((len(capture.calls), frame))
     elif is_clients:
-        capture.replies[key[1]] = frame
+        capture.replies[name] = frame
     elif is_request:
         waiting = [call for call in capture.calls if call.answer is None]
         if waiting:

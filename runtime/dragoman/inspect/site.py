@@ -66,6 +66,9 @@ _TYPES: Final = {
     "css": b"text/css; charset=utf-8",
     "svg": b"image/svg+xml",
 }
+_BY_PERSON: Final = b"navigate"
+"""How a browser fetches what a person follows a link to, which may stand anywhere: that page sees nothing of it."""
+
 _TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
 
 
@@ -133,7 +136,7 @@ class InspectSite:
         scope = request.scope
         headers = request.headers = read_headers(scope, self.config.limits)
         host = self._gate.check_host(headers, own_address(scope))
-        if headers.get(b"origin") is not None:
+        if headers.get(b"origin") is not None or headers.get(b"sec-fetch-mode", _BY_PERSON) != _BY_PERSON:
             self._gate.check_origin(headers, scope["scheme"], host)
         if request.method not in ("GET", "HEAD"):
             raise RequestRefused(405, "expected GET", (b"allow", b"GET, HEAD"))

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,9 @@ from dragoman.transports.http.site import Budget, Site
 _READ_BYTES: Final = 256 * 1024
 _LOOK_S: Final = 0.25
 """How often it is looked whether a file has become longer."""
+
+_LINE_BYTES: Final = 64 * 1024 * 1024
+"""From here on a line is not kept."""
 
 _GLANCE_S: Final = 0.02
 
@@ -130,23 +133,48 @@ async def _take_records(data: bytearray, recording: Recording, scribe: Scribe) -
 
 
 async def _follow(path: Path, recording: Recording) -> None:
-    """Read a file to its end, and go on as it grows; one that is shorter than before is read anew."""
-    where, rest, passed, told = 0, b"", 0, 0
+    """Read a file to its end, and go on as it grows; one that is shorter than before is read anew, once it is there."""
+    lines, passed, told = FileLines(), 0, 0
     while True:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size < where:
-                where, rest = 0, b""
-            file.seek(where)
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < lines.where:
+                lines = FileLines()
+            file.seek(lines.where)
             while data := await asyncio.to_thread(file.read, _READ_BYTES):
-                where += len(data)
-                *lines, rest = (rest + data).split(b"\n")
-                for line in lines:
+                for line in lines.take(data):
                     passed += not _take_line(line, recording)
                 await asyncio.sleep(0)
         if passed != told:
             told = passed
             recording.tell_status({"passed_over": passed})
         await asyncio.sleep(_LOOK_S)
+
+
+class FileLines:
+    """The lines of a file that is read piece by piece.
+
+    Args:
+        most_bytes: How long one may be.
+
+    Attributes:
+        where: How much of it has been read.
+    """
+
+    def __init__(self, most_bytes: int = _LINE_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self.where = self._held = 0
+        self._parts: list[bytes] = []
+
+    def take(self, data: bytes) -> Iterator[bytes]:
+        """Yield each whole line; one that is too long comes without its end, which makes it no line of a trace."""
+        self.where += len(data)
+        *whole, rest = data.split(b"\n")
+        for line in whole:
+            yield b"".join((*self._parts, line))
+            self._parts, self._held = [], 0
+        if self._held <= self._most_bytes:
+            self._parts.append(rest)
+            self._held += len(rest)
 
 
 def _take_line(line: bytes, recording: Recording) -> bool:
