@@ -221,6 +221,12 @@ LISTEN: Final = (
         "serve clients at http(s)://HOST:PORT, rather than one on stdin and stdout; port 0 picks a free one",
     ),
     Option("mcp-path", "path", "where Streamable HTTP is served", "/mcp"),
+    Option(
+        "paths",
+        "switch",
+        "serve each server of --config at a path of its own, too: /NAME/mcp",
+        False,
+    ),
     Option("sse-path", "path-or-none", "where HTTP+SSE is served, empty for none", "/sse"),
     Option("ws-path", "path-or-none", "where WebSocket is served, empty for none", "/ws"),
     Option("allow-host", "host", "a name by which clients may reach us, beside loopback names; * for any", ()),

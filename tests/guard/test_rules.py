@@ -96,13 +96,15 @@ class Place:
         return client
 
 
-def file_of(rules: list[Any]) -> str:
+def file_of(rules: list[Any], **more: Any) -> str:
     servers = {name: {"command": "x"} for name in ("files", "tracker")}
-    return json.dumps({"mcpServers": servers, "dragoman": {"rules": rules}})
+    return json.dumps({"mcpServers": servers, "dragoman": {"rules": rules, **more}})
 
 
 @contextlib.asynccontextmanager
-async def place(revision: str, servers_revision: str, scope: Scope, rules: list[Any]) -> AsyncIterator[Place]:
+async def place(
+    revision: str, servers_revision: str, scope: Scope, rules: list[Any], **more: Any
+) -> AsyncIterator[Place]:
     lists: dict[str, dict[str, list[Any]]] = {
         "files": {
             "tools": ["read", "read_all", "write", "remove_all"],
@@ -120,7 +122,7 @@ async def place(revision: str, servers_revision: str, scope: Scope, rules: list[
 
         return connect
 
-    configuration = parse_config(file_of(rules), {})
+    configuration = parse_config(file_of(rules, **more), {})
     async with issuer() as one:
         router = Router(configuration, ProxyConfig(shares_server=scope is Scope.SHARED), open_server)
         rules_ = Rules(configuration.options.rules or (), router.find, router.servers.keys)
@@ -195,6 +197,18 @@ async def test_what_nobody_has_listed_yet_is_held_to_the_rules_of_its_server(
             assert await client.may(tool) is may
             called = [frame["params"]["name"] for one in where.made for frame in one.of("tools/call")]
             assert called == ([tool] if may else [])
+
+
+@EVERYWHERE
+@on_loop
+async def test_a_rule_is_about_names_as_the_server_has_them(revision: str, servers: str, scope: Scope) -> None:
+    rules = [{"allow": {"servers": ["files"], "tools": ["write"]}}]
+    async with place(revision, servers, scope, rules, prefix="always") as where:
+        client = await where.client()
+        assert await client.may("files_write"), "which nobody has listed yet"
+        for tool in ("files_read", "tracker_issues", "write"):
+            assert not await client.may(tool)
+        assert await client.tools() == ["files_write"]
 
 
 @EVERYWHERE

@@ -53,6 +53,8 @@ def _find_nonsense(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _find_nonsense_of_listen(args: argparse.Namespace) -> Iterator[str]:
+    if args.paths and (args.config is None or args.server is not None):
+        yield "--paths means nothing without --config, and with --server there is one server"
     if (args.listen[2] == "https") != (args.tls_cert is not None):
         yield "expected --tls-cert with https:// in --listen, and only then"
     if args.tls_key is not None and args.tls_cert is None:

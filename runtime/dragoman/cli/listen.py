@@ -70,11 +70,14 @@ def listen(
     try:
         name, port, _ = args.listen
         where = Address(name, port, args.tls_cert, args.tls_key)
-        pool = _make_pool(args, connect)
+        pool = make_pool(args, connect)
         front = _make_front(args, config, pool, board or config.board)
         listener = args.supervisor.take_listener(port) or bind(where, args.worker is not None)
     except (TransportClosed, ValueError, OSError) as error:
         return _fail(str(error), EXIT_CANNOT_LISTEN)
+
+    async def close() -> None:
+        await asyncio.gather(pool.close(), *([] if args.by_path is None else [args.by_path.close()]))
 
     async def serve() -> int:
         try:
@@ -97,18 +100,18 @@ def listen(
             told = told_at(args.status, board or config.board)
             measured = serve_metrics(args, board or config.board, places)
             async with told, measured, among_others(args, front), args.supervisor.watched():
-                await server.run(lambda: _announce(args, url, pool, cautions), pool.close)
+                await server.run(lambda: _announce(args, url, pool, cautions), close)
         except (SocketTaken, TransportClosed, RuntimeError) as error:
             return _fail(str(error), EXIT_CANNOT_LISTEN)
         finally:
-            await pool.close()  # whatever happened, and what a session opened that was on its way: no child outlives us
+            await close()  # whatever happened, and what a session opened that was on its way: no child outlives us
         return EXIT_SIGNAL + caught[0] if caught else 0
 
     with held_signals() as caught, asyncio.Runner(loop_factory=choose_loop()) as runner:
         return runner.run(serve())
 
 
-def _make_pool(args: argparse.Namespace, connect: Callable[[], Transport]) -> UpstreamPool:
+def make_pool(args: argparse.Namespace, connect: Callable[[], Transport]) -> UpstreamPool:
     """Make the pool that `--scope` describes, from which client sessions get their transports."""
     from dragoman.pool import Scope, UpstreamPool
 
@@ -129,12 +132,18 @@ def _make_front(
     from dragoman.transports.http.app import HttpFront
 
     def serve(transport: Transport, caller: Caller) -> Runner:
+        if caller.server:
+            runner: Runner = args.by_path.serve(transport, caller)
+            return runner
         return pool.proxy(proxy, transport, caller.principal or None, is_per_request=caller.is_per_request)
 
     config = _configure(args)
     if args.invitations.paths.intersection(astuple(config.paths)):
         raise ValueError("expected another path in --oauth-redirect-url than those at which clients are served")
-    return HttpFront(serve, config, give_back, board, args.invitations)
+    front = HttpFront(serve, config, give_back, board, args.invitations)
+    if args.by_path is not None:
+        args.by_path.begin(front)
+    return front
 
 
 def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront, server: HttpServer) -> Reloading:

@@ -124,6 +124,7 @@ def add_arguments(parser: CommandParser) -> None:
         files=None,
         guard=None,
         access=None,
+        by_path=None,
         notes_origins=False,
         worker=None,
     )
@@ -236,7 +237,13 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None)
     if args.configuration is not None:
         from dragoman.cli.routing import watch_file
 
-        router, config = _route(args, config, launcher)
+        router, outer = _route(args, config, launcher)
+        if args.paths:
+            from dragoman.cli.listen import make_pool
+            from dragoman.cli.paths import Paths
+
+            args.by_path = Paths(args, _behind(args, config), launcher.warden, make_pool)
+        config = outer
         begin = functools.partial(watch_file, args, router)
         return listen(args, config, router.connect, begin=begin, board=router.board)
     if args.access is not None:
@@ -251,9 +258,12 @@ def _route(args: argparse.Namespace, config: ProxyConfig, launcher: Launcher) ->
     from dragoman.cli.routing import guard_servers, make_router
     from dragoman.router.router import before_router
 
-    inner = dataclasses.replace(config, shares_server=args.scope == "shared")
-    router = make_router(args, inner, launcher.warden)
+    router = make_router(args, _behind(args, config), launcher.warden)
     return router, guard_servers(args, router, before_router(config))
+
+
+def _behind(args: argparse.Namespace, config: ProxyConfig) -> ProxyConfig:
+    return dataclasses.replace(config, shares_server=args.scope == "shared")
 
 
 def _serve(

@@ -110,6 +110,8 @@ def watch_file(args: argparse.Namespace, router: Router, reloading: Reloading) -
         if args.rules is not None:
             args.rules.change(given)
         router.apply(configuration)
+        if args.by_path is not None:
+            args.by_path.apply(configuration)
 
     reloading.add(functools.partial(read_again, args.config, apply), args.config)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final
@@ -30,14 +29,6 @@ FindOwner = Callable[[str, str], tuple[str, str] | None]
 
 _TEMPLATE: Final = "template"
 _OF_TEMPLATES: Final = frozenset({"resources/templates/list", COMPLETE})
-
-
-class Ruling(Enum):
-    """Whether somebody may use something."""
-
-    ALLOWED = "allowed"
-    REFUSED = "refused"
-    OPEN = "open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,29 +104,26 @@ class Rules:
             return await proceed(call)
         caller = _Caller(call.principal, call.origin)
         for kind, name in names_in(call.method, call.params):
-            ruling = self._judge(caller, _specify(call.method, kind), name)
-            if ruling is Ruling.OPEN and call.method != LISTEN:  # the router finds out, and asks
-                call = call.with_origin(call.origin._replace(may=partial(self._may, caller)))
-            elif ruling is not Ruling.ALLOWED:
+            if call.method != LISTEN and self._find_owner(_specify(call.method, kind), name) is None:
+                call = call.with_origin(call.origin._replace(may=partial(self._may, caller)))  # whoever finds out asks
+            elif not self._judge(caller, _specify(call.method, kind), name):
                 return self._refuse(call, caller, kind, name)
         answer, method = await proceed(settled(call)), call.method
-        return hide(
-            answer, method, lambda kind, name: self._judge(caller, _specify(method, kind), name) is Ruling.ALLOWED
-        )
+        return hide(answer, method, lambda kind, name: self._judge(caller, _specify(method, kind), name))
 
     async def around_notice(self, notice: Message, proceed: ProceedNotice) -> None:
         """Say nothing of resources that may not be used."""
         uri = updated_uri(notice)
         caller = _Caller(notice.principal, is_told=True)
-        if uri is None or self._judge(caller, RESOURCE, uri) is Ruling.ALLOWED:
+        if uri is None or self._judge(caller, RESOURCE, uri):
             await proceed(notice)
 
-    def _judge(self, caller: _Caller, kind: str, name: str) -> Ruling:
+    def _judge(self, caller: _Caller, kind: str, name: str) -> bool:
+        """Whether somebody may use what clients know by a name; where nobody knows whose it is, of whichever server."""
         owner = self._find_owner(kind, name)
         if owner is not None:
-            return Ruling.ALLOWED if self._may(caller, kind, *owner) else Ruling.REFUSED
-        found = {self._may(caller, kind, server, name) for server in self._servers()}
-        return Ruling.OPEN if len(found) == 2 else Ruling.ALLOWED if found == {True} else Ruling.REFUSED
+            return self._may(caller, kind, *owner)
+        return all(self._may(caller, kind, server, name) for server in self._servers())
 
     def _may(self, caller: _Caller, kind: str, server: str, name: str) -> bool:
         kind = RESOURCE if kind == _TEMPLATE else kind

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -88,6 +88,7 @@ class HttpFront:
         self.streamable = StreamableFront(self.config, self.sessions)
         self._legacy = LegacyFront(self.config, self.sessions)
         self._websocket = WebSocketFront(self.config, self.sessions)
+        self._by_server: dict[str, StreamableFront] = {}
         self._services = self._list_services()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,6 +114,23 @@ class HttpFront:
         revoked = before.find_revoked(self.gate)
         self.sessions.revoke(revoked)
         return len(revoked)
+
+    def offer(self, servers: Collection[str]) -> None:
+        """Serve each of these at a path of its own, beside all of them together; what is at another's path ends."""
+        own = self._list_services()
+        gone = self._by_server.keys() - set(servers)
+        self._by_server = {
+            name: self._by_server.get(name) or StreamableFront(self.config, self.sessions, name) for name in servers
+        }
+        by_path = {self.path_of(name): front.serve for name, front in self._by_server.items()}
+        for path in by_path.keys() & own.keys():
+            logger.warning("the path %s has another meaning here: the server of this name has no path of its own", path)
+        self._services = {**by_path, **own}
+        self.sessions.stop_those_of(gone)
+
+    def path_of(self, server: str) -> str:
+        """Return the path of a server that has one of its own."""
+        return f"/{server}{self.config.paths.mcp}"
 
     def give_notice(self) -> None:
         """Say at `/readyz` that nobody new should come; whoever comes is served."""

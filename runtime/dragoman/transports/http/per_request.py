@@ -109,12 +109,18 @@ class PerRequestHttpFront:
         sessions: Those of the whole front: the requests of each principal are one.
         otherwise: Serves a POST without a session that does not speak for itself, with what it holds and whether its
             client takes JSON.
+        server: Whose path it is; empty where all are served as one.
     """
 
     def __init__(
-        self, config: FrontConfig, sessions: Sessions, otherwise: Callable[[HttpRequest, Posted, bool], Routine]
+        self,
+        config: FrontConfig,
+        sessions: Sessions,
+        otherwise: Callable[[HttpRequest, Posted, bool], Routine],
+        server: str = "",
     ) -> None:
         self._config = config
+        self._server = server
         self._sessions = sessions
         self._otherwise = otherwise
         self._serving: dict[str, HttpSession[RequestsTransport]] = {}
@@ -204,7 +210,7 @@ class PerRequestHttpFront:
             principal = ""
         session = self._serving.get(principal)
         if session is None or session.transport.over or self._sessions.closing:
-            caller = Caller(principal, "streamable-http", is_per_request=True)
+            caller = Caller(principal, "streamable-http", is_per_request=True, server=self._server)
             session = self._serving[principal] = self._sessions.open(RequestsTransport(self._config, principal), caller)
             for name in [name for name, other in self._serving.items() if other.transport.over]:
                 del self._serving[name]

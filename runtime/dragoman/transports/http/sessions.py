@@ -11,7 +11,7 @@ import itertools
 import logging
 import math
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -54,11 +54,13 @@ class Caller:
         principal: The name that goes with its secret; empty where everybody may come in.
         transport: `streamable-http`, `sse` or `websocket`.
         is_per_request: Whether it is not one session, but requests that speak for themselves: all of this principal.
+        server: The server at whose path it was opened; empty where all are served as one.
     """
 
     principal: str
     transport: str
     is_per_request: bool = False
+    server: str = ""
 
 
 class Runner(Protocol):
@@ -241,8 +243,10 @@ class Sessions:
         logger.info("a session opens over %s; %d are open", caller.transport, len(self._sessions))
         return session
 
-    def find(self, session_id: str, principal: str, kind: type[TransportT]) -> HttpSession[TransportT]:
-        """Return a session for whoever opened it, over the kind of transport that they opened it with.
+    def find(
+        self, session_id: str, principal: str, kind: type[TransportT], server: str = ""
+    ) -> HttpSession[TransportT]:
+        """Return a session for whoever opened it, over the kind of transport and at the path that they opened it with.
 
         Raises:
             RequestRefused: 404 for an id that was never given out, belongs to somebody else, or whose session is over.
@@ -250,7 +254,7 @@ class Sessions:
         session = self._sessions.get(session_id)
         if (
             session is None
-            or session.caller.principal != principal
+            or (session.caller.principal, session.caller.server) != (principal, server)
             or not isinstance(session.transport, kind)
             or session.transport.over
         ):
@@ -266,6 +270,12 @@ class Sessions:
                 session.runner.stop(reason)
             elif session.caller.is_per_request and principals:
                 session.transport.revoke(principals)  # type: ignore[attr-defined]
+
+    def stop_those_of(self, servers: Collection[str]) -> None:
+        """End what was opened at the paths of these servers."""
+        for session in self.all():
+            if session.caller.server in servers:
+                session.runner.stop("the server is not served any more")
 
     async def drain(self, reason: str) -> None:
         """Open no session any more, and wait until each has ended, with the answers to what it has under way.

@@ -44,12 +44,14 @@ class StreamableFront:
     Args:
         config: What was decided.
         sessions: Those of the whole front.
+        server: Whose path it is; empty where all are served as one.
     """
 
-    def __init__(self, config: FrontConfig, sessions: Sessions) -> None:
+    def __init__(self, config: FrontConfig, sessions: Sessions, server: str = "") -> None:
         self._config = config
         self._sessions = sessions
-        self._per_request = PerRequestHttpFront(config, sessions, self._open)
+        self._server = server
+        self._per_request = PerRequestHttpFront(config, sessions, self._open, server)
 
     def serve(self, request: HttpRequest) -> Routine:
         """Answer one request.
@@ -132,7 +134,7 @@ class StreamableFront:
         session_id = request.header(b"mcp-session-id")
         if session_id is None:
             raise RequestRefused(400, "expected an Mcp-Session-Id header")
-        session = self._sessions.find(session_id, request.principal, StreamableSession)
+        session = self._sessions.find(session_id, request.principal, StreamableSession, self._server)
         header = request.header(b"mcp-protocol-version")
         if header is not None and header not in HANDSHAKE_REVISIONS and _names_revision(session.transport.revision):
             # "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond
@@ -147,7 +149,8 @@ class StreamableFront:
             raise RequestRefused(
                 400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted)
             )
-        session = self._sessions.open(StreamableSession(self._config), Caller(request.principal, "streamable-http"))
+        caller = Caller(request.principal, "streamable-http", server=self._server)
+        session = self._sessions.open(StreamableSession(self._config), caller)
         transport = session.transport
         with session:
             request.brings, request.keys = transport, posted.keys
