@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Place:
+class _ServedPath:
     router: Router
     config: ProxyConfig
     pool: UpstreamPool
     rules: Rules | None
 
 
-class Paths:
+class ServerPaths:
     """The servers of a file, each by itself.
 
     Args:
@@ -57,7 +57,7 @@ class Paths:
         self._warden = warden
         self._make_pool = make_pool
         self._configuration: Configuration = args.configuration
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _ServedPath] = {}
         self._front: HttpFront | None = None
 
     def begin(self, front: HttpFront) -> None:
@@ -96,10 +96,10 @@ class Paths:
         servers = tuple(server for server in self._configuration.servers if server.name == name)
         return dataclasses.replace(self._configuration, servers=servers, options=options)
 
-    def _make(self, name: str) -> _Place:
+    def _make(self, name: str) -> _ServedPath:
         args = argparse.Namespace(**{**vars(self._args), "configuration": self._choose(name)})
         router = make_router(args, self._config, self._warden)
         config = guard_servers(args, router, dataclasses.replace(before_router(self._config), server_name=name))
-        place = _Place(router, config, self._make_pool(args, router.connect), args.rules)
+        place = _ServedPath(router, config, self._make_pool(args, router.connect), args.rules)
         self._places[name] = place
         return place

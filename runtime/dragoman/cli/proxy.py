@@ -240,9 +240,9 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None)
         router, outer = _route(args, config, launcher)
         if args.paths:
             from dragoman.cli.listen import make_pool
-            from dragoman.cli.paths import Paths
+            from dragoman.cli.paths import ServerPaths
 
-            args.by_path = Paths(args, _behind(args, config), launcher.warden, make_pool)
+            args.by_path = ServerPaths(args, _behind(args, config), launcher.warden, make_pool)
         config = outer
         begin = functools.partial(watch_file, args, router)
         return listen(args, config, router.connect, begin=begin, board=router.board)
