@@ -178,6 +178,13 @@ WATCHING: Final = (
         "append a line for each call, and for each session that begins or ends, to a file or a pipe; - is stdout",
         placeholder="FILE|-",
     ),
+    Option(
+        "otel",
+        "switch",
+        "record two spans for each call by OpenTelemetry, exported as its variables say "
+        "(OTEL_EXPORTER_OTLP_ENDPOINT and the like)",
+        False,
+    ),
     Option("log-file", "text", "append the log to a file or a pipe, in place of stderr", placeholder="FILE"),
     Option("log-format", ("text", "json"), "how a line of the log and of the access log looks", "text"),
 )

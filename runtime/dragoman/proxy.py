@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dragoman.middleware import HeaderMiddleware, Middleware, NoticeMiddleware
     from dragoman.status import StatusBoard
     from dragoman.trace.calls import CallWatch
+    from dragoman.trace.spans import Tracing
     from dragoman.trace.trace import Watcher
 
 _OVER: Final = frozenset({FrontState.CLOSED, FrontState.FAILED})
@@ -74,6 +75,7 @@ class ProxyConfig:
             again, it is lost. None: it may be silent for ever.
         trace: Where frames are written down; None where they are not. It may be that of several proxies.
         calls: Sees each call, for metrics and the access log; None: nobody does. It may be that of several proxies.
+        spans: Records spans of OpenTelemetry around each call, before all middleware; None: nobody does.
         middleware: Your own code around each request, the outermost first: `dragoman.middleware`.
         notice_middleware: The same around each notification.
         header_middleware: Gives headers for each request over HTTP to the server; a server that is not reached over
@@ -118,6 +120,7 @@ class ProxyConfig:
     health_s: float | None = None
     trace: Watcher | None = None
     calls: CallWatch | None = None
+    spans: Tracing | None = None
     middleware: tuple[Middleware, ...] = field(default=(), hash=False)
     notice_middleware: tuple[NoticeMiddleware, ...] = field(default=(), hash=False)
     header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), hash=False, repr=False)
@@ -157,7 +160,7 @@ class ProxyConfig:
             restart=RestartPolicy(self.restarts, chance=_chance) if self.restarts else None,
             health_s=self.health_s,
             known=self.known,
-            has_middleware=bool(self.middleware or self.notice_middleware),
+            has_middleware=bool(self.middleware or self.notice_middleware or self.spans),
             watch=None if self.trace is None else self.trace.translated,
             observer=self.calls,
         )
@@ -360,7 +363,7 @@ def host_settings_of(config: ProxyConfig) -> HostSettings:
         board=config.board,
         server_name=config.server_name,
         says_why=config.says_why,
-        middleware=config.middleware,
+        middleware=(*(() if config.spans is None else (config.spans.around_request,)), *config.middleware),
         notice_middleware=config.notice_middleware,
         middleware_timeout_s=config.middleware_timeout_s,
     )
@@ -377,6 +380,10 @@ def watched_connect(config: ProxyConfig, connect: Callable[[], Transport]) -> Ca
         from dragoman.host.headers import with_headers
 
         connect = with_headers(connect, config.header_middleware)
+    if config.spans is not None:
+        from dragoman.trace.spans import with_carrier
+
+        connect = with_carrier(connect)
     opened = connect if config.trace is None else lambda: watched(config, connect(), Side.SERVER)
     if not config.greets or config.known is None or config.known.answers is None:
         return opened

@@ -61,7 +61,7 @@ class Client:
         headers = self.headers
         if self.revision == PER_REQUEST:
             meta = {f"{PREFIX}protocolVersion": PER_REQUEST, f"{PREFIX}clientCapabilities": {}}
-            params = {**params, "_meta": meta}
+            params = {**params, "_meta": {**params.get("_meta", {}), **meta}}
             headers = {**headers, "mcp-protocol-version": PER_REQUEST, "mcp-method": method}
             if named := params.get("name", params.get("uri")):
                 headers["mcp-name"] = named

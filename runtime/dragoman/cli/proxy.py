@@ -24,6 +24,7 @@ from dragoman.cli.metrics import CannotCount, serve_metrics, watch_calls
 from dragoman.cli.middleware import find_middleware
 from dragoman.cli.options import add_group, add_options, add_translation_arguments, chosen_rules
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
+from dragoman.cli.spans import open_tracing
 from dragoman.cli.stderr import ServerWords, free_stderr
 from dragoman.cli.trace import open_log, open_trace
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, opener_of_server
@@ -121,6 +122,7 @@ def add_arguments(parser: CommandParser) -> None:
         feed=None,
         metrics=None,
         calls=None,
+        spans=None,
         files=None,
         guard=None,
         access=None,
@@ -172,6 +174,7 @@ def run(args: argparse.Namespace) -> int:
     trace = open_trace(args)
     try:
         args.calls = watch_calls(args)
+        args.spans = open_tracing(args)
     except CannotCount as error:
         complain(f"dragoman proxy: {error}")
         return EXIT_CANNOT_SHOW
@@ -229,7 +232,7 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None)
 
     set_up_logging(args.log_level, LINE_OF_MANY, args.log_format, args.write_log)
     args.invitations = Invitations()
-    args.guard = make_guard(args)
+    args.guard, args.notes_origins = make_guard(args), args.otel
     if args.auth_forward:
         given = args.around.get("header_middleware", ())
         args.around["header_middleware"] = (*given, args.guard.headers_to_server)
@@ -357,6 +360,7 @@ def _configure(args: argparse.Namespace, trace: Watcher | None) -> ProxyConfig:
         health_s=args.health_interval,
         trace=trace,
         calls=args.calls,
+        spans=args.spans,
         known=know_server(args) if args.config is None else None,
         greets=not args.no_greeting,
         board=_make_board(args),

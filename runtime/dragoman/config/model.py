@@ -112,6 +112,11 @@ class ServerConfig:
         """Say what it is, for a person: the program, or the URL without what may be secret."""
         return self.target.command[0] if isinstance(self.target, CommandTarget) else describe_url(self.target.url)
 
+    @property
+    def url(self) -> str | None:
+        """Its URL, which may be secret; None for a command."""
+        return self.target.url if isinstance(self.target, UrlTarget) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Things:

@@ -191,6 +191,7 @@ class Router:
             server_name=server.name,
             trace=None if config.trace is None else config.trace.behind(server.name),
             calls=None if config.calls is None else config.calls.behind_router(server.name),
+            spans=None if config.spans is None else config.spans.behind_router(server.url),
             known=self._know(server),
             greets=config.greets and not member.tries,
         )
@@ -206,7 +207,10 @@ def _usable(configuration: Configuration, before: Mapping[str, ServerConfig]) ->
 def before_router(config: ProxyConfig) -> ProxyConfig:
     """Return the configuration of the proxy before a client whose server is a router."""
     calls = None if config.calls is None else config.calls.before_router()
-    return dataclasses.replace(config, server_revision=SAME, restarts=0, health_s=None, board=None, calls=calls)
+    spans = None if config.spans is None else config.spans.before_router()
+    return dataclasses.replace(
+        config, server_revision=SAME, restarts=0, health_s=None, board=None, calls=calls, spans=spans
+    )
 
 
 def behind_router(config: ProxyConfig) -> ProxyConfig:

@@ -77,7 +77,10 @@ class Streamable:
 
     Attributes:
         visits: What clients are asked for in the place of the server.
+        trace_of: Gives the headers that say of which trace a frame is; None for none.
     """
+
+    trace_of: Callable[[Frame], dict[str, str]] | None = None
 
     def __init__(self, config: UpstreamConfig, wire: ConnectionPool, link: Link, allowance: Allowance) -> None:
         self._config = config
@@ -250,7 +253,7 @@ class Streamable:
         if not self._asking or frame.headers != self._own:
             self._own = frame.headers
             self._asking = {**_ACCEPT_BOTH, **(dict(frame.headers) or self._headers())}
-        return self._asking
+        return self._asking if self.trace_of is None else self._asking | self.trace_of(frame)
 
     def _headers(self) -> dict[str, str]:
         """Return the headers of the session."""

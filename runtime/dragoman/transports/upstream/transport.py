@@ -47,9 +47,11 @@ class HttpTransport:
     Attributes:
         takes_headers: Requests of the per-request era go with the headers that they bring.
         on_heads: Told the headers of each exchange; None where nobody wants to know.
+        trace_of: Gives the headers that say of which trace a frame is; None for none.
     """
 
     on_heads: Callable[[HttpHeads], None] | None = None
+    trace_of: Callable[[Frame], dict[str, str]] | None = None
 
     takes_headers = True
     _wire: ConnectionPool
@@ -93,6 +95,7 @@ class HttpTransport:
         places = self._config.open_requests, self._config.parked_requests
         self._lanes = Lanes(self._carry, self._begin, *places, full, room, back, refuse, self._hold_answers)
         self._client = self._streamable = Streamable(self._config, self._wire, self._link, self._allowance)
+        self._streamable.trace_of = self.trace_of
         if self._config.kind is Kind.SSE:
             self._client = Legacy(self._config, self._wire, self._link, self._allowance)
         self._is_started = True
