@@ -165,6 +165,28 @@ NOT_RESPONSES = [
 ]
 
 
+CALLS = [
+    b'{"jsonrpc":"2.0","id":1,"result":{},"method":"ping","params":{}}\n',
+    b'{"jsonrpc":"2.0","id":1,"result":{},"method":"ping"}\n',
+    b'{"jsonrpc":"2.0","id":1,"result":{},"m\\u0065thod":"ping"}\n',
+    b'{"jsonrpc":"2.0","id":1,"result":{},"Method":"ping"}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"result":{}}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"ping","error":{"code":1,"message":"m"}}\n',
+    b'{"method":"ping","jsonrpc":"2.0","id":1,"result":{}}\n',
+]
+"""Clients take them for requests, and wait for an answer for ever."""
+
+
+@pytest.mark.parametrize("line", CALLS)
+def test_who_waits_for_an_answer_that_is_a_call_too_is_told(line: bytes) -> None:
+    asked(A, line, an_error(1, -32603, "expected one kind of frame"))
+
+
+def test_an_answer_has_the_id_of_its_request_as_it_was_written() -> None:
+    line = b'{"jsonrpc":"2.0","id":1.0,"result":{"tools":[]}}\n'
+    asked(A, line, lambda frame: repr(frame["id"]) == "1" and frame["result"] == {"tools": []})
+
+
 @pytest.mark.parametrize("line", NOT_RESPONSES)
 def test_who_waits_for_what_is_not_a_response_is_told(line: bytes) -> None:
     asked(A, line, an_error(1, -32603, "is not a response"))

@@ -9,6 +9,7 @@ or routes requests would not see it. So one is not a frame, on either side, wher
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST
@@ -16,6 +17,7 @@ from dragoman.core.exact_json import decode, encode, encode_line
 from dragoman.core.lines import Overlong
 from dragoman.core.methods import needs_id
 from dragoman.core.origin import Origin
+from dragoman.core.repeats import TWO_FRAMES
 
 
 class Frame(NamedTuple):
@@ -62,7 +64,7 @@ class Malformed(NamedTuple):
         code: The JSON-RPC error code that names the defect.
         reason: What was expected and what came.
         key: The id, where one could be read.
-        is_response: Whether it meant to answer a request, as everything without a method does.
+        is_response: Whether it meant to answer a request, perhaps: everything without a method does.
         line: What came, for the log.
     """
 
@@ -75,7 +77,7 @@ class Malformed(NamedTuple):
     @property
     def is_owed(self) -> bool:
         """Whether who sent it may wait for an answer: nobody answers a response, if it is clear that it is one."""
-        return not self.is_response or self.reason == _NEITHER
+        return not self.is_response or self.reason in (_NEITHER, TWO_FRAMES)
 
 
 def classify(line: bytes, body: Any, stream: bytes | None = None) -> Frame | Malformed:
@@ -207,15 +209,18 @@ def rewrite(frame: Frame, body: Any) -> Frame:
 def mend_response(frame: Frame) -> Frame:
     """Return a response, or an array, in which each error has a code and a message: SDKs do not read one without.
 
-    A result or an error that is null, beside the other one, is left out.
+    A result or an error that is null, beside the other one, is left out; an id that is written as 7.0 becomes 7.
 
     Args:
         frame: As it came, decoded; one that a peek has read has a result alone.
     """
     if frame.method is not None:
         return frame
-    mended = [*map(_mend, frame.body)] if frame.kind == "batch" else _mend(frame.body)
-    return frame if mended == frame.body else rewrite(frame, mended)
+    bodies = frame.body if frame.kind == "batch" else [frame.body]
+    mended = [*map(_mend, bodies)]
+    if all(map(is_, mended, bodies)):
+        return frame
+    return rewrite(frame, mended if frame.kind == "batch" else mended[0])
 
 
 def check_response(frame: Frame) -> Frame | Malformed:
@@ -231,6 +236,8 @@ def _mend(body: Any) -> Any:
         return body
     if "result" in body and "error" in body:
         body = {name: member for name, member in body.items() if name not in ("result", "error") or member is not None}
+    if isinstance(body.get("id"), float) and body["id"].is_integer():
+        body = {**body, "id": int(body["id"])}
     error = body.get("error")
     if not isinstance(error, dict):
         return body

@@ -18,11 +18,14 @@ from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, new_frame
 from dragoman.core.exact_json import decode, encode_line, outline
 from dragoman.core.lines import HEAD_BYTES, Overlong
-from dragoman.core.repeats import TWO_FRAMES, repeats_name
+from dragoman.core.repeats import TWO_FRAMES, may_answer, may_call, repeats_name
 from dragoman.errors import FrameTooLarge
 
 _TAIL_BYTES = 160
 _ERROR: Final = b'"error"'
+_SEARCHED_BYTES: Final = 1024
+"""How much of the end of a result is searched for a method, and of a request for a result: to search a megabyte takes
+longer than all else that is done with it. A server that hides a method farther in front harms its own client alone."""
 
 SPLICED_BYTES: Final = 4096
 """From here on it is cheaper to put another id into a line than to encode it anew."""
@@ -62,12 +65,14 @@ def peek(line: bytes) -> Frame | None:
     if member == b"result":
         # A library that writes both writes the other one at an edge, most likely; an error is small, and decoded.
         is_plain = line.startswith(b"{", head.end()) and line.find(_ERROR, max(0, len(line) - _TAIL_BYTES)) < 0
-        if key is None or method is not None or not is_plain:
+        if key is None or method is not None or not is_plain or may_call(line[max(0, len(line) - _SEARCHED_BYTES) :]):
             return None
         return new_frame(Frame, (line, "result", key, None, None, None, (), "", (), None))
     if method is None or member == b"error":
         return None
     if key is not None:
+        if may_answer(line[max(0, len(line) - _SEARCHED_BYTES) :]):
+            return None
         return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", (), None))
     if not method.startswith(b"notifications/"):
         return None
@@ -95,7 +100,8 @@ def read_line(line: bytes | Overlong) -> Frame | Malformed | None:
         return told
     if told.kind == "batch":
         return told._replace(raw=encode_line(body))  # from here on, everybody reads the same in it
-    return Malformed(INVALID_REQUEST, TWO_FRAMES, told.key, told.kind in ("result", "error"))
+    is_response = isinstance(body, dict) and not {"result", "error"}.isdisjoint(body)
+    return Malformed(INVALID_REQUEST, TWO_FRAMES, told.key, is_response)
 
 
 def read_beginning(line: bytes, code: int, reason: str) -> Malformed:

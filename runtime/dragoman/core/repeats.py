@@ -37,6 +37,16 @@ def repeats_name(line: bytes) -> bool:
     return any(_is_mixed(_names_of(frame)) for frame in (value if isinstance(value, list) else [value]))
 
 
+def may_call(text: bytes) -> bool:
+    """Whether a part of a result may hold a method, in some spelling: some readers then take it for a request."""
+    return b'"method"' in text.lower() or (b"\\u0" in text and _DISGUISED.search(text) is not None)
+
+
+def may_answer(text: bytes) -> bool:
+    """Whether a part of a request may hold a result or an error as well: then somebody may wait for it."""
+    return b'"result"' in text or b'"error"' in text
+
+
 def read_widely(text: str) -> str:
     """Return what some readers take a text for: to those in Go cases are one, those in C end it at a NUL."""
     return text.partition("\0")[0].casefold()

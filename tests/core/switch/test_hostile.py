@@ -91,7 +91,9 @@ def test_a_hostile_session_harms_nobody_else() -> None:
 def test_a_call_answers_no_question_of_the_server() -> None:
     talk = Talk()
     talk.opens("a", "b", roots={})
-    for extra in ({"result": {"roots": []}}, {"error": None}, {"Result": {}}, {"Method": "x"}):
+    told = talk.says("a", {**call("both"), "result": {"roots": []}})
+    assert [(to, frame["error"]["code"]) for to, frame in told] == [("a", -32600)]
+    for extra in ({"error": None}, {"Result": {}}, {"Method": "x"}):
         [(to, frame)] = talk.says("a", {**call(str(extra)), **extra})
         assert to == "server"
         assert set(frame) == {"jsonrpc", "id", "method", "params"}
