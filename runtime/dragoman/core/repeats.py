@@ -37,9 +37,14 @@ def repeats_name(line: bytes) -> bool:
     return any(_is_mixed(_names_of(frame)) for frame in (value if isinstance(value, list) else [value]))
 
 
+def may_disguise(text: bytes) -> bool:
+    """Whether names in a text may be written otherwise than they are read: with escaped letters."""
+    return b"\\" in text and b"\\u0" in text and _DISGUISED.search(text) is not None
+
+
 def may_call(text: bytes) -> bool:
     """Whether a part of a result may hold a method, in some spelling: some readers then take it for a request."""
-    return b'"method"' in text.lower() or (b"\\u0" in text and _DISGUISED.search(text) is not None)
+    return b'"method"' in text.lower() or may_disguise(text)
 
 
 def may_answer(text: bytes) -> bool:

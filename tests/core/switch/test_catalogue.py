@@ -726,6 +726,21 @@ def test_what_servers_say_of_a_task_names_it_as_the_client_knows_it() -> None:
     assert stage.client.pop()["params"] == {"taskId": "of the client"}
 
 
+def test_an_id_of_a_task_whose_name_is_escaped_names_its_server_too() -> None:
+    stage = Stage("a", "b")
+    stage.tools(a=["x"], b=["y"])
+    key = stage.ask("tools/call", name="y")
+    stage.heard("b")
+    answered = b'{"jsonrpc":"2.0","id":%s,"result":{"task\\u0049d":"a:t1"}}\n'
+    told = b'{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"\\u0074askId":"a:t1"}}\n'
+    for line in (answered % json.dumps(key).encode(), told):
+        frame = read_line(line)
+        assert isinstance(frame, Frame)
+        stage.catalogue.take_from_server(stage.members["b"], frame)
+    seen = [frame.get("result", frame.get("params")) for frame in stage.client]
+    assert seen == [{"taskId": "b:a:t1"}, {"taskId": "b:a:t1"}]
+
+
 # Lists
 
 

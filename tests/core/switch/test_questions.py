@@ -160,8 +160,41 @@ def test_tasks_of_others_are_neither_seen_nor_touched() -> None:
     assert talk.says("a", request(2, "tasks/get", taskId="t1"))[0][0] == "server"
     for name, seen in (("a", [{"taskId": "t1"}]), ("b", [])):
         [(_, asked)] = talk.says(name, request(3, "tasks/list"))
-        listed = result(asked["id"], {"tasks": [{"taskId": "t1"}, {"taskId": "t2"}], "nextCursor": "c"})
-        assert talk.says("server", listed) == [(name, result(3, {"tasks": seen, "nextCursor": "c"}))]
+        listed = result(asked["id"], {"tasks": [{"taskId": "t1"}, {"taskId": "t2"}]})
+        assert talk.says("server", listed) == [(name, result(3, {"tasks": seen}))]
+
+
+def test_of_a_list_of_tasks_the_pages_say_nothing_of_others() -> None:
+    talk = Talk()
+    number = talk.opens("a", "b")
+    talk.says("a", call(1, task={}))
+    talk.says("server", result(number, {"task": {"taskId": "t1"}}))
+    for name, seen in (("a", [{"taskId": "t1"}]), ("b", [])):
+        [(_, asked)] = talk.says(name, request(3, "tasks/list"))
+        for cursor, task in (("c", "t2"), ("d", "t1")):
+            page = result(asked["id"], {"tasks": [{"taskId": task}], "nextCursor": cursor})
+            [(to, asked)] = talk.says("server", page)
+            assert (to, asked["method"], asked["params"]["cursor"]) == ("server", "tasks/list", cursor)
+        last = result(asked["id"], {"tasks": [{"taskId": "t3"}]})
+        assert talk.says("server", last) == [(name, result(3, {"tasks": seen}))]
+
+
+def test_a_list_of_tasks_without_end_is_cut_off() -> None:
+    talk = Talk()
+    talk.opens("a")
+    [(_, asked)] = talk.says("a", request(3, "tasks/list"))
+    for _ in range(2):
+        [(to, asked)] = talk.says("server", result(asked["id"], {"tasks": [], "nextCursor": "c"}))
+    assert (to, asked) == ("a", result(3, {"tasks": []}))
+
+
+def test_a_list_of_tasks_is_cancelled_where_it_is() -> None:
+    talk = Talk()
+    talk.opens("a")
+    [(_, asked)] = talk.says("a", request(3, "tasks/list"))
+    [(_, asked)] = talk.says("server", result(asked["id"], {"tasks": [], "nextCursor": "c"}))
+    [(to, told)] = talk.says("a", notification("notifications/cancelled", requestId=3))
+    assert (to, told["params"]["requestId"]) == ("server", asked["id"])
 
 
 @pytest.mark.parametrize("key", ["1", 1, "x"])

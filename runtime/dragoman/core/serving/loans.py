@@ -15,8 +15,8 @@ QUIET: Final = frozenset(name for revision in HANDSHAKE_REVISIONS for name in fa
 """Requests during which no server asks back: they list, look up or set something. Any other request might, those that
 the proxy does not know above all. Quiet ones are held responsible only when none of the others is under way."""
 
-Hook = Callable[["Loan", Frame], Frame]
-"""Called with the answer to a request before it is passed on; gives what is passed on."""
+Hook = Callable[["Loan", Frame], Frame | None]
+"""Called with the answer to a request before it is passed on; gives what is; None where it is asked again."""
 
 
 @dataclass(slots=True, eq=False)

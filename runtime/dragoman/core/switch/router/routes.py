@@ -14,6 +14,7 @@ from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
 from dragoman.core.peek import with_id
 from dragoman.core.places import keep_latest
+from dragoman.core.repeats import may_disguise
 from dragoman.core.switch.router.asking import name_askers, name_elicitations
 from dragoman.core.switch.router.common import Common
 from dragoman.core.switch.router.lists import Lists
@@ -230,9 +231,10 @@ class Routes:
     def inspect(self, member: Member, frame: Frame) -> Frame:
         """Look into an answer that may ask for input, name a task or have a URI: nobody else says whose they are."""
         raw = frame.raw
+        hides = may_disguise(raw)
         if frame.kind == "error":
-            return name_elicitations(member.name, frame) if b'"elicitations"' in raw else frame
-        has_uris = may_name_pages(raw) or (b'"uri"' in raw and self._common.names.has_shown_uris(member.name))
+            return name_elicitations(member.name, frame) if hides or b'"elicitations"' in raw else frame
+        has_uris = may_name_pages(raw) or (b'"uri"' in raw and self._common.names.has_shown_uris(member.name)) or hides
         if frame.kind != "result" or not (has_uris or b'"input_required"' in raw or b'"taskId"' in raw):
             return frame
         try:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.core.envelope import Frame, decoded, rewrite
+from dragoman.core.repeats import may_disguise
 from dragoman.core.switch.router.member import Member
 from dragoman.core.unchecked import find
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
@@ -56,7 +57,7 @@ def name_related(holder: dict[str, Any], rename: Callable[[str], str]) -> dict[s
 
 def show_notice(member: Member, frame: Frame) -> Frame:
     """Return a notification of a server that may be about a task as the client is told it."""
-    if not any(mark in frame.raw for mark in _MARKS):
+    if not any(mark in frame.raw for mark in _MARKS) and not may_disguise(frame.raw):
         return frame
     body = decoded(frame).body
     params = body.get("params")
@@ -66,7 +67,7 @@ def show_notice(member: Member, frame: Frame) -> Frame:
 
 def restore_related(member: Member, frame: Frame) -> Frame:
     """Return the client's answer to a question about a task as the server knows it."""
-    if _MARKS[1] not in frame.raw:
+    if _MARKS[1] not in frame.raw and not may_disguise(frame.raw):
         return frame
     body = decoded(frame).body
     result = body.get("result")

@@ -9,7 +9,7 @@ even if a client's line has members twice or is not quite JSON.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from dragoman.core.calls import Call
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
@@ -18,6 +18,7 @@ from dragoman.core.edges.lifecycle import UpstreamState
 from dragoman.core.envelope import Frame, decoded, error_frame, key_of, result_frame, rewrite
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import INITIALIZED
+from dragoman.core.paging import Paging
 from dragoman.core.serving.attribution import NAME_BYTES
 from dragoman.core.serving.loans import Hook, Loan
 from dragoman.core.serving.questions import is_too_long, token_of
@@ -44,7 +45,7 @@ class FromClients:
             "logging/setLevel": self._set_level,
             "resources/subscribe": self._subscribe,
             "resources/unsubscribe": self._unsubscribe,
-            "tasks/list": lambda session, call, frame: self._forward(session, call, frame, self._filter_tasks),
+            "tasks/list": self._list_tasks,
         }
         self._notices: Mapping[str, Callable[[ClientSession, Frame], None]] = {
             INITIALIZED: self._initialized,
@@ -193,14 +194,27 @@ class FromClients:
         self._desk.attribution.add_task(task.get("taskId"), loan)
         return answer
 
-    def _filter_tasks(self, loan: Loan, answer: Frame) -> Frame:
-        answer = decoded(answer)
-        result, owner = find_object(answer.body, "result"), self._desk.attribution.task_owner
-        tasks = result.get("tasks")
-        if isinstance(tasks, list):
-            named = [(task, task.get("taskId")) for task in tasks if isinstance(task, dict)]
-            result["tasks"] = [task for task, name in named if owner(name) is loan.session]
-        return answer
+    def _list_tasks(self, session: ClientSession, call: Call, frame: Frame) -> None:
+        """Answer with a session's own tasks, of all pages: a cursor of the server says how many others have."""
+        own, paging, owner = list[Any](), Paging(), self._desk.attribution.task_owner
+
+        def gather(loan: Loan, answer: Frame) -> Frame | None:
+            answer = decoded(answer)
+            result = find_object(answer.body, "result")
+            tasks = result.get("tasks")
+            if not isinstance(tasks, list):
+                return answer
+            own.extend(task for task in tasks if isinstance(task, dict) and owner(task.get("taskId")) is session)
+            cursor = paging.follow(result, len(answer.raw))
+            if cursor is not None:
+                params = {**params_of(frame.body), "cursor": cursor}
+                self._forward(session, call, rewrite(frame, {**frame.body, "params": params}), gather)
+                return None
+            result["tasks"] = own
+            result.pop("nextCursor", None)
+            return answer
+
+        self._forward(session, call, frame, gather)
 
     def _cancel(self, session: ClientSession, frame: Frame) -> None:
         desk, params = self._desk, params_of(frame.body)

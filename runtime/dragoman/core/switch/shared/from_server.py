@@ -86,13 +86,17 @@ class FromServer:
             return
         (desk.turns.forget if is_final else desk.turns.suspect)(loan)
         if loan.session is not None and loan.session.present and loan.call is not None:
-            desk.pass_answer(loan.session, loan.call, self._return_id(loan, loan.call.key, loan.session, frame))
+            answer = self._return_id(loan, loan.call.key, loan.session, frame)
+            if answer is not None:
+                desk.pass_answer(loan.session, loan.call, answer)
         desk.let_in()
 
-    def _return_id(self, loan: Loan, key: bytes, session: ClientSession, frame: Frame) -> Frame:
+    def _return_id(self, loan: Loan, key: bytes, session: ClientSession, frame: Frame) -> Frame | None:
         try:
-            if loan.hook is not None:
-                frame = loan.hook(loan, frame)
+            told = frame if loan.hook is None else loan.hook(loan, frame)
+            if told is None:
+                return None
+            frame = told
             if frame.kind == "error" and b"elicitationId" in frame.raw:
                 for name in elicitation_ids(find_object(decoded(frame).body, "error")):
                     self._desk.attribution.add_elicitation(name, session)
