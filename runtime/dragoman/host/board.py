@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import secrets
-import socket
 import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -91,18 +90,16 @@ def read_door(path: str | os.PathLike[str]) -> tuple[int, bytes] | None:
 
 async def _open(tell: _Teller, path: str) -> asyncio.Server:
     """Listen at the socket, or at a port and say in the file which it is."""
-    if sys.platform != "win32" and hasattr(socket, "AF_UNIX"):
+    if sys.platform != "win32" and hasattr(asyncio, "start_unix_server"):
         return await asyncio.start_unix_server(tell, path)
     secret = secrets.token_urlsafe()
 
     async def tell_those_who_know(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        said = b""
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.closing(writer), contextlib.suppress(OSError, ValueError):
             async with asyncio.timeout(_SECRET_S):
                 said = await reader.readline()
-        if secrets.compare_digest(said.strip(), secret.encode()):
-            await tell(reader, writer)
-        writer.close()
+            if secrets.compare_digest(said.strip(), secret.encode()):
+                await tell(reader, writer)
 
     server = await asyncio.start_server(tell_those_who_know, HERE, 0)
     said = {"port": server.sockets[0].getsockname()[1], "secret": secret}
