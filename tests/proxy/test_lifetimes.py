@@ -58,7 +58,7 @@ def test_a_client_that_closes_stdin_alone_ends_the_session_though_the_server_doe
 ) -> None:
     monkeypatch.setattr("dragoman.transports.pipes.LOOK_S", 0.05)
     monkeypatch.setattr("dragoman.transports.pipes.HIGH_WATER_BYTES", 100_000)
-    frames = [initialize("2025-11-25"), READY, *(request(key, "tools/call", text="x" * 500_000) for key in range(1, 7))]
+    frames = [initialize("2025-11-25"), READY, *(request(key, "tools/call", text="x" * 200_000) for key in range(1, 7))]
     said = b"".join(json.dumps(frame).encode() + b"\n" for frame in frames)
     finish, status = serve(said, DEAF, drain_timeout_s=0.1)
     assert (finish.outcome, status) == (Outcome.CLIENT_CLOSED, -9)
