@@ -32,6 +32,20 @@ RELEASED = Path("tests/peers/released")
 # Tests that need more than Python, each with a session of its own.
 APART = ("--ignore=tests/peers", "--ignore=tests/browser")
 
+# Where pipes are read and written, and processes are started and ended.
+STDIO = (
+    *("tests/transports/test_pipes.py", "tests/transports/test_stdio.py", "tests/transports/test_standard_streams.py"),
+    *("tests/transports/test_warden.py", "tests/proxy/test_processes.py", "tests/proxy/test_lifetimes.py"),
+    *("tests/proxy/test_restarts.py", "tests/proxy/test_asking_processes.py", "tests/cli/test_stopping.py"),
+    *(
+        "tests/cli/test_proxy.py",
+        "tests/cli/test_signals.py",
+        "tests/client/test_processes.py",
+        "tests/server/test_run.py",
+    ),
+    *("tests/router/test_processes.py", "tests/check/test_processes.py", "tests/inspect/test_playing.py"),
+)
+
 # Many tests wait, for processes and for time, so there are more processes than cores; whoever is done takes over tests
 # of another.
 TOGETHER = ("-n", str(2 * (os.cpu_count() or 1) + 1), "--dist", "worksteal")
@@ -89,6 +103,13 @@ def pythons(session: nox.Session) -> None:
     """Run the part of the tests where releases of Python differ most, on every other Python that is here."""
     install(session, "test", "codegen")
     test_together(session, "-q", "tests/spec", "tests/core", "tests/transports", *session.posargs)
+
+
+@nox.session
+def threads(session: nox.Session) -> None:
+    """Run the tests of stdio with threads in place of the event loop, as on Windows; ARGS go to pytest."""
+    install(session, "test", "codegen")
+    session.run("pytest", *TOGETHER, "-q", *(session.posargs or STDIO), env={"DRAGOMAN_STDIO": "threads"})
 
 
 @nox.session
@@ -194,6 +215,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("mypy")
+    session.run("mypy", "--platform", "win32", "runtime/dragoman")
     session.run("lint-imports")
     check_page(session)
 

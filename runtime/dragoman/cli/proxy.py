@@ -155,7 +155,7 @@ def run(args: argparse.Namespace) -> int:
         from dragoman.cli.supervisor import Supervisor
 
         args.supervisor = Supervisor(os.environ)  # before a server could find its variables
-        if args.workers > 1:
+        if args.workers > 1 and sys.platform != "win32":
             from dragoman.cli.workers import work_together
 
             try:

@@ -11,6 +11,7 @@ import logging
 import os
 import socket
 import ssl
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
@@ -72,7 +73,7 @@ def bind(address: Address, shares_port: bool = False) -> socket.socket:
     try:
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shares_port:
+        if shares_port and sys.platform != "win32":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         keep_alive(listener)
         listener.bind(where)
