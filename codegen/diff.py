@@ -9,13 +9,13 @@ models.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pprint import pformat
 
-from codegen.model import Array, Literal, Object, Ref, Scalar, Spec, Type, Union
+from codegen.model import Anything, Array, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.names import escaped, module_name
 from codegen.registry import NOTICE
-from codegen.type_facts import limits, words
+from codegen.type_facts import fits, limits, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,15 @@ class SpecChange:
     """One difference: in which definition, where in it (a JSON pointer; empty for the whole of it), of what kind, and
     in words.
 
-    `change` is one of `added`, `removed`, `became required`, `became optional`, `type changed`, `limit changed`.
+    `change` is one of `added`, `removed`, `became required`, `became optional`, `type changed`, `limit changed`. `rule`
+    says more exactly of what kind it is, for programs; which peers it breaks follows from that, and from who sends it.
     """
 
     definition: str
     pointer: str
     change: str
     detail: str
+    rule: str = field(default="", compare=False)
 
 
 def diff_specs(older: Spec, newer: Spec) -> list[SpecChange]:
@@ -37,9 +39,9 @@ def diff_specs(older: Spec, newer: Spec) -> list[SpecChange]:
     changes: list[SpecChange] = []
     for name in sorted(older.definitions.keys() | newer.definitions.keys()):
         if name not in older.definitions:
-            changes.append(SpecChange(name, "", "added", words(newer.definitions[name])))
+            changes.append(SpecChange(name, "", "added", words(newer.definitions[name]), "definition-added"))
         elif name not in newer.definitions:
-            changes.append(SpecChange(name, "", "removed", words(older.definitions[name])))
+            changes.append(SpecChange(name, "", "removed", words(older.definitions[name]), "definition-removed"))
         else:
             changes += _Pair(older, newer, name).compare(older.definitions[name], newer.definitions[name], "")
     return changes
@@ -49,7 +51,14 @@ def render_changes(pairs: Sequence[tuple[Spec, Spec]], digests: Mapping[str, str
     """Render `changes.py` of every revision but the first, unformatted, by path below `generated/`."""
     output = {}
     for older, newer in pairs:
-        rows = tuple(asdict(change) for change in diff_specs(older, newer))
+        senders = [find_senders(spec) for spec in (older, newer)]
+        rows = tuple(
+            {
+                **asdict(change),
+                "senders": " ".join(sorted(set().union(*(found.get(change.definition, ()) for found in senders)))),
+            }
+            for change in diff_specs(older, newer)
+        )
         title = f"What changed from {older.revision} to {newer.revision}, as `dragoman diff` prints it."
         lines = [
             f"# {NOTICE}",
@@ -61,6 +70,44 @@ def render_changes(pairs: Sequence[tuple[Spec, Spec]], digests: Mapping[str, str
         ]
         output[f"dragoman_spec/{module_name(newer.revision)}/changes.py"] = "\n".join(lines) + "\n"
     return output
+
+
+def find_senders(spec: Spec) -> dict[str, set[str]]:
+    """Who sends what a definition describes, `client` or `server` or both: those who may send a method send what it
+    carries, and the others its results. What no method leads to has no sender.
+    """
+    others = {"client": "server", "server": "client"}
+    found: dict[str, set[str]] = {}
+    for method in spec.methods.values():
+        for sender in method.senders:
+            _mark(spec, method.request, sender, found)
+            for result in method.results:
+                _mark(spec, result, others[sender], found)
+    return found
+
+
+def _mark(spec: Spec, definition: str, sender: str, found: dict[str, set[str]]) -> None:
+    if sender in (known := found.setdefault(definition, set())):
+        return
+    known.add(sender)
+    for name in _names_in(spec.definitions[definition]):
+        _mark(spec, name, sender, found)
+
+
+def _names_in(type_: Type) -> Iterator[str]:
+    """The definitions that a type refers to."""
+    match type_:
+        case Ref():
+            yield type_.name
+        case Array():
+            yield from _names_in(type_.item)
+        case Union():
+            for arm in type_.arms:
+                yield from _names_in(arm)
+        case Object():
+            for one in type_.fields.values():
+                yield from _names_in(one.type)
+            yield from _names_in(type_.extra)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,45 +130,63 @@ class _Pair:
                 yield from self._limits(one, two, pointer)
             case Literal(values), Literal(others):
                 yield from (
-                    self._say(pointer, "added", f"the value {value!r}") for value in others if value not in values
+                    self._say(pointer, "added", f"the value {value!r}", "value-added")
+                    for value in others
+                    if value not in values
                 )
                 yield from (
-                    self._say(pointer, "removed", f"the value {value!r}") for value in values if value not in others
+                    self._say(pointer, "removed", f"the value {value!r}", "value-removed")
+                    for value in values
+                    if value not in others
                 )
             case _ if isinstance(one, Union) or isinstance(two, Union):
                 yield from self._unions(one, two, pointer)
             case Scalar(types), Scalar(others) if types == others:
                 yield from self._limits(one, two, pointer)
             case _ if one != two:
-                yield self._say(pointer, "type changed", f"{words(one)} became {words(two)}")
+                rule = f"type-{_way(one, two)}"
+                yield self._say(pointer, "type changed", f"{words(one)} became {words(two)}", rule)
 
     def _objects(self, one: Object, two: Object, pointer: str) -> Iterator[SpecChange]:
         for name in sorted(one.fields.keys() | two.fields.keys()):
             here = f"{pointer}/properties/{escaped(name)}"
             if name not in one.fields:
                 need = "required" if two.fields[name].required else "optional"
-                yield self._say(here, "added", f"{need} {words(two.fields[name].type)}")
+                yield self._say(here, "added", f"{need} {words(two.fields[name].type)}", f"{need}-field-added")
             elif name not in two.fields:
-                yield self._say(here, "removed", words(one.fields[name].type))
+                need = "required" if one.fields[name].required else "optional"
+                yield self._say(here, "removed", words(one.fields[name].type), f"{need}-field-removed")
             else:
                 old, new = one.fields[name], two.fields[name]
                 if old.required != new.required:
-                    yield self._say(here, "became required" if new.required else "became optional", words(new.type))
+                    became = "became required" if new.required else "became optional"
+                    yield self._say(here, became, words(new.type), f"field-{became.replace(' ', '-')}")
                 yield from self.compare(old.type, new.type, here)
         yield from self.compare(one.extra, two.extra, f"{pointer}/additionalProperties")
 
     def _unions(self, one: Type, two: Type, pointer: str) -> Iterator[SpecChange]:
         old = {words(arm): arm for arm in self.older.arms(one)}
         new = {words(arm): arm for arm in self.newer.arms(two)}
-        yield from (self._say(pointer, "added", f"or {name}") for name in new if name not in old)
-        yield from (self._say(pointer, "removed", f"or {name}") for name in old if name not in new)
+        for change, these, those in (("added", new, old), ("removed", old, new)):
+            arms = (name for name in these if name not in those)
+            yield from (self._say(pointer, change, f"or {name}", f"alternative-{change}") for name in arms)
         for name in sorted(old.keys() & new.keys()):
             if not isinstance(old[name], Ref):
                 yield from self.compare(old[name], new[name], pointer)
 
     def _limits(self, one: Scalar | Array, two: Scalar | Array, pointer: str) -> Iterator[SpecChange]:
         if limits(one) != limits(two):
-            yield self._say(pointer, "limit changed", limits(two))
+            yield self._say(pointer, "limit changed", limits(two), f"limit-{_way(one, two)}")
 
-    def _say(self, pointer: str, change: str, detail: str) -> SpecChange:
-        return SpecChange(self.definition, pointer, change, detail)
+    def _say(self, pointer: str, change: str, detail: str, rule: str) -> SpecChange:
+        return SpecChange(self.definition, pointer, change, detail, rule)
+
+
+def _way(one: Type, two: Type) -> str:
+    """Which of two types takes more: the second is `widened`, or `narrowed`; or neither, `changed`."""
+    if isinstance(one, Array) and isinstance(two, Array):
+        sizes = [Scalar(frozenset({"string"}), min_length=a.min_items, max_length=a.max_items) for a in (one, two)]
+        one, two = sizes
+    if isinstance(two, Anything) or fits(one, two):
+        return "widened"
+    return "narrowed" if isinstance(one, Anything) or fits(two, one) else "changed"

@@ -86,7 +86,7 @@ def test_text_has_a_line_for_each_place_in_a_definition() -> None:
     lines = text(diff("2025-03-26", "2025-06-18")).splitlines()
     start = lines.index("  ~ CallToolResult")
     assert lines[start + 1 : start + 3] == [
-        "      + content[]: or ResourceLink",
+        "      + content[]: or ResourceLink [breaks clients]",
         "      + structuredContent: optional object",
     ]
 

@@ -81,4 +81,13 @@ def test_rendered_changes_are_those_of_the_diff() -> None:
     module: dict[str, object] = {}
     exec(output["dragoman_spec/v2002_02_02/changes.py"], module)
     detail = "string became integer"
-    assert module["CHANGES"] == ({"definition": "Old", "pointer": "", "change": "type changed", "detail": detail},)
+    assert module["CHANGES"] == (
+        {
+            "definition": "Old",
+            "pointer": "",
+            "change": "type changed",
+            "detail": detail,
+            "rule": "type-changed",
+            "senders": "",
+        },
+    )

@@ -37,7 +37,7 @@ def compare_with_file(args: argparse.Namespace) -> int:
     async def look(client: Client, _: OwnerOf) -> int:
         now = {kind: await list_all(client, kind, is_asked_for=False) for kind in KINDS}
         changes = compare_offers(before, now)
-        _print(changes, args.error_format, args.against)
+        print_changes(changes, args.error_format, f"since {args.against}")
         return EXIT_BREAKING if any(change.effect is Effect.BREAKING for change in changes) else 0
 
     return run_session(args, look)
@@ -57,7 +57,8 @@ def _read(args: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def _print(changes: Sequence[Change], form: str, file: str) -> None:
+def print_changes(changes: Sequence[Change], form: str, since: str) -> None:
+    """Print changes in one of the forms of `--error-format`; *since* begins the sentence about all of them."""
     match form:
         case "json":
             print_json([change._asdict() for change in changes])
@@ -71,5 +72,5 @@ def _print(changes: Sequence[Change], form: str, file: str) -> None:
             counts = {effect: sum(change.effect == effect for change in changes) for effect in _GITHUB}
             lines = [f"{one.effect:<9} {one.what}{one.pointer and f' at {one.pointer}'}: {one.text}" for one in changes]
             told = ", ".join(f"{number} {effect}" for effect, number in counts.items())
-            lines += ["", f"since {file}: {told}"] if changes else [f"nothing has changed since {file}"]
+            lines += ["", f"{since}: {told}"] if changes else [f"nothing has changed {since}"]
             write_painted(shown("\n".join(lines)) + "\n", _MARKS)

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any, Final
 
 import dragoman_spec
+from dragoman.cli.against import FORMATS
 from dragoman.cli.ink import REVISIONS, Style, write_painted
 from dragoman.cli.options import revision
 from dragoman.cli.screen import columns, fit, print_json
@@ -29,10 +30,52 @@ INVERSES: Final = {
 BECAME: Final = " became "
 """Stands between the old and the new type in the detail of a change."""
 
+EFFECTS: Final[Mapping[str, tuple[str, str]]] = {
+    "definition-added": ("safe", "safe"),  # what refers to it says more
+    "definition-removed": ("safe", "safe"),
+    "value-added": ("safe", "breaking"),
+    "value-removed": ("breaking", "safe"),
+    "alternative-added": ("safe", "breaking"),
+    "alternative-removed": ("breaking", "safe"),
+    "optional-field-added": ("safe", "safe"),
+    "optional-field-removed": ("risky", "safe"),  # it is sent to somebody who does not read it
+    "required-field-added": ("breaking", "safe"),
+    "required-field-removed": ("risky", "breaking"),
+    "field-became-required": ("breaking", "safe"),
+    "field-became-optional": ("safe", "breaking"),
+    "type-widened": ("safe", "breaking"),
+    "type-narrowed": ("breaking", "safe"),
+    "type-changed": ("breaking", "breaking"),
+    "limit-widened": ("safe", "breaking"),
+    "limit-narrowed": ("breaking", "safe"),
+    "limit-changed": ("breaking", "breaking"),
+}
+"""What each kind of change does to peers that stay as they are: to those who send what it is about, and to those who
+get it. So a new value is safe in a request, and in a result it breaks clients."""
+
+PEERS: Final = ("client", "server")
+_WORSE: Final = ("safe", "risky", "breaking")
+_BACKWARDS: Final = {
+    "added": "removed",
+    "removed": "added",
+    "required": "optional",
+    "optional": "required",
+    "widened": "narrowed",
+    "narrowed": "widened",
+    "changed": "changed",
+}
+_METHODS: Final = {"added": "method-added", "removed": "method-removed", "changed": "method-changed"}
+
 SIGNS: Final = {"added": "+", "removed": "-"}
 OTHER_SIGN: Final = "~"
 
-_MARKS: Final = {r"^ +\+.*": Style.GOOD, "^ +-.*": Style.LOSS, "^Methods": Style.HEADING, **REVISIONS}
+_MARKS: Final = {
+    r"\[breaks .*\]": Style.ERROR,
+    r"^ +\+[^\[\n]*": Style.GOOD,
+    r"^ +-[^\[\n]*": Style.LOSS,
+    "^Methods": Style.HEADING,
+    **REVISIONS,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,12 +83,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=revision, metavar="REV", help="the revision to come from")
     parser.add_argument("target", type=revision, metavar="REV", help="the revision to go to, newer or older")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.add_argument(
+        "--error-format",
+        choices=FORMATS,
+        help="print what each change does to clients that stay as they are, as `check --against` does, and exit with 1 "
+        "if one breaks them",
+    )
+    parser.add_argument("--for", dest="peer", choices=PEERS, default="client", help="for whom (default: client)")
     parser.epilog = f"Revisions: {', '.join(dragoman_spec.REVISIONS)}."
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what changes from the first revision to the second."""
     difference = diff(args.source, args.target)
+    if args.error_format:
+        return _judge(difference, args.peer, args.error_format)
     if args.json:
         print_json(difference)
     else:
@@ -58,7 +110,9 @@ def diff(source: str, target: str) -> dict[str, Any]:
 
     Returns:
         `from`, `to`, `methods` with sorted `added`, `removed` and `changed`, and `changes`: one object each with
-        `from` and `to` of its step, `definition`, `pointer`, `change` and `detail`, in the order they are walked.
+        `from` and `to` of its step, `definition`, `pointer`, `change` and `detail`, in the order they are walked;
+        `rule` names its kind, `senders` who sends what it is about, `client` and `server` what it does to one that
+        stays as it is while its peers go on: `safe`, `risky` or `breaking`.
     """
     return {
         "from": source,
@@ -82,13 +136,43 @@ def step_changes(source: str, target: str) -> list[dict[str, str]]:
     newer = max(source, target)
     module = import_module(f"{dragoman_spec.load(newer).__name__}.changes")
     changes = module.CHANGES if newer == target else [_inverted(change) for change in module.CHANGES]
-    return [{"from": source, "to": target, **change} for change in changes]
+    return [{"from": source, "to": target, **change, **_effects(change)} for change in changes]
+
+
+def _effects(change: Mapping[str, str]) -> dict[str, str]:
+    """Return what a change does to each peer that stays as it is."""
+    to_sender, to_reader = EFFECTS[change["rule"]]
+    senders = change["senders"].split()
+    felt = {peer: [to_sender if sender == peer else to_reader for sender in senders] for peer in PEERS}
+    return {peer: max(effects, key=_WORSE.index, default="safe") for peer, effects in felt.items()}
+
+
+def _judge(difference: Mapping[str, Any], peer: str, form: str) -> int:
+    """Print what each change does to a peer that stays as it is; 1 if something breaks it."""
+    from dragoman.check.compatibility import Change, Effect
+    from dragoman.cli.against import EXIT_BREAKING, print_changes
+
+    found = []
+    for verb, names in difference["methods"].items():
+        for name in names:
+            method = dragoman_spec.load(difference["to" if verb == "added" else "from"]).METHODS[name]
+            is_used = peer in method.sender
+            effect = Effect.SAFE if verb == "added" or not is_used else Effect.BREAKING
+            found.append(Change(effect, f"method {name}", "", f"{_METHODS[verb]}: {verb}"))
+    for change in difference["changes"]:
+        text = f"{change['rule']}: {change['change']}: {change['detail']}"
+        found.append(Change(Effect(change[peer]), change["definition"], change["pointer"], text))
+    found.sort(key=lambda one: -_WORSE.index(one.effect))
+    print_changes(found, form, f"for a {peer}, from {difference['from']} to {difference['to']}")
+    return EXIT_BREAKING if any(one.effect is Effect.BREAKING for one in found) else 0
 
 
 def _inverted(change: Mapping[str, str]) -> dict[str, str]:
     before, became, after = change["detail"].partition(BECAME)
     detail = f"{after}{became}{before}" if became else change["detail"]
-    return {**change, "change": INVERSES.get(change["change"], change["change"]), "detail": detail}
+    of_what, _, how = change["rule"].rpartition("-")
+    rule = f"{of_what}-{_BACKWARDS[how]}"
+    return {**change, "change": INVERSES.get(change["change"], change["change"]), "detail": detail, "rule": rule}
 
 
 def text(difference: Mapping[str, Any], width: int | None = None) -> str:
@@ -119,7 +203,9 @@ def _definition_lines(definition: str, changes: list[Mapping[str, str]]) -> Iter
     yield f"  {OTHER_SIGN} {definition}"
     for change in changes:
         words = [_path(change["pointer"]), "" if change["change"] in SIGNS else change["change"], change["detail"]]
-        yield f"      {_sign(change['change'])} {' '.join(word for word in words if word)}"
+        broken = " and ".join(f"{peer}s" for peer in PEERS if change[peer] == "breaking")
+        breaks = f" [breaks {broken}]" if broken else ""
+        yield f"      {_sign(change['change'])} {' '.join(word for word in words if word)}{breaks}"
 
 
 def _path(pointer: str) -> str:
