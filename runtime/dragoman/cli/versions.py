@@ -13,7 +13,7 @@ from typing import Final
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 from dragoman_spec.version import VERSION
 
-_OPTIONAL: Final = ("uvloop", "keyring")
+_OPTIONAL: Final = ("uvloop", "keyring", "redis", "opentelemetry-sdk")
 """What is used if it is there."""
 
 _NEEDED: Final = ("pydantic", "orjson", "httptools", "websockets", "cryptography")
