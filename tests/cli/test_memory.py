@@ -44,6 +44,12 @@ def test_what_is_there_at_the_start_is_not_looked_at_again() -> None:
     assert not [one for one in gc.get_objects() if one is node]
 
 
+def test_what_the_start_has_left_in_circles_is_freed() -> None:
+    found = weakref.ref(Node())
+    set_apart()
+    assert found() is None
+
+
 def test_cycles_are_looked_for_less_often_than_by_default() -> None:
     set_apart()
     assert gc.get_threshold() == COLLECT_AFTER

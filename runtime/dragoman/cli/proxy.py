@@ -293,6 +293,7 @@ def _serve(
     config = _configure(args, trace)
     board = config.board
     router: Router | None = None
+    args.company = args.usage_error = None  # with all that the options were made of
     if args.configuration is not None:
         router, config = _route(args, config, launcher)
     reach = router.connect if router is not None else opener_of_server(args, launcher, config.limit_bytes, process)

@@ -1,7 +1,7 @@
 """Reading from and writing to file descriptors without blocking the event loop.
 
-Lives here: the parts of `transports.stdio`: no streams, no task for each frame, one buffer for everything that is read,
-and a list of what has still to be written. Works on pipes, sockets and terminals, and on what epoll refuses
+Lives here: the parts of `transports.stdio`: no streams, no task for each frame, and a list of what has still to be
+written. Works on pipes, sockets and terminals, and on what epoll refuses
 (regular files, /dev/null), which never blocks for long. Must not: own the process at the other end, or look at the
 bytes.
 """
@@ -15,7 +15,6 @@ import errno
 import os
 import stat
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -31,6 +30,10 @@ if TYPE_CHECKING:
 
 READ_BYTES = 1024 * 1024
 """How much is read at once, at most: as much as the largest pipe holds."""
+
+FEW_BYTES = 64 * 1024
+"""How much is read at once where the last read brought less. Python makes room for all that may come: for a megabyte
+the system is asked for it each time, and idle readers that share such a buffer hold it for good."""
 
 PIPE_BYTES = 1024 * 1024
 """How large pipes are made, where the system lets us (PERFORMANCE: large messages three times as fast)."""
@@ -60,19 +63,6 @@ def is_empty(fd: int) -> bool:
     return left[0] == 0
 
 
-class _Scratch(threading.local):
-    """What every reader of a thread reads into: a read and the copy of what came are one step of its event loop.
-
-    A buffer for each reader took a megabyte for each child, idle or not, and until somebody looked for cycles.
-    """
-
-    def __init__(self) -> None:
-        self.buffer = bytearray(READ_BYTES)
-
-
-_scratch = _Scratch()
-
-
 def is_pollable(fd: int) -> bool:
     """Whether an event loop can wait for this descriptor."""
     mode = os.fstat(fd).st_mode
@@ -95,7 +85,7 @@ class PipeReader:
         self._fd = fd
         self._on_data = on_data
         self._on_end = on_end
-        self._buffer = _scratch.buffer
+        self._most = FEW_BYTES
         self._pollable = is_pollable(fd)
         self._reading = False
         self._hung_up = False
@@ -153,15 +143,14 @@ class PipeReader:
 
     def _read(self) -> None:
         try:
-            count = 0
-            if sys.platform != "win32":
-                count = os.readv(self._fd, [self._buffer])
+            data = os.read(self._fd, self._most)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:  # a terminal whose other end is gone says EIO
-            count = 0
-        if count:
-            self._on_data(bytes(memoryview(self._buffer)[:count]))
+            data = b""
+        self._most = READ_BYTES if len(data) >= FEW_BYTES else FEW_BYTES
+        if data:
+            self._on_data(data)
         else:
             self.close()
             self._on_end()
