@@ -48,9 +48,9 @@ def load_without_tls() -> None:
 def set_apart() -> None:
     """Look no more at what is there once everything is imported: it stays for good, and is most of what is.
 
-    What the start has left in cycles, as the options and classes that were made twice, is freed before: half a megabyte,
-    in whose place a session has what it needs. From here on it is looked for cycles less often than by default; nothing
-    large is ever in one.
+    What the start has left in cycles, as the options and classes that were made twice, is freed before: half a
+    megabyte, in whose place a session has what it needs. From here on it is looked for cycles less often than by
+    default; nothing large is ever in one.
     """
     gc.collect()
     gc.freeze()
