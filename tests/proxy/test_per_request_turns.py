@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.core.switch.to_session import works
+from dragoman.core.switch.to_session import loans
 from tests.proxy.conversation import (
     Step,
     an_error,
@@ -80,7 +80,7 @@ def test_a_call_that_waits_for_its_client_holds_nobody_up() -> None:
 
 def test_one_that_leaves_all_calls_waiting_keeps_nobody_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that opens a connection for each request may have all places: none of them is taken back."""
-    monkeypatch.setattr(works, "TURN_S", 0.1)
+    monkeypatch.setattr(loans, "TURN_S", 0.1)
     peer = Client()
     hold(
         [
@@ -428,7 +428,7 @@ def test_roots_that_are_known_are_told_whichever_call_it_is() -> None:
 
 def test_a_call_waits_seconds_at_most_for_one_that_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the server asks about it may be about the other one, too, and is refused: the client has its answer."""
-    monkeypatch.setattr(works, "TURN_S", 0.2)
+    monkeypatch.setattr(loans, "TURN_S", 0.2)
     hold(
         [
             *task(),
@@ -444,7 +444,7 @@ def test_a_call_waits_seconds_at_most_for_one_that_nobody_answers(monkeypatch: p
 
 
 def test_a_call_waits_seconds_at_most_for_one_that_goes_on_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(works, "TURN_S", 0.2)
+    monkeypatch.setattr(loans, "TURN_S", 0.2)
     hold(
         [*task(), client(call(2, name="search")), sent(2), client(call(3, name="search")), sent(3)],
         questions="task",
@@ -452,7 +452,7 @@ def test_a_call_waits_seconds_at_most_for_one_that_goes_on_for_long(monkeypatch:
 
 
 def test_a_question_waits_seconds_at_most_for_the_client_of_another_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(works, "TURN_S", 0.2)
+    monkeypatch.setattr(loans, "TURN_S", 0.2)
     hold(
         [
             *task(),

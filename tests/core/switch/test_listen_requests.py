@@ -80,7 +80,7 @@ class Desk:
         served: Any = SimpleNamespace(
             front=front,
             put_result=lambda to, result: self.said.append(End(to.name, result)),
-            works=SimpleNamespace(send_own=self.send_own),
+            loans=SimpleNamespace(send_own=self.send_own),
             capabilities=capabilities,
             bridging=SimpleNamespace(shares_channel=True, shares_server=shares_server),
         )

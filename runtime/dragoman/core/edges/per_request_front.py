@@ -62,7 +62,7 @@ _NOT_SERVED: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-class Request(Call):
+class PerRequestCall(Call):
     """A request that is not answered yet.
 
     Attributes:
@@ -90,7 +90,7 @@ class Request(Call):
         self.body = body
         self.params: dict[str, Any] = body.get("params", {})
         self.at_server: PerRequestLoan | None = None
-        self.ended: Callable[[Request], None] | None = None
+        self.ended: Callable[[PerRequestCall], None] | None = None
         self.way: Way | None = None
 
     @property
@@ -111,10 +111,10 @@ class Request(Call):
 class RequestBackend(Protocol):
     """Who serves such a client: a switch."""
 
-    def carry(self, request: Request) -> None:
+    def carry(self, request: PerRequestCall) -> None:
         """Serve a request: answer it some time."""
 
-    def cancel(self, request: Request, reason: str) -> None:
+    def cancel(self, request: PerRequestCall, reason: str) -> None:
         """The client does not wait for this any more."""
 
     def leave(self, reason: str, sender: str = "") -> None:
@@ -152,7 +152,7 @@ class PerRequestFront:
         self.is_relayed = False
         # Middleware may change what has been read.
         self._reader = None if exchange.settings.has_middleware else MetadataReader(PER_REQUEST_REVISIONS)
-        self.requests = cast("dict[bytes, Request]", exchange.calls[Side.CLIENT].waiting)
+        self.requests = cast("dict[bytes, PerRequestCall]", exchange.calls[Side.CLIENT].waiting)
         exchange.revisions = {Side.CLIENT: NEWER, Side.SERVER: NEWER}
         exchange.serve(self)
 
@@ -212,7 +212,7 @@ class PerRequestFront:
         if body.get("method") != frame.method:  # it has two, and a peek has seen the other one
             self.reject(Malformed(INVALID_REQUEST, TWO_FRAMES, key))
             return
-        request = Request(exchange.front, frame, body)
+        request = PerRequestCall(exchange.front, frame, body)
         unfit = exchange.calls[CLIENT].add(request)
         if unfit is None and frame.sender and not self._has_place(request):
             del self.requests[request.key]
@@ -243,7 +243,7 @@ class PerRequestFront:
             request.translate = partial(_under_its_id, request)
             exchange.around.take_request(CLIENT, request, frame._replace(body=body))
 
-    def _has_place(self, request: Request) -> bool:
+    def _has_place(self, request: PerRequestCall) -> bool:
         senders = (one.frame.sender for one in self.requests.values() if one is not request)
         return has_place(request.frame.sender, senders, len(self.requests) - 1, self._exchange.settings.open_requests)
 
@@ -251,7 +251,7 @@ class PerRequestFront:
 
     def carry(self, call: Call, frame: Frame) -> None:
         """Have a request served, as middleware has let it go on."""
-        assert isinstance(call, Request)
+        assert isinstance(call, PerRequestCall)
         if frame is not call.frame:
             call.frame = frame = _with_metadata(frame, call)
             call.body, call.params = frame.body, frame.body["params"]
@@ -260,7 +260,7 @@ class PerRequestFront:
     def notify(self, front: object, frame: Frame) -> None:
         """Tell who serves a request that nobody waits for it: the client says nothing else."""
         request = self._exchange.calls[Side.CLIENT].cancelled.pop(cancelled_key(frame) or b"", None)
-        if isinstance(request, Request):
+        if isinstance(request, PerRequestCall):
             if request.ended is not None:
                 request.ended(request)
             self._backend.cancel(request, read_reason(frame) or "")
@@ -270,7 +270,7 @@ class PerRequestFront:
 
     # What is behind does
 
-    def attempt(self, request: Request, step: Callable[[Request], None]) -> None:
+    def attempt(self, request: PerRequestCall, step: Callable[[PerRequestCall], None]) -> None:
         """Take a step with a request, unless it is over already; refuse it where that cannot be done."""
         if self.requests.get(request.key) is not request:
             return
@@ -282,16 +282,16 @@ class PerRequestFront:
         except ValueError as error:
             self.refuse(request, INVALID_PARAMS, str(error))
 
-    def put_result(self, request: Request, result: dict[str, Any]) -> None:
+    def put_result(self, request: PerRequestCall, result: dict[str, Any]) -> None:
         """Answer a request with a result, in the client's revision."""
         self.put_answer(request, {"jsonrpc": "2.0", "id": request.id, "result": result})
 
-    def put_answer(self, request: Request, body: dict[str, Any]) -> None:
+    def put_answer(self, request: PerRequestCall, body: dict[str, Any]) -> None:
         """Answer a request with a response that has its id already."""
         kind = "result" if "result" in body else "error"
         self.put_frame(request, Frame(encode_line(body), kind, request.key, None))
 
-    def put_frame(self, request: Request, frame: Frame) -> None:
+    def put_frame(self, request: PerRequestCall, frame: Frame) -> None:
         """Answer a request with a response that is written already; middleware has it first, if there is any."""
         if self.requests.get(request.key) is request:
             if request.ended is not None:
@@ -301,11 +301,11 @@ class PerRequestFront:
             self._exchange.settle(request, frame)
             self._exchange.front.answered()
 
-    def refuse(self, request: Request, code: int, message: str, data: Any = None) -> None:
+    def refuse(self, request: PerRequestCall, code: int, message: str, data: Any = None) -> None:
         """Answer a request with an error."""
         self.put_frame(request, request.refuse(Refusal(code, message, data)))
 
-    def tell(self, request: Request, method: str, params: dict[str, Any] | None) -> None:
+    def tell(self, request: PerRequestCall, method: str, params: dict[str, Any] | None) -> None:
         """Send a notification on the stream of a request."""
         frame = notification_frame(method, params)._replace(stream=request.key)
         if request.way is None:
@@ -347,7 +347,7 @@ def read_request(method: str, params: object, reader: MetadataReader | None = No
     return metadata
 
 
-def _with_metadata(frame: Frame, request: Request) -> Frame:
+def _with_metadata(frame: Frame, request: PerRequestCall) -> Frame:
     """Give a request what it says of its client, if middleware has left that out."""
     frame = decoded(frame)
     params = frame.body.get("params")
@@ -357,7 +357,7 @@ def _with_metadata(frame: Frame, request: Request) -> Frame:
     return rewrite(frame, {**frame.body, "params": {**(params or {}), **meta}})
 
 
-def _under_its_id(request: Request, frame: Frame) -> Frame:
+def _under_its_id(request: PerRequestCall, frame: Frame) -> Frame:
     """Give an answer the id that the client knows: middleware knows a key, which is another one over HTTP."""
     body = {**decoded(frame).body, "id": request.id}
     result = body.get("result")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.edges.per_request import PerRequestLoan
-from dragoman.core.edges.per_request_front import Request
+from dragoman.core.edges.per_request_front import PerRequestCall
 from dragoman.core.methods import CALL_TOOL, LIST_TOOLS, TOOLS_CHANGED
 from dragoman.core.paging import AskPage, Listing, Remind, TakePage
 from dragoman.core.rules.annotations import Mirrored, find_mirrored, leave_out_invalid, may_mention, strip_invalid
@@ -88,7 +88,7 @@ class ListedTools:
         tool = self._tools.get(str(params.get("name"))) if self._tools and method == CALL_TOOL else None
         return () if tool is None else tool.mirrored
 
-    def check(self, request: Request) -> None:
+    def check(self, request: PerRequestCall) -> None:
         """Hold the headers that a request came with against its arguments.
 
         Raises:

@@ -24,7 +24,7 @@ from dragoman.core.codes import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from dragoman.core.commands import Outcome, Side
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import PerRequestEdge, PerRequestLoan
-from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.edges.per_request_front import PerRequestCall, PerRequestFront
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.way import Way
 from dragoman.core.edges.wiring import Bridging, Wiring
@@ -56,7 +56,7 @@ def make_relay(
     wiring: Wiring,
     bridging: Bridging,
     remind: Remind,
-    waiting: Iterable[Request],
+    waiting: Iterable[PerRequestCall],
 ) -> ByBytes | ByIds:
     """Return what hands on between these clients, of whom these requests wait, and this server."""
     is_alike = all(request.metadata.revision == upstream.revision for request in waiting)
@@ -77,14 +77,14 @@ class ByBytes:
     __slots__ = ("_front", "_last", "_renamed", "_requests", "_upstream")
 
     def __init__(self, front: FrontEdge, requests: PerRequestFront, upstream: UpstreamEdge) -> None:
-        self._renamed: dict[bytes, Request] = {}
+        self._renamed: dict[bytes, PerRequestCall] = {}
         self._last = 0
         self._front = front
         self._requests = requests
         self._upstream = upstream
         upstream.serve(self)
 
-    def carry(self, request: Request) -> None:
+    def carry(self, request: PerRequestCall) -> None:
         """Hand on a request."""
         self._front.exchange.counters.passed += 1
         frame = request.frame
@@ -95,7 +95,7 @@ class ByBytes:
             frame = frame._replace(raw=with_id(frame, key), key=key, body=None)
         self._upstream.send(frame)
 
-    def cancel(self, request: Request, reason: str) -> None:
+    def cancel(self, request: PerRequestCall, reason: str) -> None:
         """Hand on that nobody waits any more."""
         renamed = next((key for key, one in self._renamed.items() if one is request), b"")
         self._renamed.pop(renamed, None)
@@ -176,19 +176,19 @@ class ByIds:
         self._requests = requests
         self._edge = edge
 
-    def carry(self, request: Request) -> None:
+    def carry(self, request: PerRequestCall) -> None:
         """Hand on a request, once it is known which headers it has to have."""
         if self.tools.needs_list(request.method, request.params):
             self._list(request, lambda: self._requests.attempt(request, self._send))
         else:
             self._requests.attempt(request, self._send)
 
-    def send_again(self, request: Request) -> None:
+    def send_again(self, request: PerRequestCall) -> None:
         """Hand on a request once more: its headers were made of a list of tools that is outdated."""
         send = partial(self._send, has_refreshed=True)
         self._list(request, lambda: self._requests.attempt(request, send))
 
-    def _list(self, request: Request, then: Callable[[], None]) -> None:
+    def _list(self, request: PerRequestCall, then: Callable[[], None]) -> None:
         meta = {name: value for name, value in request.params["_meta"].items() if name != "progressToken"}
 
         def ask(params: dict[str, Any], take: TakePage) -> None:
@@ -198,7 +198,7 @@ class ByIds:
 
         self.tools.list(ask, then)
 
-    def _way(self, request: Request) -> Way | None:
+    def _way(self, request: PerRequestCall) -> Way | None:
         """Return the way to the server's revision; None where the request is of that, or the server speaks any."""
         ours, theirs = request.metadata.revision, self._edge.upstream.revision
         if theirs is None or theirs == ours:
@@ -207,7 +207,7 @@ class ByIds:
             self._ways[ours] = Way(self._wiring, ours, theirs, self._counters)
         return self._ways[ours]
 
-    def _send(self, request: Request, has_refreshed: bool = False) -> None:
+    def _send(self, request: PerRequestCall, has_refreshed: bool = False) -> None:
         if not has_refreshed:
             self.tools.check(request)
         params, frame, bridging = request.params, request.frame, self._bridging
@@ -223,14 +223,14 @@ class ByIds:
         written = frame.raw if params is request.params else b""
         request.at_server = self._edge.lend(lent, params, mirrored, written, frame.sender, frame.source, frame.origin)
 
-    def bind_state(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
+    def bind_state(self, request: PerRequestCall, result: dict[str, Any]) -> dict[str, Any]:
         """Return a result whose state is good for this client alone: the server may know all of them by one name."""
         bridging = self._bridging
         if not (request.frame.sender or bridging.principal) or result.get("resultType") != "input_required":
             return result
         return dict(wrap(result, bridging.keeper(), bind(bridging, request), bridging.now(), bridging.nonce()))
 
-    def cancel(self, request: Request, reason: str) -> None:
+    def cancel(self, request: PerRequestCall, reason: str) -> None:
         """Hand on that nobody waits any more."""
         if request.at_server is not None:
             self._edge.withdraw(request.at_server, reason or None)
@@ -242,7 +242,7 @@ class ByIds:
         for request in [one for one in self._requests.requests.values() if one.method == LISTEN and not sender]:
             self._requests.abandon(request.key, reason)
 
-    def _take_answer(self, request: Request, has_refreshed: bool, frame: Frame) -> None:
+    def _take_answer(self, request: PerRequestCall, has_refreshed: bool, frame: Frame) -> None:
         """Give the answer to the client; what is about our own hop is answered anew."""
         request.at_server, body = None, frame.body  # the two know each other, and would stay until somebody looks
         if frame.kind == "error":
@@ -269,7 +269,7 @@ class ByIds:
                     return
         self._requests.put_answer(request, {**body, "id": request.id})
 
-    def _take_notice(self, request: Request, frame: Frame) -> None:
+    def _take_notice(self, request: PerRequestCall, frame: Frame) -> None:
         """Give a notification to the client, under the id that it knows."""
         method = first_name(request.metadata.revision, frame.method or "")
         self.tools.hear(method)
@@ -280,7 +280,7 @@ class ByIds:
         self._requests.tell(request, frame.method or "", params)
 
 
-def _name_again(holder: dict[str, Any], request: Request) -> dict[str, Any]:
+def _name_again(holder: dict[str, Any], request: PerRequestCall) -> dict[str, Any]:
     """Return what names a subscription with the client's own id for it."""
     if META_SUBSCRIPTION_ID not in find_object(holder, "_meta"):
         return holder

@@ -21,7 +21,7 @@ from typing import Any, Final
 from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.declared import find_missing, read_declared
-from dragoman.core.edges.per_request_front import Request
+from dragoman.core.edges.per_request_front import PerRequestCall
 from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame
 from dragoman.core.methods import CALL_TOOL, ROOTS
 from dragoman.core.places import find_giver, keep_latest
@@ -36,9 +36,9 @@ from dragoman.core.rules.state import Reason, State, refuse
 from dragoman.core.rules.strategy import Strategy, choose_strategy
 from dragoman.core.rules.tasks import read_relation
 from dragoman.core.switch.to_session.attribution import OpenQuestion, UnclearQuestions
+from dragoman.core.switch.to_session.loans import SETTLE_S, SessionLoan
 from dragoman.core.switch.to_session.promoting import Promoting
 from dragoman.core.switch.to_session.reading import Served, bind, without_answers
-from dragoman.core.switch.to_session.works import SETTLE_S, Work
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -52,7 +52,7 @@ _GAVE_WAY: Final = "another call waits for its client in its place; see --max-pa
 _NOT_ASKED: Final = "the client could not be asked"
 
 
-Start = Callable[[Request, Mapping[str, Any], Replay | None], None]
+Start = Callable[[PerRequestCall, Mapping[str, Any], Replay | None], None]
 
 
 class ClientQuestions:
@@ -71,7 +71,15 @@ class ClientQuestions:
     """
 
     __slots__ = (
-        "_bridging", "_declared", "_gave_way", "_promoting", "_served", "_start", "_works", "parked", "unclear",
+        "_bridging",
+        "_declared",
+        "_gave_way",
+        "_loans",
+        "_promoting",
+        "_served",
+        "_start",
+        "parked",
+        "unclear",
     )  # fmt: skip
 
     def __init__(
@@ -83,13 +91,13 @@ class ClientQuestions:
     ) -> None:
         self._declared = read_declared(declared)
         self._gave_way: dict[str, None] = {}  # the names of those that gave their place to another
-        self.parked: dict[str, Work] = {}
+        self.parked: dict[str, SessionLoan] = {}
         self._start = start
         self._served = served
-        self._works, self._bridging = served.works, served.bridging
+        self._loans, self._bridging = served.loans, served.bridging
         self._promoting = promoting
         self.unclear = UnclearQuestions(served, self)
-        served.works.listener = self
+        served.loans.listener = self
 
     # What the server asks
 
@@ -104,167 +112,167 @@ class ClientQuestions:
         if method not in FACTS.asked:
             self._reply(key, Refusal(METHOD_NOT_FOUND, f"clients cannot be asked {method}", {"method": method}))
         elif (missing := find_missing(method, params if isinstance(params, dict) else {}, self._declared)) is not None:
-            work = self._works.find_certain(frame.stream, read_relation(params))
-            self._turn_away(work, key, refuse_undeclared(method, missing))
+            loan = self._loans.find_certain(frame.stream, read_relation(params))
+            self._turn_away(loan, key, refuse_undeclared(method, missing))
         else:
             self.unclear.place(key, method, params, frame.stream)
 
-    def begin(self, work: Work) -> None:
+    def begin(self, loan: SessionLoan) -> None:
         """Send the server a request, once it knows what it wanted to know first."""
-        if not self.unclear.open or not self._ask_first(work):
-            self._works.start(work)
+        if not self.unclear.open or not self._ask_first(loan):
+            self._loans.start(loan)
 
-    def _ask_first(self, work: Work) -> bool:
+    def _ask_first(self, loan: SessionLoan) -> bool:
         """Ask a client what its server wanted to know before there was a call; whether this one waits for that."""
-        request, early = work.request, self.unclear.early
-        if request is None or not early or not work.may_ask or not self.has_room(work):
+        request, early = loan.request, self.unclear.early
+        if request is None or not early or not loan.may_ask or not self.has_room(loan):
             return False
         try:
-            self._served.note_caller(work, request)
+            self._served.note_caller(loan, request)
         except ValueError:  # nested deeper than can be written: it could not go on
             return False
-        work.way = Strategy.PARK
-        self._works.hold(work)
+        loan.way = Strategy.PARK
+        self._loans.hold(loan)
         for question in early:
-            if not work.is_left:  # one that cannot be put is the end of the call
+            if not loan.is_left:  # one that cannot be put is the end of the call
                 self.unclear.withdraw(question.key)
-                self._keep(work, question)
-        return work.is_left or bool(work.questions)
+                self._keep(loan, question)
+        return loan.is_left or bool(loan.questions)
 
-    def put_question(self, work: Work, question: OpenQuestion) -> None:
+    def put_question(self, loan: SessionLoan, question: OpenQuestion) -> None:
         """Put a question to the client of this call."""
-        request = work.request
-        self._works.note_asking(work)
-        if work.is_left:
+        request = loan.request
+        self._loans.note_asking(loan)
+        if loan.is_left:
             self._reply(question.key, Refusal(INTERNAL_ERROR, "nobody waits for this call any more", {}))
             return
         if request is not None:
-            self._served.note_caller(work, request)
-        assert work.questions is not None, "only a call that has asked has nobody who waits for it"
-        if work.way is None:
-            self._choose(work, question)
-        match work.way:
+            self._served.note_caller(loan, request)
+        assert loan.questions is not None, "only a call that has asked has nobody who waits for it"
+        if loan.way is None:
+            self._choose(loan, question)
+        match loan.way:
             case Strategy.REPLAY if request is not None:
-                self._repeat(work, request, question)
+                self._repeat(loan, request, question)
             case Strategy.REFUSE:
-                self._refuse(work, question)
+                self._refuse(loan, question)
             case _:
-                self._keep(work, question)
+                self._keep(loan, question)
 
-    def _choose(self, work: Work, question: OpenQuestion) -> None:
+    def _choose(self, loan: SessionLoan, question: OpenQuestion) -> None:
         """Choose how the client is asked: for all questions of a call, when the first one comes."""
-        questions, request = work.questions, work.request
+        questions, request = loan.questions, loan.request
         assert questions is not None
         assert request is not None
         caller = questions.caller
         name = request.params.get("name")
         can_be_task = (
-            work.method == CALL_TOOL and declares_tasks(caller.capabilities) and self._promoting.has_room(work)
+            loan.method == CALL_TOOL and declares_tasks(caller.capabilities) and self._promoting.has_room(loan)
         )
         if can_be_task:  # one that cannot be asked anything has no use for it
             can_be_task = isinstance(read_question(caller, question.method, question.params), Question)
-        work.way = choose_strategy(
+        loan.way = choose_strategy(
             self._bridging.questions,
-            work.method,
+            loan.method,
             tool=self._served.tools.find(name),
             may_repeat=name in self._bridging.repeatable,
-            can_park=self.has_room(work),
+            can_park=self.has_room(loan),
             can_be_task=can_be_task,
         )
-        if work.way is Strategy.TASK:
-            self._promoting.begin(work)
+        if loan.way is Strategy.TASK:
+            self._promoting.begin(loan)
 
-    def _keep(self, work: Work, question: OpenQuestion) -> None:
+    def _keep(self, loan: SessionLoan, question: OpenQuestion) -> None:
         """Keep the server's call: it goes on with the answer."""
-        assert work.questions is not None
-        if work.task is None and not self.has_room(work):
+        assert loan.questions is not None
+        if loan.task is None and not self.has_room(loan):
             self._turn_away(
-                work, question.key, refuse_question(f"{len(self.parked)} calls wait for their clients already")
+                loan, question.key, refuse_question(f"{len(self.parked)} calls wait for their clients already")
             )
             return
-        asked = work.questions.add_question(question.key, question.method, question.params)
+        asked = loan.questions.add_question(question.key, question.method, question.params)
         if isinstance(asked, RefusedQuestion):
-            self._turn_away(work, question.key, asked)
+            self._turn_away(loan, question.key, asked)
             return
         if asked.losses:
             logger.warning("%s of the server: %d value(s) cannot be asked", question.method, len(asked.losses))
-        if work.task is not None:
-            self._promoting.change(work)
-        elif work.name not in self.parked:
-            self._park(work)
-        if work.request is None:
-            self._works.go_on()
-        elif len(work.questions) == 1:
-            self._works.wait(work, TOGETHER_S, self._compose)
+        if loan.task is not None:
+            self._promoting.change(loan)
+        elif loan.name not in self.parked:
+            self._park(loan)
+        if loan.request is None:
+            self._loans.go_on()
+        elif len(loan.questions) == 1:
+            self._loans.wait(loan, TOGETHER_S, self._compose)
 
-    def has_room(self, work: Work) -> bool:
+    def has_room(self, loan: SessionLoan) -> bool:
         """Whether this call may be parked."""
         return (
-            work.name in self.parked
+            loan.name in self.parked
             or len(self.parked) < self._bridging.most_parked
-            or self._find_oldest(work) is not None
+            or self._find_oldest(loan) is not None
         )
 
-    def _park(self, work: Work) -> None:
+    def _park(self, loan: SessionLoan) -> None:
         """Give a call a place, which another one may have to give up for it."""
         most = self._bridging.most_parked
-        oldest = self._find_oldest(work) if len(self.parked) >= most else None
-        self.parked[work.name] = work
+        oldest = self._find_oldest(loan) if len(self.parked) >= most else None
+        self.parked[loan.name] = loan
         if oldest is not None:
             keep_latest(self._gave_way, oldest.name, None, most)
             self._expire(oldest, _GAVE_WAY)
 
-    def _find_oldest(self, work: Work) -> Work | None:
+    def _find_oldest(self, loan: SessionLoan) -> SessionLoan | None:
         """Return the call that gives its place to this one, which is the oldest of whoever has most."""
-        giver = find_giver(work.holder, Counter(one.holder for one in self.parked.values()))
+        giver = find_giver(loan.holder, Counter(one.holder for one in self.parked.values()))
         return next((one for one in self.parked.values() if one.holder == giver and one.request is None), None)
 
-    def _repeat(self, work: Work, request: Request, question: OpenQuestion) -> None:
+    def _repeat(self, loan: SessionLoan, request: PerRequestCall, question: OpenQuestion) -> None:
         """Answer from what is recorded, or end the call and ask."""
-        assert work.questions is not None
-        if work.replay is None:
-            work.replay = Replay(work.questions.caller)
-        said = work.replay.take_question(question.method, question.params)
+        assert loan.questions is not None
+        if loan.replay is None:
+            loan.replay = Replay(loan.questions.caller)
+        said = loan.replay.take_question(question.method, question.params)
         if isinstance(said, Question):
             bridging = self._bridging
-            result = work.replay.compose(said, bridging.keeper(), bridging.now(), bridging.nonce())
+            result = loan.replay.compose(said, bridging.keeper(), bridging.now(), bridging.nonce())
             if not isinstance(result, RefusedQuestion):
-                self._works.leave(work, "the call is made again once its client has answered")
+                self._loans.leave(loan, "the call is made again once its client has answered")
                 self._served.put_result(request, result)
                 return
             said = result
         if isinstance(said, Reply):
             self._served.upstream.send(result_frame(question.key, said.result))
         else:
-            self._turn_away(work, question.key, said)
+            self._turn_away(loan, question.key, said)
 
-    def _refuse(self, work: Work, question: OpenQuestion) -> None:
+    def _refuse(self, loan: SessionLoan, question: OpenQuestion) -> None:
         """Ask nobody, and say in the client's answer what was asked."""
-        request = work.request
-        assert work.questions is not None
-        asked = read_question(work.questions.caller, question.method, question.params)
+        request = loan.request
+        assert loan.questions is not None
+        asked = read_question(loan.questions.caller, question.method, question.params)
         if isinstance(asked, RefusedQuestion):
-            self._turn_away(work, question.key, asked)
-        elif work.method == CALL_TOOL:
+            self._turn_away(loan, question.key, asked)
+        elif loan.method == CALL_TOOL:
             text = describe({"method": question.method, "params": asked.params})
             self._reply(question.key, refuse_question("that is not wanted here").reply)
             assert request is not None, "who is refused does not come back"
-            self._works.refuse(work, _NOT_ASKED)
+            self._loans.refuse(loan, _NOT_ASKED)
             self._served.put_result(request, failed_tool(f"{text}. Questions are not passed on here."))
         else:
-            self._turn_away(work, question.key, refuse_question("questions are not passed on here"))
+            self._turn_away(loan, question.key, refuse_question("questions are not passed on here"))
 
-    def _turn_away(self, work: Work | None, key: bytes, refused: RefusedQuestion) -> None:
+    def _turn_away(self, loan: SessionLoan | None, key: bytes, refused: RefusedQuestion) -> None:
         """Answer a question that is not put to the client, which may be the end of the call."""
         self._reply(key, refused.reply)
-        if refused.missing and work is not None and not work.is_left:
-            caller = work.questions.caller if work.questions is not None else work.request and work.request.metadata
+        if refused.missing and loan is not None and not loan.is_left:
+            caller = loan.questions.caller if loan.questions is not None else loan.request and loan.request.metadata
             # A session that was opened for somebody else may have been told of less than this client declares.
             has = read_declared(caller and caller.capabilities)
-            work.missing = None if refused.missing in has else refused.missing
-        if refused.error is not None and work is not None and (work.request is not None or work.task is not None):
-            logger.warning("%s ends without an answer: %s", work.method, refused.error.message)
-            self._end(work, refused.error, _NOT_ASKED)
+            loan.missing = None if refused.missing in has else refused.missing
+        if refused.error is not None and loan is not None and (loan.request is not None or loan.task is not None):
+            logger.warning("%s ends without an answer: %s", loan.method, refused.error.message)
+            self._end(loan, refused.error, _NOT_ASKED)
 
     def _reply(self, key: bytes, refusal: Refusal) -> None:
         self._served.upstream.send(error_frame(key, refusal.code, refusal.message, refusal.data or None))
@@ -273,18 +281,18 @@ class ClientQuestions:
         """Record that the server does not want an answer to a question any more."""
         key = cancelled_key(frame) or b""
         self.unclear.withdraw(key)
-        work = self._works.find_asking(key)
-        if work is not None and work.questions:
-            work.questions.withdraw(key)
-            self._promoting.change(work)
-            if work.request is not None and not work.questions:
-                self._works.schedule.stop(work.alarm)
-                if work.frame is not None:  # it was kept for this alone
-                    self.begin(work)
+        loan = self._loans.find_asking(key)
+        if loan is not None and loan.questions:
+            loan.questions.withdraw(key)
+            self._promoting.change(loan)
+            if loan.request is not None and not loan.questions:
+                self._loans.schedule.stop(loan.alarm)
+                if loan.frame is not None:  # it was kept for this alone
+                    self.begin(loan)
 
     # What the client answers
 
-    def resume(self, request: Request) -> bool:
+    def resume(self, request: PerRequestCall) -> bool:
         """Go on with what a request was a part of; False where it is a request of its own.
 
         Raises:
@@ -307,7 +315,7 @@ class ClientQuestions:
             self._go_on(request, state)
         return True
 
-    def _go_on_after_visit(self, request: Request, state: State) -> None:
+    def _go_on_after_visit(self, request: PerRequestCall, state: State) -> None:
         params, _ = urls.resume_visit(state, request.params)
         if params is not None:
             self._start(request, params, None)
@@ -316,113 +324,113 @@ class ClientQuestions:
         else:
             self._served.front.refuse(request, INTERNAL_ERROR, "the URL that this needs visited was not visited")
 
-    def _go_on(self, request: Request, state: State) -> None:
-        work = self.parked.get(state.call)
-        if work is None or work.questions is None:
+    def _go_on(self, request: PerRequestCall, state: State) -> None:
+        loan = self.parked.get(state.call)
+        if loan is None or loan.questions is None:
             raise refuse(Reason.GAVE_WAY if state.call in self._gave_way else Reason.UNKNOWN)
-        if work.request is not None or state.round != str(work.round):
+        if loan.request is not None or state.round != str(loan.round):
             raise refuse(Reason.USED)
-        answered = self._served.pass_answers(work.questions, request)
-        self._works.schedule.stop(work.alarm)
-        work.request = request
-        if work.outcome is not None:
-            del self.parked[work.name]
-            self._served.pass_answer(request, work, work.outcome)
+        answered = self._served.pass_answers(loan.questions, request)
+        self._loans.schedule.stop(loan.alarm)
+        loan.request = request
+        if loan.outcome is not None:
+            del self.parked[loan.name]
+            self._served.pass_answer(request, loan, loan.outcome)
             return
-        work.questions.caller = work.questions.caller._replace(capabilities=request.metadata.capabilities)
+        loan.questions.caller = loan.questions.caller._replace(capabilities=request.metadata.capabilities)
         for _, method, result in answered:
             if method == ROOTS:
-                self.unclear.keep_roots(work, result)
-        if work.questions:
-            self._compose(work)
-        elif work.frame is not None:  # it was kept until the server knows what it wanted to know first
-            self._works.wait(work, SETTLE_S, self.begin)
+                self.unclear.keep_roots(loan, result)
+        if loan.questions:
+            self._compose(loan)
+        elif loan.frame is not None:  # it was kept until the server knows what it wanted to know first
+            self._loans.wait(loan, SETTLE_S, self.begin)
         else:
             self.unclear.relieve()
 
     # How calls end
 
-    def finish(self, work: Work, frame: Frame) -> None:
+    def finish(self, loan: SessionLoan, frame: Frame) -> None:
         """Take the server's answer to a call, for its client or until that comes back."""
-        is_awaited = work.name in self.parked and work.request is None
+        is_awaited = loan.name in self.parked and loan.request is None
         if is_awaited:
-            work.outcome = frame  # before its questions go to others, which may need its place
-        self.unclear.finish(work)
-        for key in work.questions.clear() if work.questions else ():
+            loan.outcome = frame  # before its questions go to others, which may need its place
+        self.unclear.finish(loan)
+        for key in loan.questions.clear() if loan.questions else ():
             self._reply(key, Refusal(INTERNAL_ERROR, "the call is over, and nobody has answered", {}))
         if is_awaited:
             return
-        self._works.schedule.stop(work.alarm)
-        self.parked.pop(work.name, None)
-        if work.task is not None:
-            self._promoting.finish(work, frame)
-        elif work.request is not None:
-            self._served.pass_answer(work.request, work, frame)
+        self._loans.schedule.stop(loan.alarm)
+        self.parked.pop(loan.name, None)
+        if loan.task is not None:
+            self._promoting.finish(loan, frame)
+        elif loan.request is not None:
+            self._served.pass_answer(loan.request, loan, frame)
 
     def leave(self, reason: str) -> None:
         """Record that no client comes back."""
-        for work in [one for one in self._works if one.request is None]:
-            if not work.is_left:
-                self._works.leave(work, reason)
-            self._works.give_up(work)
+        for loan in [one for one in self._loans if one.request is None]:
+            if not loan.is_left:
+                self._loans.leave(loan, reason)
+            self._loans.give_up(loan)
 
     def revoke(self, reason: str, sender: str) -> None:
         """Record that a principal may not come back: its calls end, and are not kept for it."""
-        for work in [one for one in self._works if one.request is None and one.sender == sender and not one.is_left]:
-            self.give_up(work, reason)
-        for work in [one for one in self.parked.values() if one.outcome is not None and one.sender == sender]:
-            self._expire(work, reason)
+        for loan in [one for one in self._loans if one.request is None and one.sender == sender and not one.is_left]:
+            self.give_up(loan, reason)
+        for loan in [one for one in self.parked.values() if one.outcome is not None and one.sender == sender]:
+            self._expire(loan, reason)
 
-    def let_go(self, work: Work) -> None:
+    def let_go(self, loan: SessionLoan) -> None:
         """Nobody waits for this any more; what was asked about it is still there."""
-        self.parked.pop(work.name, None)
-        self.unclear.leave(work)
-        for key in work.questions.clear() if work.questions and work.frame is not None else ():
+        self.parked.pop(loan.name, None)
+        self.unclear.leave(loan)
+        for key in loan.questions.clear() if loan.questions and loan.frame is not None else ():
             self._reply(key, Refusal(INTERNAL_ERROR, "the client did not answer", {}))
 
-    def _expire(self, work: Work, reason: str = "the client did not come back to answer") -> None:
-        del self.parked[work.name]
-        self._works.schedule.stop(work.alarm)
-        if work.outcome is None:
-            self.give_up(work, reason)
+    def _expire(self, loan: SessionLoan, reason: str = "the client did not come back to answer") -> None:
+        del self.parked[loan.name]
+        self._loans.schedule.stop(loan.alarm)
+        if loan.outcome is None:
+            self.give_up(loan, reason)
 
-    def give_up(self, work: Work, reason: str) -> None:
+    def give_up(self, loan: SessionLoan, reason: str) -> None:
         """End a call whose client has not come back."""
-        logger.warning("%s given up: %s", work.method, reason)
-        self._end(work, Refusal(INTERNAL_ERROR, reason, {}), reason)
+        logger.warning("%s given up: %s", loan.method, reason)
+        self._end(loan, Refusal(INTERNAL_ERROR, reason, {}), reason)
 
-    def _end(self, work: Work, failure: Refusal, reason: str) -> None:
+    def _end(self, loan: SessionLoan, failure: Refusal, reason: str) -> None:
         """Fail a call; its server may end it by itself, and then is known to be done.
 
         Args:
-            work: The call.
+            loan: The call.
             failure: What its client is told.
             reason: What its server is told.
         """
-        request = work.request
-        for key in work.questions.clear() if work.questions else ():
+        request = loan.request
+        for key in loan.questions.clear() if loan.questions else ():
             self._reply(key, Refusal(INTERNAL_ERROR, reason, {}))
-        self._works.refuse(work, reason)
+        self._loans.refuse(loan, reason)
         if request is not None:
             self._served.front.refuse(request, failure.code, failure.message, failure.data)
-        elif work.task is not None:
-            self._promoting.fail(work, failure)
+        elif loan.task is not None:
+            self._promoting.fail(loan, failure)
 
-    def _compose(self, work: Work) -> None:
+    def _compose(self, loan: SessionLoan) -> None:
         """Park a call: answer its client's request with all that is open."""
-        questions, request, bridging = work.questions, work.request, self._bridging
+        questions, request, bridging = loan.questions, loan.request, self._bridging
         assert questions is not None
         assert request is not None
         keeper = bridging.keeper()
-        work.round += 1
-        state = State(_PARK, work.name, str(work.round))
+        loan.round += 1
+        state = State(_PARK, loan.name, str(loan.round))
         result = {
             "resultType": "input_required",
             "inputRequests": questions.spell(),
             "requestState": keeper.write(state, questions.caller.binding, bridging.now(), bridging.nonce()),
         }
-        work.request = None
-        self.parked[work.name] = self.parked.pop(work.name)
-        self._works.wait(work, keeper.ttl_s, self._expire)
+        loan.request = None
+        self.parked[loan.name] = self.parked.pop(loan.name)
+        self._loans.wait(loan, keeper.ttl_s, self._expire)
         self._served.put_result(request, result)
-        self._works.go_on()
+        self._loans.go_on()

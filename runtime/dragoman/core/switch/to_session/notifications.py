@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dragoman.core.commands import Alarm
-from dragoman.core.edges.per_request_front import Request
+from dragoman.core.edges.per_request_front import PerRequestCall
 from dragoman.core.envelope import Frame, decoded, read_params
 from dragoman.core.methods import TASK_STATUS
 from dragoman.core.rules.names import FACTS
+from dragoman.core.switch.to_session.loans import SessionLoan
 from dragoman.core.switch.to_session.promoting import Promoting
 from dragoman.core.switch.to_session.reading import Served
 from dragoman.core.switch.to_session.subscriptions import ListenRequests
-from dragoman.core.switch.to_session.works import Work
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -51,7 +51,7 @@ class ServerNotifications:
         self._promoting = promoting
         self._alarm: Alarm | None = None
         self.listens = ListenRequests(served, promoting)
-        self._wanted: dict[Request, str] = {}  # from which level on
+        self._wanted: dict[PerRequestCall, str] = {}  # from which level on
         self._told: str | None = None
 
     def take_notification(self, frame: Frame) -> None:
@@ -72,24 +72,24 @@ class ServerNotifications:
         if frame.method == "notifications/progress":
             self._tell_progress(params or {})
         elif frame.method == "notifications/message":
-            work = (
-                self._served.works.find_only() if frame.stream is None else self._served.works.loans.find(frame.stream)
+            loan = (
+                self._served.loans.find_only() if frame.stream is None else self._served.loans.table.find(frame.stream)
             )
-            self.tell_log(work, frame.method, params or {})
+            self.tell_log(loan, frame.method, params or {})
         elif frame.method in FACTS.announced:
             self.listens.hear(adapted.method or "", params)
         else:
             logger.debug("%s notification of the server dropped: it belongs to no request", frame.method)
 
     def _tell_progress(self, params: dict[str, Any]) -> None:
-        work = self._served.works.find_by_token(params.get("progressToken"))
-        if work is not None and work.request is not None and work.request.progress_token is not None:
-            told = {**params, "progressToken": work.request.progress_token}
-            self._served.front.tell(work.request, "notifications/progress", told)
+        loan = self._served.loans.find_by_token(params.get("progressToken"))
+        if loan is not None and loan.request is not None and loan.request.progress_token is not None:
+            told = {**params, "progressToken": loan.request.progress_token}
+            self._served.front.tell(loan.request, "notifications/progress", told)
 
     # Log messages
 
-    def set_level(self, request: Request, level: str) -> None:
+    def set_level(self, request: PerRequestCall, level: str) -> None:
         """Have the server say as much as this request wants to hear, and others that are under way."""
         if "logging" not in self._served.capabilities:
             return
@@ -100,30 +100,30 @@ class ServerNotifications:
         elif level == self._told:
             self._keep_level()
 
-    def _finish(self, request: Request) -> None:
+    def _finish(self, request: PerRequestCall) -> None:
         """A while after a request has ended the server may say less."""
         del self._wanted[request]
         if self._alarm is None and self._find_most_verbose() != self._told:
-            self._alarm = self._served.works.schedule.after(PAUSE_S, self._lower)
+            self._alarm = self._served.loans.schedule.after(PAUSE_S, self._lower)
 
     def _lower(self) -> None:
         self._tell_level(self._find_most_verbose())
 
     def _keep_level(self) -> None:
-        self._served.works.schedule.stop(self._alarm)
+        self._served.loans.schedule.stop(self._alarm)
         self._alarm = None
 
     def _tell_level(self, level: str) -> None:
         self._keep_level()
         self._told = level
-        self._served.works.send_own("logging/setLevel", {"level": level}, lambda answer: _note_level(level, answer))
+        self._served.loans.send_own("logging/setLevel", {"level": level}, lambda answer: _note_level(level, answer))
 
     def _find_most_verbose(self) -> str:
         return min(self._wanted.values(), key=_RANKS.__getitem__, default=_LEAST)
 
-    def tell_log(self, work: Work | None, method: str, params: Mapping[str, Any]) -> None:
+    def tell_log(self, loan: SessionLoan | None, method: str, params: Mapping[str, Any]) -> None:
         """Give a log message to the request that it is about, if that is known and wants it."""
-        request, level = None if work is None else work.request, params.get("level")
+        request, level = None if loan is None else loan.request, params.get("level")
         least = None if request is None else self._wanted.get(request)
         if request is None or least is None or not isinstance(level, str) or _RANKS.get(level, -1) < _RANKS[least]:
             logger.debug("a log message of the server dropped: no request wants it")

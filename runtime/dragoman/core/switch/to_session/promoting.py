@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.commands import Alarm
-from dragoman.core.edges.per_request_front import Request
+from dragoman.core.edges.per_request_front import PerRequestCall
 from dragoman.core.envelope import Frame, Refusal, decoded, rewrite
 from dragoman.core.methods import CALL_TOOL
 from dragoman.core.places import has_place
@@ -33,8 +33,8 @@ from dragoman.core.rules.state import Binding, Reason, State, refuse
 from dragoman.core.rules.strategy import Strategy
 from dragoman.core.rules.tasks import read_support
 from dragoman.core.rules.urls import refuse_visit
+from dragoman.core.switch.to_session.loans import SessionLoan
 from dragoman.core.switch.to_session.reading import Served, VisitFirst, bind
-from dragoman.core.switch.to_session.works import Work
 from dragoman.core.unchecked import find, find_object
 from dragoman.errors import RemoteProtocolError
 
@@ -58,7 +58,7 @@ _MOST_BYTES: Final = 64 * 1024 * 1024
 class KeptTask(NamedTuple):
     """A call that is a task, and what rings when its time is over."""
 
-    work: Work
+    loan: SessionLoan
     task: Task
     alarm: Alarm
 
@@ -79,144 +79,144 @@ class Promoting:
     def __init__(self, served: Served) -> None:
         self._served = served
         self.kept: dict[str, KeptTask] = {}
-        self.listeners: dict[Request, list[Task]] = {}
+        self.listeners: dict[PerRequestCall, list[Task]] = {}
 
     # Calls that become tasks
 
-    def has_room(self, work: Work) -> bool:
+    def has_room(self, loan: SessionLoan) -> bool:
         """Whether another task of this one's client may run."""
-        running = [kept.work.holder for kept in self.kept.values() if not kept.task.ended]
-        return has_place(work.holder, running, len(running), self._served.bridging.most_parked)
+        running = [kept.loan.holder for kept in self.kept.values() if not kept.task.ended]
+        return has_place(loan.holder, running, len(running), self._served.bridging.most_parked)
 
-    def begin(self, work: Work, told: Mapping[str, Any] | None = None) -> bool:
+    def begin(self, loan: SessionLoan, told: Mapping[str, Any] | None = None) -> bool:
         """Answer the client of a call with a task; False where there are too many.
 
         Args:
-            work: A call with its client there.
+            loan: A call with its client there.
             told: What the server says of it, where it is a task there.
         """
-        request, questions, bridging = work.request, work.questions, self._served.bridging
+        request, questions, bridging = loan.request, loan.questions, self._served.bridging
         assert request is not None
         assert questions is not None
         binding, now_s = questions.caller.binding, bridging.now()
-        if not self.has_room(work):
+        if not self.has_room(loan):
             return False
         if len(self.kept) >= bridging.most_parked * _KEPT:
-            self._forget_of(Counter(one.work.holder for one in self.kept.values() if one.task.ended))
+            self._forget_of(Counter(one.loan.holder for one in self.kept.values() if one.task.ended))
         keeper = bridging.keeper()._replace(ttl_s=bridging.task_s)
-        task_id = keeper.write(State(_TASK, work.name), _bind(binding), now_s, bridging.nonce())
-        task = work.task = Task(task_id, questions, now_s, int(bridging.task_s * 1000), told or {})
-        alarm = self._served.works.schedule.after(task.ttl_ms / 1000, lambda: self._expire(work, task))
-        self.kept[work.name] = KeptTask(work, task, alarm)
-        work.request = None
+        task_id = keeper.write(State(_TASK, loan.name), _bind(binding), now_s, bridging.nonce())
+        task = loan.task = Task(task_id, questions, now_s, int(bridging.task_s * 1000), told or {})
+        alarm = self._served.loans.schedule.after(task.ttl_ms / 1000, lambda: self._expire(loan, task))
+        self.kept[loan.name] = KeptTask(loan, task, alarm)
+        loan.request = None
         self._served.put_result(request, {"resultType": "task", **task.describe()})
         return True
 
-    def change(self, work: Work) -> None:
+    def change(self, loan: SessionLoan) -> None:
         """Record that the server asks something else about a task than before."""
-        if work.task is not None:
-            work.task.updated_s = self._served.bridging.now()
-            self._tell(work.task)
+        if loan.task is not None:
+            loan.task.updated_s = self._served.bridging.now()
+            self._tell(loan.task)
 
-    def finish(self, work: Work, frame: Frame) -> None:
+    def finish(self, loan: SessionLoan, frame: Frame) -> None:
         """Take the server's answer to a call that is a task."""
-        said = self._served.spell(work, frame, _NOBODY, None)
+        said = self._served.spell(loan, frame, _NOBODY, None)
         if isinstance(said, Frame):
             body = decoded(said).body
             how, member = ("failed", "error") if "error" in body else ("completed", "result")
-            self._end(work, how, {member: body[member]}, len(said.raw))
+            self._end(loan, how, {member: body[member]}, len(said.raw))
         elif isinstance(said, VisitFirst):
             refused = refuse_visit(said.error)
-            self.fail(work, Refusal(refused.code, refused.message, {}))
+            self.fail(loan, Refusal(refused.code, refused.message, {}))
         else:
-            self.fail(work, said)
+            self.fail(loan, said)
 
-    def fail(self, work: Work, refusal: Refusal) -> None:
+    def fail(self, loan: SessionLoan, refusal: Refusal) -> None:
         """End a task with an error."""
         error = {"code": refusal.code, "message": refusal.message} | ({"data": refusal.data} if refusal.data else {})
-        self._end(work, "failed", {"error": error})
+        self._end(loan, "failed", {"error": error})
 
-    def _end(self, work: Work, how: str, payload: Mapping[str, Any], weight_bytes: int = 0) -> None:
-        task = work.task
+    def _end(self, loan: SessionLoan, how: str, payload: Mapping[str, Any], weight_bytes: int = 0) -> None:
+        task = loan.task
         if task is None or not task.end(how, payload, self._served.bridging.now(), weight_bytes):
             return
         held: Counter[Hashable] = Counter()
         for one in self.kept.values():
-            held[one.work.holder] += one.task.weight_bytes
+            held[one.loan.holder] += one.task.weight_bytes
         while held.total() > _MOST_BYTES:
             gone = self._forget_of(held, is_heavy=True)
-            held[gone.work.holder] -= gone.task.weight_bytes
+            held[gone.loan.holder] -= gone.task.weight_bytes
         self._tell(task)
 
     def _forget_of(self, held: Counter[Hashable], is_heavy: bool = False) -> KeptTask:
         """Forget the oldest task that has ended, of whoever has most: one with a result, where that is what counts."""
         holder = max(held, key=held.__getitem__)
-        ended = (one for one in self.kept.values() if one.task.ended and one.work.holder == holder)
+        ended = (one for one in self.kept.values() if one.task.ended and one.loan.holder == holder)
         gone = next(one for one in ended if one.task.weight_bytes or not is_heavy)
-        self._forget(gone.work.name)
+        self._forget(gone.loan.name)
         return gone
 
-    def _expire(self, work: Work, task: Task) -> None:
+    def _expire(self, loan: SessionLoan, task: Task) -> None:
         """Forget a task whose time is over, and cancel it where it runs."""
-        del self.kept[work.name]
+        del self.kept[loan.name]
         if not task.ended:
-            logger.warning("%s given up: the time for which its task is kept is over", work.method)
-            self._served.works.leave(work, "the time for this task is over")  # before what is asked is forgotten
+            logger.warning("%s given up: the time for which its task is kept is over", loan.method)
+            self._served.loans.leave(loan, "the time for this task is over")  # before what is asked is forgotten
             task.end("cancelled", {}, self._served.bridging.now())
 
     def _forget(self, name: str) -> None:
-        self._served.works.schedule.stop(self.kept.pop(name).alarm)
+        self._served.loans.schedule.stop(self.kept.pop(name).alarm)
 
     # Tasks of the server
 
-    def ask_for(self, work: Work, frame: Frame) -> Frame:
+    def ask_for(self, loan: SessionLoan, frame: Frame) -> Frame:
         """Ask for a task where a call is to have one: give the request, in the server's revision, that says so."""
-        request = work.request
+        request = loan.request
         if request is None or request.method != CALL_TOOL:
             return frame
         support = read_support(self._served.tools.find(request.params.get("name")))
         if support == "forbidden" or (support == "optional" and not declares_tasks(request.metadata.capabilities)):
             return frame
-        work.wants_task = True
+        loan.wants_task = True
         body = decoded(frame).body
         task = {"ttl": int(self._served.bridging.task_s * 1000)}
         return rewrite(frame, {**body, "params": {**body["params"], "task": task}})
 
-    def follow(self, work: Work, frame: Frame) -> bool:
+    def follow(self, loan: SessionLoan, frame: Frame) -> bool:
         """Take an answer to a call that is to be a task; False where it does not say that it has become one.
 
         A client that was asked about the call before goes on as it began: it waits for the result.
         """
-        task_id, told = self._read_created(work, frame)
+        task_id, told = self._read_created(loan, frame)
         if task_id is None:
             return False
-        work.task_id, request = task_id, work.request
-        is_left = work.is_left
-        if request is not None and work.way is None and declares_tasks(request.metadata.capabilities):
-            self._served.note_caller(work, request)
-            if self.begin(work, told):
-                work.way = Strategy.TASK
+        loan.task_id, request = task_id, loan.request
+        is_left = loan.is_left
+        if request is not None and loan.way is None and declares_tasks(request.metadata.capabilities):
+            self._served.note_caller(loan, request)
+            if self.begin(loan, told):
+                loan.way = Strategy.TASK
             else:
                 is_left = True
                 self._served.front.refuse(
-                    request, INTERNAL_ERROR, "too many tasks are under way", {"method": work.method}
+                    request, INTERNAL_ERROR, "too many tasks are under way", {"method": loan.method}
                 )
         if is_left:
-            self._served.works.leave(work, "")
+            self._served.loans.leave(loan, "")
         else:
-            self._served.works.follow(work, "tasks/result", {"taskId": task_id})
+            self._served.loans.follow(loan, "tasks/result", {"taskId": task_id})
         return True
 
     def take_status(self, params: Mapping[str, Any]) -> None:
         """Take what the server says of a task of its own without being asked."""
-        work = self._served.works.find_task(params.get("taskId"))
-        if work is not None and work.task is not None:
-            work.task.note(params, self._served.bridging.now())
-            self._tell(work.task)
+        loan = self._served.loans.find_task(params.get("taskId"))
+        if loan is not None and loan.task is not None:
+            loan.task.note(params, self._served.bridging.now())
+            self._tell(loan.task)
 
     @staticmethod
-    def _read_created(work: Work, frame: Frame) -> tuple[str | None, Mapping[str, Any]]:
-        if work.task_id is not None or frame.kind != "result":
+    def _read_created(loan: SessionLoan, frame: Frame) -> tuple[str | None, Mapping[str, Any]]:
+        if loan.task_id is not None or frame.kind != "result":
             return None, {}
         try:
             task = find_object(decoded(frame).body, "result", "task")
@@ -227,7 +227,7 @@ class Promoting:
 
     # Requests about them
 
-    def serve(self, request: Request) -> None:
+    def serve(self, request: PerRequestCall) -> None:
         """Answer a request about a task.
 
         Raises:
@@ -235,21 +235,21 @@ class Promoting:
             ValueError: Its params are nested deeper than can be written.
         """
         require_tasks(request)
-        work, task, _ = self._find(request, request.params.get("taskId"))
+        loan, task, _ = self._find(request, request.params.get("taskId"))
         result: dict[str, Any] = {"resultType": "complete"}
         match request.method:
             case "tasks/get":
                 result |= task.detail()
             case "tasks/update":
                 if self._served.pass_answers(task.questions, request):
-                    self.change(work)
+                    self.change(loan)
             case _ if not task.ended:
-                self._served.works.leave(work, "the client cancelled the task")  # before what is asked is forgotten
+                self._served.loans.leave(loan, "the client cancelled the task")  # before what is asked is forgotten
                 task.end("cancelled", {}, self._served.bridging.now())
                 self._tell(task)
         self._served.put_result(request, result)
 
-    def _find(self, request: Request, task_id: object) -> KeptTask:
+    def _find(self, request: PerRequestCall, task_id: object) -> KeptTask:
         bridging = self._served.bridging
         state = bridging.keeper().read(task_id, _bind(bind(bridging, request)), bridging.now(), self.kept)
         kept = self.kept.get(state.call) if state.kind == _TASK else None
@@ -259,7 +259,7 @@ class Promoting:
 
     # Who hears of them without asking
 
-    def listen(self, request: Request) -> None:
+    def listen(self, request: PerRequestCall) -> None:
         """Record the tasks that a listen request wants to hear of.
 
         Raises:
@@ -287,7 +287,7 @@ class Promoting:
             self._served.front.tell(request, NOTICE, {**task.detail(), "_meta": {META_SUBSCRIPTION_ID: request.id}})
 
 
-def require_tasks(request: Request) -> None:
+def require_tasks(request: PerRequestCall) -> None:
     """Refuse a request about tasks of a client that did not say that it knows them.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import dragoman_spec
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.edges.greeting import IDENTITY, Greeting
-from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.edges.per_request_front import PerRequestCall, PerRequestFront
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.way import Way
 from dragoman.core.edges.wiring import Bridging
@@ -30,7 +30,7 @@ from dragoman.core.rules.names import FACTS, META_SERVER_INFO, NEWER, OLDER
 from dragoman.core.rules.state import Binding, digest_params
 from dragoman.core.rules.tasks import leave_off_relation
 from dragoman.core.switch.listed_tools import ListedTools
-from dragoman.core.switch.to_session.works import Work, Works
+from dragoman.core.switch.to_session.loans import SessionLoan, SessionLoans
 from dragoman.core.translate import Adaptor
 from dragoman.core.unchecked import find_object
 from dragoman_spec.record import record
@@ -46,14 +46,14 @@ RETRY: Final = frozenset({"inputResponses", "requestState"})
 """What params have that go on from an earlier request."""
 
 
-def write_greeting(request: Request, path: Path, declared: Mapping[str, Any]) -> Greeting:
+def write_greeting(request: PerRequestCall, path: Path, declared: Mapping[str, Any]) -> Greeting:
     """Write the `initialize` that opens the server's session in the name of a request's client."""
     params = to_initialize_params(request.metadata._replace(capabilities=declared), path, IDENTITY)
     frame = decoded(request_frame(_OPENING_KEY, "initialize", params))
     return Greeting(frame, _OPENING_KEY, OLDER, OLDER, params["capabilities"])
 
 
-def read_as_first(request: Request, way: Way, requests: PerRequestFront) -> bool:
+def read_as_first(request: PerRequestCall, way: Way, requests: PerRequestFront) -> bool:
     """Take a request of a later revision as one of the first of its era; its answers go back the same way.
 
     Args:
@@ -105,7 +105,7 @@ class RequestWriter:
         self._metadata: Metadata | None = None
         self._left: Mapping[str, Any] = {}
 
-    def write(self, request: Request, number: int, params: Mapping[str, Any]) -> dict[str, Any]:
+    def write(self, request: PerRequestCall, number: int, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the body of a request under an id of ours, which is its progress token, too.
 
         Args:
@@ -132,7 +132,7 @@ def without_answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in params.items() if name not in RETRY}
 
 
-def bind(bridging: Bridging, request: Request) -> Binding:
+def bind(bridging: Bridging, request: PerRequestCall) -> Binding:
     """Say which request a state is to be good for.
 
     Raises:
@@ -157,7 +157,7 @@ class Served:
         bridging: What the bridge needs.
         front: The clients' edge.
         upstream: The server's.
-        works: What the server is at work on, and the way to ask it something.
+        loans: What the server is at work on, and the way to ask it something.
         tools: What is known of its tools.
         path: The way between client and server.
         revision: Of the server; this and what follows is known once it has agreed to one.
@@ -170,7 +170,7 @@ class Served:
     bridging: Bridging
     front: PerRequestFront
     upstream: UpstreamEdge
-    works: Works
+    loans: SessionLoans
     tools: ListedTools
     path: Path
     revision: str = field(init=False)
@@ -187,13 +187,13 @@ class Served:
         self.runs_tools = runs_tools_as_tasks(self.capabilities)
         self.downward = downward
 
-    def put_result(self, request: Request, result: dict[str, Any]) -> None:
+    def put_result(self, request: PerRequestCall, result: dict[str, Any]) -> None:
         """Answer with a result in the form of 2026-07-28; it says whose it is."""
         self.front.put_result(request, self.sign(result))
 
-    def pass_answer(self, request: Request, work: Work, frame: Frame) -> None:
+    def pass_answer(self, request: PerRequestCall, loan: SessionLoan, frame: Frame) -> None:
         """Give a client the server's answer to its request."""
-        said = self.spell(work, frame, request.key, request.id)
+        said = self.spell(loan, frame, request.key, request.id)
         if isinstance(said, Frame):
             self.front.put_frame(request, said)
         elif isinstance(said, VisitFirst):
@@ -201,7 +201,7 @@ class Served:
         else:
             self.front.refuse(request, said.code, said.message, said.data)
 
-    def _ask_to_visit(self, request: Request, error: Mapping[str, Any]) -> None:
+    def _ask_to_visit(self, request: PerRequestCall, error: Mapping[str, Any]) -> None:
         """Have the client visit a URL first, and make the call again: nothing waits meanwhile."""
         result, bridging = None, self.bridging
         if request.method in FACTS.input_required:
@@ -213,22 +213,22 @@ class Served:
             said = urls.refuse_visit(error)
             self.front.refuse(request, said.code, said.message, said.data)
 
-    def note_caller(self, work: Work, request: Request) -> OpenQuestions:
+    def note_caller(self, loan: SessionLoan, request: PerRequestCall) -> OpenQuestions:
         """Record whose call this is, before anything is asked about it.
 
         Raises:
             ValueError: Its params are nested deeper than can be written.
         """
-        if work.questions is None:
+        if loan.questions is None:
             caller = CallOwner(bind(self.bridging, request), request.metadata.capabilities, self.revision)
-            work.questions = OpenQuestions(caller)
-        return work.questions
+            loan.questions = OpenQuestions(caller)
+        return loan.questions
 
     def sign(self, result: dict[str, Any]) -> dict[str, Any]:
         """Return a result of our own that says whose it is."""
         return put_identity(result, self.identity) if self.identity else result
 
-    def pass_answers(self, questions: OpenQuestions, request: Request) -> Sequence[Answered]:
+    def pass_answers(self, questions: OpenQuestions, request: PerRequestCall) -> Sequence[Answered]:
         """Send the server what a request of the client answers; give that.
 
         Raises:
@@ -241,16 +241,16 @@ class Served:
             self.upstream.send(result_frame(key, result))
         return answered
 
-    def spell(self, work: Work, frame: Frame, key: bytes, request_id: Any) -> Frame | Refusal | VisitFirst:
+    def spell(self, loan: SessionLoan, frame: Frame, key: bytes, request_id: Any) -> Frame | Refusal | VisitFirst:
         """Return an answer under the client's own id.
 
         Args:
-            work: What was asked.
+            loan: What was asked.
             frame: The server's response.
             key: What the client's request is known as.
             request_id: Its id, as the client wrote it.
         """
-        method = work.method
+        method = loan.method
         try:
             body = read_response(frame, method)
         except ValueError as error:
@@ -258,8 +258,8 @@ class Served:
         if frame.kind == "error" and isinstance(errors.answer_error(body["error"], method, self.path), errors.Visit):
             return VisitFirst(body["error"])
         body, kind = body.copy(), frame.kind
-        if work.missing is not None and (kind == "error" or body["result"].get("isError") is True):
-            said = errors.explain_missing(work.missing, body[kind])
+        if loan.missing is not None and (kind == "error" or body["result"].get("isError") is True):
+            said = errors.explain_missing(loan.missing, body[kind])
             return Refusal(said.code, said.message, said.data)
         body["id"] = request_id
         if kind == "result":

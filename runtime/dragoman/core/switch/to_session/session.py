@@ -24,7 +24,7 @@ from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import INITIALIZED_FRAME
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.offer import Accepted, InitializeRefused, pass_on
-from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.edges.per_request_front import PerRequestCall, PerRequestFront
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.way import Way
 from dragoman.core.edges.wiring import Bridging, Wiring
@@ -41,6 +41,7 @@ from dragoman.core.rules.strategy import Strategy
 from dragoman.core.rules.verdict import Verdict
 from dragoman.core.switch.listed_tools import ListedTools
 from dragoman.core.switch.to_session.asking import ClientQuestions
+from dragoman.core.switch.to_session.loans import SessionLoans
 from dragoman.core.switch.to_session.notifications import ServerNotifications
 from dragoman.core.switch.to_session.promoting import Promoting
 from dragoman.core.switch.to_session.reading import (
@@ -52,7 +53,6 @@ from dragoman.core.switch.to_session.reading import (
     without_answers,
     write_greeting,
 )
-from dragoman.core.switch.to_session.works import Works
 from dragoman.core.unchecked import find_object
 from dragoman.errors import InitializationTimeout
 
@@ -132,14 +132,14 @@ class DeclaredSession:
         self._outbox = outbox
         self._front = front
         self._exchange = front.exchange
-        self._waiting: list[Request] = []
+        self._waiting: list[PerRequestCall] = []
         self._schedule = Schedule(outbox, front)
         self._alarm: Alarm | None = None  # until it is open, and has been told what it asks first
         self._is_accepted = False
         self._writer = RequestWriter()
-        self._works = Works(self.upstream, wiring.settings.restore_ids, self._label, self._schedule, bridging)
+        self._loans = SessionLoans(self.upstream, wiring.settings.restore_ids, self._label, self._schedule, bridging)
         tools = ListedTools(sends=False, hears=not bridging.shares_channel, remind=self._schedule.after, keeps=True)
-        self._served = Served(bridging, sessions.requests, self.upstream, self._works, tools, path)
+        self._served = Served(bridging, sessions.requests, self.upstream, self._loans, tools, path)
         self._promoting = Promoting(self._served)
         self._asking = ClientQuestions(self._served, self.start, self._promoting, declared)
         self._unclear = self._asking.unclear
@@ -150,13 +150,13 @@ class DeclaredSession:
     def release(self) -> None:
         """Let go of everything, once it is over."""
         self._schedule.clear()
-        self._works.clear()
+        self._loans.clear()
         del self._asking.unclear, self._asking, self._unclear, self._notifications
         del self._front, self._exchange, self._sessions
 
     # What the client's edge says
 
-    def carry(self, request: Request) -> None:
+    def carry(self, request: PerRequestCall) -> None:
         """Serve a request, once the server's session is open."""
         if self.upstream.state is _LOST:
             self._served.front.refuse(request, CONNECTION_CLOSED, "the server has gone")
@@ -167,16 +167,16 @@ class DeclaredSession:
             if self.upstream.state is UpstreamState.IDLE:
                 self._open(request)
 
-    def cancel(self, request: Request, reason: str) -> None:
+    def cancel(self, request: PerRequestCall, reason: str) -> None:
         """Tell the server that nobody waits for this any more."""
         if request in self._waiting:
             self._waiting.remove(request)
             if not self._waiting and not self._is_accepted:
                 self._outbox.add(Rest(self.upstream))
         elif not self._notifications.listens.cancel(request):
-            work = self._works.find_for(request)
-            if work is not None:
-                self._works.leave(work, reason)
+            loan = self._loans.find_for(request)
+            if loan is not None:
+                self._loans.leave(loan, reason)
 
     def leave(self, reason: str, sender: str) -> None:
         """Give up what waits for the client to come back, and end the streams that would never end."""
@@ -195,7 +195,7 @@ class DeclaredSession:
     def is_idle(self) -> bool:
         """Whether nothing is under way in it, and nobody is to come back for anything."""
         kept = self._asking.parked or self._promoting.kept or self._notifications.listens
-        return not (self._waiting or any(self._works) or kept)
+        return not (self._waiting or any(self._loans) or kept)
 
     @property
     def is_open(self) -> bool:
@@ -208,7 +208,7 @@ class DeclaredSession:
 
     # Opening
 
-    def _open(self, request: Request) -> None:
+    def _open(self, request: PerRequestCall) -> None:
         if self._wiring.settings.server_revision == SAME:
             self.upstream.pin(request.metadata)
             return
@@ -249,7 +249,7 @@ class DeclaredSession:
         upstream.announce(INITIALIZED_FRAME)
         if "roots" in self._declared and not self._served.bridging.shares_server:
             self._alarm = self._schedule.after(SETTLE_S, self._begin)
-            self._works.send_own("ping", {}, lambda answer: self._begin(), _PING_KEY)
+            self._loans.send_own("ping", {}, lambda answer: self._begin(), _PING_KEY)
         self._sessions.opened(self)
 
     def _agree(self, revision: str, initialized: Mapping[str, Any]) -> None:
@@ -288,14 +288,14 @@ class DeclaredSession:
     def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Answer what is with the server, parked calls too: they cannot go on in another session."""
         self._unclear.clear()
-        for key in self._works.take_open():
+        for key in self._loans.take_open():
             self._take_frame(failure.answer(key))
 
     def end(self, failure: Refusal) -> None:
         """Answer everything that is under way: the server is gone for good."""
         for request in self.take_waiting():
             self._served.front.refuse(request, failure.code, failure.message, failure.data)
-        while self._works.take_open():  # one that is over may let another go on
+        while self._loans.take_open():  # one that is over may let another go on
             self.interrupted(self.upstream, failure)
         self._notifications.listens.end_all(failure.message)
 
@@ -308,14 +308,14 @@ class DeclaredSession:
         self._stop_waiting()
         self._sessions.failed(self, failure)
 
-    def take_waiting(self) -> list[Request]:
+    def take_waiting(self) -> list[PerRequestCall]:
         """Take out the requests that wait for it to open."""
         waiting, self._waiting = self._waiting, []
         return waiting
 
     # Requests and their answers
 
-    def _serve(self, request: Request) -> None:
+    def _serve(self, request: PerRequestCall) -> None:
         """Take a request to the server."""
         if request.metadata.revision != NEWER:
             way = Way(self._wiring, request.metadata.revision, NEWER, self._exchange.counters)
@@ -334,7 +334,7 @@ class DeclaredSession:
         else:
             self._served.front.attempt(request, self._serve_checked)
 
-    def _must_list(self, request: Request) -> bool:
+    def _must_list(self, request: PerRequestCall) -> bool:
         """Whether too little is known of the tool that a request calls."""
         if request.method != CALL_TOOL or CALL_TOOL in self._straight:
             return False
@@ -342,7 +342,7 @@ class DeclaredSession:
         needs_to = self._lists_all or name not in self._served.bridging.repeatable
         return needs_to and not self._served.tools.is_known(name)
 
-    def _serve_checked(self, request: Request) -> None:
+    def _serve_checked(self, request: PerRequestCall) -> None:
         self._served.tools.check(request)
         if request.method == DISCOVER:
             self._served.front.put_result(request, self._discovered)
@@ -365,16 +365,16 @@ class DeclaredSession:
                 page = {}
             take(page, len(answer.raw))
 
-        self._works.send_own(LIST_TOOLS, params, take_answer)
+        self._loans.send_own(LIST_TOOLS, params, take_answer)
 
-    def start(self, request: Request, params: Mapping[str, Any], attempt: Replay | None = None) -> None:
+    def start(self, request: PerRequestCall, params: Mapping[str, Any], attempt: Replay | None = None) -> None:
         """Send the server a request with these params; one that was made before has its answers recorded."""
-        work = self._works.new_work(request)
+        loan = self._loans.new_loan(request)
         if attempt is not None:
-            work.way, work.replay = Strategy.REPLAY, attempt
+            loan.way, loan.replay = Strategy.REPLAY, attempt
         try:
-            body = self._writer.write(request, work.number, params)
-            adapted = self._upward.cross("request", work.key, request.method, body)
+            body = self._writer.write(request, loan.number, params)
+            adapted = self._upward.cross("request", loan.key, request.method, body)
         except ValueError as error:  # nested deeper than can be written
             self._served.front.refuse(request, INVALID_PARAMS, str(error))
             return
@@ -384,8 +384,8 @@ class DeclaredSession:
         elif isinstance(adapted, Refusal):
             self._served.front.refuse(request, adapted.code, adapted.message, adapted.data)
         else:
-            work.frame = self._promoting.ask_for(work, adapted) if self._served.runs_tools else adapted
-            (self._asking.begin if self._unclear.open else self._works.start)(work)
+            loan.frame = self._promoting.ask_for(loan, adapted) if self._served.runs_tools else adapted
+            (self._asking.begin if self._unclear.open else self._loans.start)(loan)
 
     # What the server says
 
@@ -422,7 +422,7 @@ class DeclaredSession:
             self._served.upstream.send(
                 error_frame(key, INVALID_REQUEST, f"expected ids to have at most {NAME_BYTES} bytes")
             )
-        elif self._works.find_asking(key) is not None or key in self._unclear:
+        elif self._loans.find_asking(key) is not None or key in self._unclear:
             self._exchange.counters.malformed += 1  # an answer under its id would be one to the other request
             logger.warning("%s request of the server dropped: its id belongs to one that is not answered", frame.method)
         else:
@@ -434,18 +434,18 @@ class DeclaredSession:
             self._take_response(decoded(refuse_garbled(malformed.reason).answer(malformed.key)))
 
     def _take_response(self, frame: Frame) -> None:
-        work = self._works.loans.take(frame.key)
-        if work is None and (hook := self._works.take_hook(frame.key or b"")) is not None:
+        loan = self._loans.table.take(frame.key)
+        if loan is None and (hook := self._loans.take_hook(frame.key or b"")) is not None:
             hook(frame)
-        elif work is None:
+        elif loan is None:
             self._exchange.counters.unmatched += 1
             logger.debug("the server answered what nobody asked, or what was answered")
-        elif work.questions is None and not (work.wants_task or work.is_left or self._unclear.open):
+        elif loan.questions is None and not (loan.wants_task or loan.is_left or self._unclear.open):
             # The server has asked nothing about it, and nothing waits for its end.
-            if self._works.is_asking:
-                self._works.go_on()
-            if work.request is not None:
-                self._served.pass_answer(work.request, work, frame)
-        elif not (work.wants_task and self._promoting.follow(work, frame)):
-            self._asking.finish(work, frame)
-            self._works.finish(work)
+            if self._loans.is_asking:
+                self._loans.go_on()
+            if loan.request is not None:
+                self._served.pass_answer(loan.request, loan, frame)
+        elif not (loan.wants_task and self._promoting.follow(loan, frame)):
+            self._asking.finish(loan, frame)
+            self._loans.finish(loan)

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
-from dragoman.core.edges.per_request_front import Request
+from dragoman.core.edges.per_request_front import PerRequestCall
 from dragoman.core.envelope import Frame
 from dragoman.core.methods import ACKNOWLEDGED, CANCELLED
 from dragoman.core.places import has_place
@@ -32,9 +32,9 @@ from dragoman.core.rules.notifications import (
     wants,
     write_filter,
 )
+from dragoman.core.switch.to_session.loans import holder_of
 from dragoman.core.switch.to_session.promoting import FILTER, Promoting
 from dragoman.core.switch.to_session.reading import Served
-from dragoman.core.switch.to_session.works import holder_of
 from dragoman.core.unchecked import find, with_meta
 
 MOST: Final = 1024
@@ -44,7 +44,7 @@ MOST_URIS: Final = 4096
 
 @dataclass(slots=True)
 class _Listen:
-    request: Request
+    request: PerRequestCall
     wanted: Filter
     unsettled: set[str]
     is_acknowledged: bool = False
@@ -66,13 +66,13 @@ class ListenRequests:
     def __init__(self, served: Served, promoting: Promoting) -> None:
         self._served = served
         self._promoting = promoting
-        self._listens: dict[Request, _Listen] = {}
+        self._listens: dict[PerRequestCall, _Listen] = {}
         self._subscribed: dict[str, bool] = {}  # the resources that the server was asked for; whether it has agreed
 
     def __len__(self) -> int:
         return len(self._listens)
 
-    def open(self, request: Request) -> None:
+    def open(self, request: PerRequestCall) -> None:
         """Take a listen request."""
         asked = find(request.params, "notifications")
         if (fault := find_fault(asked)) is not None:
@@ -89,7 +89,7 @@ class ListenRequests:
         self._listens[request] = listen
         self._subscribed.update(dict.fromkeys(new, False))
         for uri in new:
-            self._served.works.send_own("resources/subscribe", {"uri": uri}, partial(self._settle, uri))
+            self._served.loans.send_own("resources/subscribe", {"uri": uri}, partial(self._settle, uri))
         self._acknowledge(listen)
 
     def _has_place(self, listen: _Listen) -> bool:
@@ -109,7 +109,7 @@ class ListenRequests:
         flag = "resources.subscribe" if name == RESOURCE_FILTER else FACTS.announced.get(method or "")
         return flag is not None and promises(self._served.capabilities, flag)
 
-    def cancel(self, request: Request) -> bool:
+    def cancel(self, request: PerRequestCall) -> bool:
         """Record that a request was cancelled; False where it is not a listen request."""
         if self._listens.pop(request, None) is None:
             return False
@@ -117,7 +117,7 @@ class ListenRequests:
         wanted = {uri for listen in self._listens.values() for uri in listen.uris}
         for uri in [uri for uri in self._subscribed if uri not in wanted]:
             del self._subscribed[uri]
-            self._served.works.send_own("resources/unsubscribe", {"uri": uri}, lambda answer: None)
+            self._served.loans.send_own("resources/unsubscribe", {"uri": uri}, lambda answer: None)
         return True
 
     def hear(self, method: str, params: Mapping[str, Any] | None) -> None:

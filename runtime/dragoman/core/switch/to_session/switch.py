@@ -24,7 +24,7 @@ from dragoman.core.commands import Close, Outbox, Outcome, Schedule
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import UpstreamState
-from dragoman.core.edges.per_request_front import PerRequestFront, Request
+from dragoman.core.edges.per_request_front import PerRequestCall, PerRequestFront
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.wiring import Bridging, Wiring
 from dragoman.core.envelope import Refusal, read_params
@@ -35,8 +35,8 @@ from dragoman.core.rules.names import DISCOVER, NEWER, OLDER, TASK_METHODS
 from dragoman.core.rules.state import digest_params
 from dragoman.core.rules.strategy import promotes
 from dragoman.core.switch.relay import make_relay
+from dragoman.core.switch.to_session.loans import holder_of
 from dragoman.core.switch.to_session.session import DeclaredSession
-from dragoman.core.switch.to_session.works import holder_of
 from dragoman_spec import translator
 
 logger = logging.getLogger("dragoman.bridge")
@@ -142,7 +142,7 @@ class ToSession:
 
     # What the client's edge says
 
-    def carry(self, request: Request) -> None:
+    def carry(self, request: PerRequestCall) -> None:
         """Serve a request, in the session that it needs."""
         try:
             session = self._find(request)
@@ -157,7 +157,7 @@ class ToSession:
         self._latest, session.was_used = session, True
         session.carry(request)
 
-    def cancel(self, request: Request, reason: str) -> None:
+    def cancel(self, request: PerRequestCall, reason: str) -> None:
         """Tell the server that nobody waits for this any more."""
         for session in self._sessions.values():
             session.cancel(request, reason)
@@ -169,7 +169,7 @@ class ToSession:
 
     # Which session
 
-    def _find(self, request: Request) -> DeclaredSession | None:
+    def _find(self, request: PerRequestCall) -> DeclaredSession | None:
         """Return the session for a request; the first one, while that is not open; None where it has no place.
 
         Raises:
@@ -195,7 +195,7 @@ class ToSession:
             self._spellings[spelled] = known
         return known
 
-    def _find_declared(self, request: Request) -> DeclaredSession | None:
+    def _find_declared(self, request: PerRequestCall) -> DeclaredSession | None:
         capabilities, revision = request.metadata.capabilities, request.metadata.revision
         if revision != NEWER:
             capabilities = translator(revision, NEWER).definition("ClientCapabilities", capabilities)[1]

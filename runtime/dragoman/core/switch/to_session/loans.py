@@ -26,7 +26,7 @@ from typing import Any, Final, Protocol
 
 from dragoman.core.calls import cancellation
 from dragoman.core.commands import Alarm, Schedule
-from dragoman.core.edges.per_request_front import Request
+from dragoman.core.edges.per_request_front import PerRequestCall
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.wiring import Bridging
 from dragoman.core.envelope import Frame, decoded, request_frame
@@ -57,16 +57,16 @@ _NAME_CHARACTERS: Final = 256
 """The longest name of a tool or prompt that is remembered."""
 
 
-def holder_of(request: Request) -> Hashable:
+def holder_of(request: PerRequestCall) -> Hashable:
     """Return who is counted for a request: its principal, or the connection that it came on where nobody has a name."""
     return request.frame.sender or request.frame.source
 
 
-class Work:
+class SessionLoan:
     """A request that is with the server, or waits for its turn.
 
     Args:
-        label: Random text that the names of all works at this server begin with.
+        label: Random text that the names of all loans at this server begin with.
         number: Our id for it.
         request: The client's.
         subject: The tool or prompt that it is about; empty where it is about something else.
@@ -99,7 +99,7 @@ class Work:
         turn: Which of the calls that have waited it is, in the order of sending; 0 where it was sent at once.
     """
 
-    # Most works never have these: they are found here, and not written for each call.
+    # Most loans never have these: they are found here, and not written for each call.
     questions: OpenQuestions | None = None
     way: Strategy | None = None
     task: Task | None = None
@@ -116,13 +116,13 @@ class Work:
     is_slow: bool = False
     turn: int = 0
 
-    def __init__(self, label: str, number: int, request: Request, subject: str) -> None:
+    def __init__(self, label: str, number: int, request: PerRequestCall, subject: str) -> None:
         self.number = number
         self.name = f"{label}-{number}"
         self.key = b"%d" % number
         self.method = request.method
         self.may_ask = request.method in FACTS.input_required
-        self.request: Request | None = request
+        self.request: PerRequestCall | None = request
         self.subject = subject
         self.sender = request.frame.sender
         self.holder = holder_of(request)
@@ -146,11 +146,11 @@ Hook = Callable[[Frame], None]
 class EndListener(Protocol):
     """Who hears how calls end that nobody waits for."""
 
-    def let_go(self, work: Work) -> None:
+    def let_go(self, loan: SessionLoan) -> None:
         """Nobody waits for this any more; what was asked about it is still there."""
 
 
-class Works:
+class SessionLoans:
     """The requests that are with one server.
 
     Args:
@@ -163,7 +163,7 @@ class Works:
     Attributes:
         schedule: Has done later what is to be done later.
         guesses: Whether a question about one of several calls of one principal may be put to any of these.
-        loans: The requests, by their ids.
+        table: The requests, by their ids.
         turns: How many calls have been sent that had to wait.
         listener: Who hears of calls that nobody waits for.
         is_asking: Whether the server has asked something, and not on the stream of a request: then nothing says which
@@ -173,8 +173,8 @@ class Works:
     listener: EndListener
 
     __slots__ = (
-        "_asking", "_bridging", "_hooks", "_label", "_queue", "_upstream", "guesses", "is_asking", "listener", "loans",
-        "schedule", "turns",
+        "_asking", "_bridging", "_hooks", "_label", "_queue", "_upstream", "guesses", "is_asking", "listener",
+        "schedule", "table", "turns",
     )  # fmt: skip
 
     def __init__(
@@ -188,118 +188,118 @@ class Works:
         self.guesses = may_keep(bridging.questions)
         self._upstream = upstream
         self._label = label
-        self.loans: Loans[Work] = Loans(restore_ids)
+        self.table: Loans[SessionLoan] = Loans(restore_ids)
         self._hooks: dict[bytes, Hook] = {}
-        self._queue: list[Work] = []
+        self._queue: list[SessionLoan] = []
         self.turns = 0
         self._asking: set[tuple[str, str]] = set()
         self._bridging = bridging
         self.schedule = schedule
         self.is_asking = False
 
-    def __iter__(self) -> Iterator[Work]:
-        return iter(self.loans.by_key.values())
+    def __iter__(self) -> Iterator[SessionLoan]:
+        return iter(self.table.by_key.values())
 
     def take_open(self) -> list[bytes]:
         """Return the ids of all requests that the server will not answer any more: it has gone.
 
         Our own are among them, and those that are kept until it knows more: what it asked first has gone with it.
         """
-        self.loans.senders, self.loans.callers = set(), set()  # of the next server, which has had nothing yet
-        for work in self.loans.by_key.values():
-            if work in self._queue:
-                self.loans.note(work.sender, work.sender if work.may_ask else None)
+        self.table.senders, self.table.callers = set(), set()  # of the next server, which has had nothing yet
+        for loan in self.table.by_key.values():
+            if loan in self._queue:
+                self.table.note(loan.sender, loan.sender if loan.may_ask else None)
             else:
-                work.frame = None
-        return [*(work.key for work in self.loans.by_key.values() if work.frame is None), *self._hooks]
+                loan.frame = None
+        return [*(loan.key for loan in self.table.by_key.values() if loan.frame is None), *self._hooks]
 
-    def new_work(self, request: Request) -> Work:
+    def new_loan(self, request: PerRequestCall) -> SessionLoan:
         """Begin with a request; nothing is sent."""
-        self.loans.latest += 1
+        self.table.latest += 1
         name = request.params.get("name")
         subject = name if isinstance(name, str) and len(name) <= _NAME_CHARACTERS else ""
-        work = Work(self._label, self.loans.latest, request, subject)
-        self.loans.note(work.sender, work.sender if work.may_ask else None)
-        return work
+        loan = SessionLoan(self._label, self.table.latest, request, subject)
+        self.table.note(loan.sender, loan.sender if loan.may_ask else None)
+        return loan
 
-    def start(self, work: Work) -> None:
+    def start(self, loan: SessionLoan) -> None:
         """Send a request to the server, or let it wait for its turn."""
-        self.loans.by_key[work.key] = work
-        if self.is_asking and work.may_ask and self._must_wait(work):
-            if not work.due_s:
-                work.due_s = self._bridging.steady_s() + self.turn_s
-                self.wait(work, self.turn_s, self._end_turns)
-            self._queue.append(work)
+        self.table.by_key[loan.key] = loan
+        if self.is_asking and loan.may_ask and self._must_wait(loan):
+            if not loan.due_s:
+                loan.due_s = self._bridging.steady_s() + self.turn_s
+                self.wait(loan, self.turn_s, self._end_turns)
+            self._queue.append(loan)
         else:
-            self._send(work)
+            self._send(loan)
 
-    def hold(self, work: Work) -> None:
+    def hold(self, loan: SessionLoan) -> None:
         """Keep a request until it is started."""
-        self.loans.by_key[work.key] = work
+        self.table.by_key[loan.key] = loan
 
-    def find_task(self, task_id: object) -> Work | None:
-        """Return the work that is this task at the server."""
-        found = (work for work in self.loans.by_key.values() if work.task_id is not None and work.task_id == task_id)
+    def find_task(self, task_id: object) -> SessionLoan | None:
+        """Return the loan that is this task at the server."""
+        found = (loan for loan in self.table.by_key.values() if loan.task_id is not None and loan.task_id == task_id)
         return next(found, None)
 
-    def find_asking(self, key: bytes) -> Work | None:
-        """Return the work about which the server has asked something under this id."""
-        return next((work for work in self.loans.by_key.values() if work.questions and key in work.questions), None)
+    def find_asking(self, key: bytes) -> SessionLoan | None:
+        """Return the loan about which the server has asked something under this id."""
+        return next((loan for loan in self.table.by_key.values() if loan.questions and key in loan.questions), None)
 
-    def find_by_token(self, token: object) -> Work | None:
-        """Return the work that has this progress token of ours."""
+    def find_by_token(self, token: object) -> SessionLoan | None:
+        """Return the loan that has this progress token of ours."""
         if isinstance(token, bool) or not isinstance(token, int):
             return None
         key = b"%d" % token
-        return self.loans.find(key) or next((work for work in self.loans.by_key.values() if work.token == key), None)
+        return self.table.find(key) or next((loan for loan in self.table.by_key.values() if loan.token == key), None)
 
-    def find_for(self, request: Request) -> Work | None:
-        """Return the work whose answer this request waits for."""
-        return next((work for work in self.loans.by_key.values() if work.request is request), None)
+    def find_for(self, request: PerRequestCall) -> SessionLoan | None:
+        """Return the loan whose answer this request waits for."""
+        return next((loan for loan in self.table.by_key.values() if loan.request is request), None)
 
     def take_hook(self, key: bytes) -> Hook | None:
         """Take off the table what hears the answer to a request of our own, which has this id."""
-        return self._hooks.pop(key, None) or self._hooks.pop(self.loans.twin(key), None)
+        return self._hooks.pop(key, None) or self._hooks.pop(self.table.twin(key), None)
 
-    def finish(self, work: Work) -> None:
+    def finish(self, loan: SessionLoan) -> None:
         """Record that a request is over; those that wait for their turn go on."""
-        self.loans.by_key.pop(work.key, None)
+        self.table.by_key.pop(loan.key, None)
         self.go_on()
 
-    def give_up(self, work: Work) -> None:
+    def give_up(self, loan: SessionLoan) -> None:
         """Record that nobody waits for the answer to a request, which may still come."""
-        if work.frame is None:
-            if work.wants_task and work.task_id is None:  # it may be one by the time that the server hears of this
-                keep_latest(self._hooks, work.key, self._cancel_created, _HOOKS)
-        elif work in self._queue:
-            self._queue.remove(work)
-        self.schedule.stop(work.alarm)
-        self.finish(work)
+        if loan.frame is None:
+            if loan.wants_task and loan.task_id is None:  # it may be one by the time that the server hears of this
+                keep_latest(self._hooks, loan.key, self._cancel_created, _HOOKS)
+        elif loan in self._queue:
+            self._queue.remove(loan)
+        self.schedule.stop(loan.alarm)
+        self.finish(loan)
 
-    def wait(self, work: Work, after_s: float, then: Callable[[Work], None]) -> None:
+    def wait(self, loan: SessionLoan, after_s: float, then: Callable[[SessionLoan], None]) -> None:
         """Do something with a call after so many seconds, in place of what it has waited for."""
-        self.schedule.stop(work.alarm)
-        work.alarm = self.schedule.after(after_s, lambda: then(work))
+        self.schedule.stop(loan.alarm)
+        loan.alarm = self.schedule.after(after_s, lambda: then(loan))
 
     def go_on(self) -> None:
         """Send what waits and can go now, the oldest first."""
         queue, self._queue = self._queue, []
-        for work in queue:
-            self.start(work)
+        for loan in queue:
+            self.start(loan)
 
-    def find_at_work(self) -> list[Work]:
+    def find_at_work(self) -> list[SessionLoan]:
         """Return the calls that the server may ask about just now."""
-        return [work for work in self.loans.by_key.values() if work.is_at_work]
+        return [loan for loan in self.table.by_key.values() if loan.is_at_work]
 
-    def _must_wait(self, work: Work) -> bool:
+    def _must_wait(self, loan: SessionLoan) -> bool:
         """Whether a call has to wait: others are under way, or have asked what this one is likely to ask as well."""
-        if self.guesses or self.loans.is_called_by_several:  # of its own there may be thousands
+        if self.guesses or self.table.is_called_by_several:  # of its own there may be thousands
             return False
         others = [other for other in self.find_at_work() if other.waits_for_client or not other.is_slow]
         return bool(others) and (
             not all(other.waits_for_client for other in others)
             or len(self._asking) >= _ASKING
-            or (work.method, work.subject) in self._asking
+            or (loan.method, loan.subject) in self._asking
         )
 
     @property
@@ -307,56 +307,56 @@ class Works:
         """How long anything waits for the clients of other calls."""
         return min(TURN_S, self._bridging.keeper().ttl_s)
 
-    def _end_turns(self, _: Work) -> None:
+    def _end_turns(self, _: SessionLoan) -> None:
         """Let the calls go on that have waited too long; nobody waits for those that held them up any more."""
         now_s = self._bridging.steady_s()
         for holding in self.find_at_work():
             holding.is_slow = True
-        for work in [one for one in self._queue if one.due_s <= now_s]:
-            self._queue.remove(work)
-            self._send(work)
+        for loan in [one for one in self._queue if one.due_s <= now_s]:
+            self._queue.remove(loan)
+            self._send(loan)
 
-    def note_asking(self, work: Work) -> None:
+    def note_asking(self, loan: SessionLoan) -> None:
         """Record that the server has asked about this: it is likely to do so again."""
         if len(self._asking) < _ASKING:
-            self._asking.add((work.method, work.subject))
+            self._asking.add((loan.method, loan.subject))
 
-    def follow(self, work: Work, method: str, params: dict[str, Any]) -> None:
+    def follow(self, loan: SessionLoan, method: str, params: dict[str, Any]) -> None:
         """Ask for the answer to a request by another request: it is known by the id of that one from now on."""
-        self.loans.by_key.pop(work.key, None)
-        work.token, work.key = work.token or work.key, self.loans.next_key()
-        self.loans.by_key[work.key] = work
-        self._upstream.send(request_frame(work.key, method, params))
+        self.table.by_key.pop(loan.key, None)
+        loan.token, loan.key = loan.token or loan.key, self.table.next_key()
+        self.table.by_key[loan.key] = loan
+        self._upstream.send(request_frame(loan.key, method, params))
 
-    def leave(self, work: Work, reason: str) -> None:
+    def leave(self, loan: SessionLoan, reason: str) -> None:
         """Tell the server that nobody waits for a call any more, and wait a moment for its end."""
-        self._let_go(work)
-        if work.frame is None:
-            self._tell_cancelled(work, reason)
-        if work.frame is None and work.may_ask:
-            work.is_left = True
-            self.wait(work, SETTLE_S, self.give_up)
+        self._let_go(loan)
+        if loan.frame is None:
+            self._tell_cancelled(loan, reason)
+        if loan.frame is None and loan.may_ask:
+            loan.is_left = True
+            self.wait(loan, SETTLE_S, self.give_up)
         else:
-            self.give_up(work)
+            self.give_up(loan)
 
-    def refuse(self, work: Work, reason: str) -> None:
+    def refuse(self, loan: SessionLoan, reason: str) -> None:
         """Give the server a moment to end a call by itself, which is cancelled if it does not."""
-        self._let_go(work)
-        work.is_left = True
-        self.wait(work, GRACE_S, lambda work: self.leave(work, reason))
+        self._let_go(loan)
+        loan.is_left = True
+        self.wait(loan, GRACE_S, lambda loan: self.leave(loan, reason))
 
-    def _let_go(self, work: Work) -> None:
-        work.request = None
-        self.listener.let_go(work)
-        if work.questions:
-            work.questions.clear()
+    def _let_go(self, loan: SessionLoan) -> None:
+        loan.request = None
+        self.listener.let_go(loan)
+        if loan.questions:
+            loan.questions.clear()
 
-    def _tell_cancelled(self, work: Work, reason: str) -> None:
+    def _tell_cancelled(self, loan: SessionLoan, reason: str) -> None:
         """Tell the server so, and wait for the end."""
-        if work.task_id is not None:  # "tasks/cancel MUST be used" for those (2025-11-25/basic/utilities/tasks)
-            self._cancel_task(work.task_id)
+        if loan.task_id is not None:  # "tasks/cancel MUST be used" for those (2025-11-25/basic/utilities/tasks)
+            self._cancel_task(loan.task_id)
             return
-        self._upstream.send(cancellation(work.key, reason))
+        self._upstream.send(cancellation(loan.key, reason))
 
     def _cancel_created(self, answer: Frame) -> None:
         with contextlib.suppress(ValueError, KeyError, TypeError):
@@ -367,11 +367,11 @@ class Works:
 
     def send_own(self, method: str, params: dict[str, Any], hook: Hook, key: bytes | None = None) -> None:
         """Send the server a request of our own."""
-        key = key or self.loans.next_key()
+        key = key or self.table.next_key()
         keep_latest(self._hooks, key, hook, _HOOKS)
         self._upstream.send(request_frame(key, method, params))
 
-    def find_asked(self, stream: bytes | None, task_id: str | None) -> list[Work]:
+    def find_asked(self, stream: bytes | None, task_id: str | None) -> list[SessionLoan]:
         """Return the requests that a question of the server may be about.
 
         Args:
@@ -381,42 +381,42 @@ class Works:
         Returns:
             Empty where it is about none of them, or nothing says whose it is and several principals have called.
         """
-        named = self.loans.find(stream) or self.find_task(task_id)
+        named = self.table.find(stream) or self.find_task(task_id)
         if named is not None or stream is not None or task_id is not None:
             return [named] if named is not None and named.may_ask else []
         self.is_asking = True
-        return [] if self.loans.is_called_by_several else self.find_at_work()
+        return [] if self.table.is_called_by_several else self.find_at_work()
 
-    def find_certain(self, stream: bytes | None, task_id: str | None) -> Work | None:
+    def find_certain(self, stream: bytes | None, task_id: str | None) -> SessionLoan | None:
         """Return the request that a question of the server is about; None where that may be another one."""
-        named = self.loans.find(stream) or self.find_task(task_id)
+        named = self.table.find(stream) or self.find_task(task_id)
         return self.find_only() if named is None and stream is None and task_id is None else named
 
     @property
     def can_be_asked(self) -> bool:
         """Whether there is any request that a question may be about."""
-        return any(work.may_ask and work.frame is None for work in self.loans.by_key.values())
+        return any(loan.may_ask and loan.frame is None for loan in self.table.by_key.values())
 
-    def find_only(self) -> Work | None:
+    def find_only(self) -> SessionLoan | None:
         """Return the only request that the server can be speaking of; None if there are several, or none.
 
         Of several principals none is told what may be about a call of another that has been answered.
         """
-        begun = [work for work in self.loans.by_key.values() if work.frame is None]
-        return begun[0] if len(begun) == 1 and not self.loans.is_of_several else None
+        begun = [loan for loan in self.table.by_key.values() if loan.frame is None]
+        return begun[0] if len(begun) == 1 and not self.table.is_of_several else None
 
     def clear(self) -> None:
         """Forget everything: the server is gone."""
-        self.loans.by_key.clear()
+        self.table.by_key.clear()
         self._hooks.clear()
         self._queue.clear()
         del self.listener
 
-    def _send(self, work: Work) -> None:
-        assert work.frame is not None
-        if work.alarm is not None:  # it has waited
-            self.schedule.stop(work.alarm)
+    def _send(self, loan: SessionLoan) -> None:
+        assert loan.frame is not None
+        if loan.alarm is not None:  # it has waited
+            self.schedule.stop(loan.alarm)
             self.turns += 1
-            work.turn = self.turns
-        frame, work.frame = work.frame, None
-        self._upstream.send(frame._replace(sender=work.sender) if work.sender else frame)
+            loan.turn = self.turns
+        frame, loan.frame = loan.frame, None
+        self._upstream.send(frame._replace(sender=loan.sender) if loan.sender else frame)
