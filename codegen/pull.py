@@ -29,7 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of `pull`."""
     wanted = parser.add_mutually_exclusive_group(required=True)
     wanted.add_argument(
-        "revision", metavar="REVISION", nargs="?", help="the revision's name, a date such as 2025-11-25"
+        "revision",
+        metavar="REVISION",
+        nargs="?",
+        help="the revision's name, a date such as 2025-11-25; draft: pin that as it is now, and say what it asks",
     )
     wanted.add_argument(
         "--proofs",
@@ -60,6 +63,11 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CodegenError: the reason why nothing was.
     """
+    if args.revision == "draft":
+        from codegen.draft import pull_draft  # it needs the whole generator
+
+        print(pull_draft(args.origin, args.commit), end="")
+        return 0
     if args.proofs:
         print(f"{PROOFS.name}/: {pull_proofs(args.origin)} files fetched, {len(read_proofs())} there")
         return 0
