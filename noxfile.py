@@ -246,7 +246,7 @@ def regen_check(session: nox.Session) -> None:
 
 @nox.session
 def pull(session: nox.Session) -> None:
-    """Bring a schema into `schema/`, or what tests need: `nox -s pull -- REVISION|draft|--proofs [--from DIR-or-URL]`."""
+    """Bring in a schema, or what tests need: `nox -s pull -- REVISION|draft|--proofs [--from DIR-or-URL]`."""
     install(session, "codegen", editable=False)
     session.run("python", "-m", "codegen", "pull", *session.posargs)
 
