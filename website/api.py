@@ -117,7 +117,7 @@ def entry(found: Any, path: str) -> Iterator[str]:
     if found.is_class:
         for one in found.members.values():
             if not one.name.startswith("_") and one.docstring and (one.is_function or "property" in one.labels):
-                yield from (f"### {name}.{one.name} {{ #{path}.{one.name} }}", "")
+                yield from (f"### {name}.{one.name} {{ #{path}.{one.name} data-search-exclude }}", "")
                 yield from describe(one)
 
 

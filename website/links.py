@@ -44,6 +44,7 @@ class Found(HTMLParser):
 
 def complaints(site: Path) -> list[str]:
     """Return a line for each link of a folder of pages that leads nowhere, and for each thing of another host."""
+    site = site.resolve()
     pages = {path: read(path) for path in sorted(site.rglob("*.html"))}
     found = [line for path in pages for line in of_page(path, site, pages)]
     for sheet in sorted(site.rglob("*.css")):
@@ -71,7 +72,7 @@ def of_page(path: Path, site: Path, pages: dict[Path, Found]) -> Iterator[str]:
             continue
         target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
         target = target / "index.html" if target.is_dir() else target
-        if not target.exists():
+        if not target.exists() or not target.is_relative_to(site):
             yield f"{name} links to {link}, which is not there"
         elif parts.fragment and target in pages and not is_anchor(unquote(parts.fragment), pages[target]):
             yield f"{name} links to {link}: that page has no such heading"

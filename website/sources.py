@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -17,9 +17,13 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 TOP: Final = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "reporting.md"}
 """Pages at the top of the repository, and what they are called in the site."""
 
-LINK: Final = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\((?!https?://|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
-VERBATIM: Final = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
+LINK: Final = re.compile(
+    r"^```.*?^```$|(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\((?!https?://|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)|`[^`\n]*`",
+    re.DOTALL | re.MULTILINE,
+)
+"""A link to a file, in three groups; or a piece of code, in none, within which nothing is a link."""
 CELL: Final = re.compile(r"(?<!`)`[^`\n]*\\\|[^`\n]*`")
+LANGUAGES: Final = {".py": "python", ".json": "json", ".yaml": "yaml"}
 DIAGRAM: Final = re.compile(r"^```mermaid$", re.MULTILINE)
 DRAWS: Final = '\n<script src="{}assets/mermaid.min.js"></script>\n'
 
@@ -28,7 +32,7 @@ def gather() -> dict[str, Path]:
     """Return the files of the site that are written or kept in the repository, by their places in the site."""
     found = {str(path.relative_to(ROOT / "docs")): path for path in ROOT.glob("docs/**/*") if path.is_file()}
     found |= {place: ROOT / name for name, place in TOP.items()}
-    found |= {f"examples/{path.stem}.md": path for path in ROOT.glob("examples/*.py")}
+    found |= {place_of(path): path for path in ROOT.glob("examples/**/*") if path.is_file() and path.suffix != ".pyc"}
     return dict(sorted(found.items()))
 
 
@@ -42,7 +46,7 @@ def pages(has_diagrams: bool, repository: str = "") -> Iterator[tuple[str, str |
     found = gather()
     places = {path: place for place, path in found.items()}
     for place, path in found.items():
-        if path.suffix == ".py":
+        if place.startswith("examples/"):
             yield place, example(path)
         elif path.suffix == ".md":
             text = relink(path.read_text("utf-8"), path, place, places, repository)
@@ -59,6 +63,8 @@ def relink(text: str, path: Path, place: str, places: Mapping[Path, str], reposi
 
     def lead(match: re.Match[str]) -> str:
         words, target, anchor = match[1], match[2], match[3] or ""
+        if not words:
+            return match[0]
         there = (path.parent / target).resolve()
         if there in places:
             return f"{words}({relative(places[there], place)}{anchor})"
@@ -67,7 +73,7 @@ def relink(text: str, path: Path, place: str, places: Mapping[Path, str], reposi
         name = there.relative_to(ROOT).as_posix()
         return f"{words}({repository}/blob/main/{name}{anchor})" if repository else words[1:-1]
 
-    return outside_of_code(text, lambda part: LINK.sub(lead, part))
+    return LINK.sub(lead, text)
 
 
 def bars(text: str) -> str:
@@ -75,10 +81,10 @@ def bars(text: str) -> str:
     return CELL.sub(lambda code: code[0].replace("\\|", "|"), text)
 
 
-def outside_of_code(text: str, change: Callable[[str], str]) -> str:
-    """Return a text whose parts that are not code have been changed."""
-    parts = VERBATIM.split(text)
-    return "".join(part if number % 2 else change(part) for number, part in enumerate(parts))
+def place_of(example: Path) -> str:
+    """Return where an example stands; those of a folder have its name before theirs."""
+    name = example.relative_to(ROOT / "examples")
+    return f"examples/{name.stem if name.suffix == '.py' else '-'.join(name.parts)}.md"
 
 
 def relative(target: str, place: str) -> str:
@@ -87,7 +93,7 @@ def relative(target: str, place: str) -> str:
 
 
 def example(path: Path) -> str:
-    """Return a program as a page."""
-    text = path.read_text("utf-8")
-    about = (ast.get_docstring(ast.parse(text)) or "").split("\n\n")[0]
-    return f"# {path.name}\n\n{about}\n\n```python\n{text.rstrip()}\n```\n"
+    """Return a program, or a file of another one's, as a page."""
+    text, language = path.read_text("utf-8"), LANGUAGES.get(path.suffix, "text")
+    about = (ast.get_docstring(ast.parse(text)) or "").split("\n\n")[0] if language == "python" else ""
+    return f"# {path.name}\n\n{about}\n\n```{language}\n{text.rstrip()}\n```\n"

@@ -39,6 +39,13 @@ def test_a_link_that_leads_nowhere_is_noticed(tmp_path: Path, body: str, complai
     assert links.complaints(tmp_path) == complaint
 
 
+def test_a_link_out_of_the_site_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "outside.py").touch()
+    (tmp_path / "site").mkdir()
+    write(tmp_path / "site", a='<a href="../outside.py">x</a>')
+    assert links.complaints(tmp_path / "site") == ["a.html links to ../outside.py, which is not there"]
+
+
 def test_a_font_of_another_host_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "x.css").write_text("@font-face{src:url(https://example.com/x.woff2)} a{b:url('x.png')}", "utf-8")
     assert links.complaints(tmp_path) == ["x.css loads https://example.com/x.woff2"]
@@ -51,8 +58,8 @@ def relinked(text: str, repository: str = "") -> str:
 
 
 def test_links_between_files_are_links_between_pages() -> None:
-    shown = relinked("[a](../cli.md#x), [b](../../SECURITY.md), [c](https://example.com), `[d](../cli.md)`")
-    assert shown == "[a](../cli.md#x), [b](../reporting.md), [c](https://example.com), `[d](../cli.md)`"
+    shown = relinked("[`a`](../cli.md#x), [b](../../SECURITY.md), [c](https://example.com), `[d](../cli.md)`")
+    assert shown == "[`a`](../cli.md#x), [b](../reporting.md), [c](https://example.com), `[d](../cli.md)`"
 
 
 def test_a_file_that_is_no_page_is_named_or_found_in_the_repository() -> None:
