@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dragoman import system
 from dragoman.cli.options import add_group
 from dragoman.options import CHILD
-from dragoman.transports.spawn import Process, spawn
+from dragoman.transports.spawn import Process, Stderr, spawn, taken
 from dragoman.transports.surroundings import make_environment, secretive_names
 from dragoman.transports.warden import Warden
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 def add_child_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Describe the flags; give them: they mean nothing without COMMAND."""
+    parser.set_defaults(words=None)
     return add_group(parser, "the environment of COMMAND", CHILD)
 
 
@@ -40,7 +41,8 @@ class Launcher:
     def __init__(self, args: argparse.Namespace) -> None:
         self._command: list[str] = args.command
         self._directory: str | None = args.cwd
-        self._stderr: int | None = args.stderr
+        self._stderr: Stderr = args.words or args.stderr
+        self._name: str = args.server or ""
         self._early: Early | None = args.early
         self.warden = Warden()
         serves_others = self._serves_others = args.listen is not None
@@ -67,7 +69,8 @@ class Launcher:
         if early is not None and (process := early.take(self._command, self._environment, self._directory)):
             self.warden.take_over(early.warden_fd, early.shell)
             return process
-        return spawn(self._command, self._environment, self._directory, self.warden, self._stderr)
+        with taken(self._stderr, self._name) as stderr:
+            return spawn(self._command, self._environment, self._directory, self.warden, stderr)
 
     def connect(self, limit_bytes: int, process: Process | None = None) -> ChildTransport:
         """Return the transport to a server that runs already, or to a fresh one.

@@ -184,6 +184,7 @@ def set_up_logging(
     handler.addFilter(Flood())
     if line is LINE_OF_MANY:
         handler.addFilter(Whose())
+    logging.getLogger("dragoman.child").setLevel("INFO")
     for name, lowest in (("dragoman", level.upper()), ("asyncio", "WARNING")):
         logger = logging.getLogger(name)
         logger.addHandler(handler)

@@ -169,6 +169,10 @@ def run(args: argparse.Namespace) -> int:
         args.stderr = free_stderr()
         if os.isatty(args.stderr):
             args.stderr = ServerWords(is_opening=False).carry(args.stderr)
+    if args.listen is not None and sys.platform != "win32":  # where pipes cannot be looked at
+        from dragoman.transports.child_words import log_words
+
+        args.words = log_words
     args.files = []  # what is opened again at SIGHUP, and closed at the end, the log last
     args.write_log = open_log(args)
     trace = open_trace(args)

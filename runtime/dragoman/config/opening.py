@@ -18,6 +18,7 @@ from dragoman.transports.upstream.config import UpstreamConfig
 if TYPE_CHECKING:
     from dragoman.signin.invitations import Invitations
     from dragoman.transports.base import Transport
+    from dragoman.transports.spawn import Stderr
     from dragoman.transports.warden import Warden
 
 
@@ -30,7 +31,7 @@ def opener_of(
     restore_ids: bool = True,
     renews_sessions: bool = True,
     warden: Warden | None = None,
-    stderr: int | None = None,
+    stderr: Stderr = None,
     hides_url: bool = False,
     invitations: Invitations | None = None,
 ) -> Callable[[], Transport]:
@@ -44,7 +45,7 @@ def opener_of(
         restore_ids: Whether an answer over HTTP counts whose id came back as another type.
         renews_sessions: Whether a server over HTTP may say otherwise than by 404 that it has forgotten the session.
         warden: Told of each child, and ends it should we be killed.
-        stderr: Where the stderr of a child goes; None for ours.
+        stderr: Where the stderr of a child goes: a descriptor, or what gives one by its name; None for ours.
         hides_url: Whether errors call it by its name in the file, rather than by URL.
         invitations: Where people far away are invited to, to sign in; None where they cannot come.
 
@@ -53,7 +54,7 @@ def opener_of(
     """
     target, options = server.target, server.options
     if isinstance(target, CommandTarget):
-        return lambda: _start(target, options.inherit_env or inherit_env, limit_bytes, warden, stderr)
+        return lambda: _start(target, options.inherit_env or inherit_env, limit_bytes, warden, stderr, server.name)
     named = (*(name for name, _ in target.headers), *(() if options.headers is None else options.headers.headers))
     config = UpstreamConfig(
         target.url,
@@ -75,13 +76,21 @@ def opener_of(
     return lambda: _connect(config)
 
 
-def _start(target: CommandTarget, mode: str, limit_bytes: int, warden: Warden | None, stderr: int | None) -> Transport:
-    from dragoman.transports.spawn import spawn
+def _start(
+    target: CommandTarget,
+    mode: str,
+    limit_bytes: int,
+    warden: Warden | None,
+    stderr: Stderr,
+    name: str,
+) -> Transport:
+    from dragoman.transports.spawn import spawn, taken
     from dragoman.transports.stdio import ChildTransport
     from dragoman.transports.surroundings import make_environment
 
     environment = make_environment(mode, os.environ, dict(target.env))
-    process = spawn(target.command, environment, target.cwd, warden, stderr)
+    with taken(stderr, name) as descriptor:
+        process = spawn(target.command, environment, target.cwd, warden, descriptor)
     return ChildTransport(process, warden=warden, limit_bytes=limit_bytes, checks_texts=True)
 
 

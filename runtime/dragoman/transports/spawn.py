@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from dragoman import system
@@ -17,10 +17,23 @@ from dragoman.errors import TransportClosed
 from dragoman.transports.early import Child, without_ours
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from dragoman.transports.warden import Warden
 
 Process: TypeAlias = "subprocess.Popen[bytes] | Child"
 """A server in a process of its own, however it was started."""
+
+
+Stderr: TypeAlias = "int | Callable[[str], AbstractContextManager[int]] | None"
+"""Where a child's stderr goes: to a descriptor, or to what gives one by the name of its server; None for ours."""
+
+
+def taken(stderr: Stderr, server: str) -> AbstractContextManager[int | None]:
+    """Return the descriptor for a child of this server, while it is started."""
+    import contextlib
+
+    return stderr(server) if callable(stderr) else contextlib.nullcontext(stderr)
 
 
 def spawn(
