@@ -339,3 +339,13 @@ def test_a_call_that_waits_for_its_turn_is_not_answered_before_the_server_has_it
     assert talk.says("server", result(number + 1, {"guessed": True})) == []
     sent = talk.says("server", result(number, {}))
     assert [(to, frame.get("method")) for to, frame in sent] == [("a", None), ("server", "tools/call")]
+
+
+@pytest.mark.parametrize(("length", "told"), [(1024, True), (1025, False)])
+def test_an_elicitation_of_a_very_long_name_is_not_remembered(length: int, told: bool) -> None:
+    talk = Talk()
+    talk.opens("a", elicitation={"url": {}})
+    talk.says("a", call(1))
+    talk.says("server", elicit(0, mode="url", url="https://x", elicitationId="e" * length))
+    done = notification("notifications/elicitation/complete", elicitationId="e" * length)
+    assert bool(talk.says("server", done)) is told
