@@ -292,6 +292,8 @@ def test_an_error_of_another_kind_passes_and_the_client_may_ask_again() -> None:
             server(refusal),
             expect_to_client(refusal),
             expect_to_client(an_error(1, -32000, "initialize was refused")),
+            client(request(3, "tools/list")),  # nothing that it could wait for is under way
+            expect_to_client(an_error(3, -32000, "initialize was refused: no API key")),
             client(initialize(D, key=2)),
             offers(D, 2),
             server(initialized(D, 2)),

@@ -171,7 +171,7 @@ class FrontEdge:
         if self.state is FrontState.INITIALIZING:
             self.client_ended = True  # waits behind the frames that wait
             return
-        refused = self.state is FrontState.CONNECTING and self.greeting is not None
+        refused = self._is_refused
         if self.per_request is not None and self.state is FrontState.PER_REQUEST:
             self.per_request.leave(reason)
         if self.state is not FrontState.FAILED and not refused:
@@ -179,9 +179,14 @@ class FrontEdge:
         self._advance(FrontEvent.CLIENT_CLOSED)
         self.answered()
 
+    @property
+    def _is_refused(self) -> bool:
+        """Whether the server has refused `initialize`, and may be asked again."""
+        return self.state is FrontState.CONNECTING and self.greeting is not None
+
     def expire(self) -> None:
         """Record that the timer ran out."""
-        if self.state is not FrontState.FAILED:
+        if self.state is not FrontState.FAILED and not self._is_refused:
             about = {} if self.greeting is None else self.backend.describe_offer(self)
             self._end(*explain_timeout(self.state, self._wiring.settings, about))
         self._advance(FrontEvent.TIMED_OUT)
@@ -290,7 +295,7 @@ class FrontEdge:
             self.exchange.relay(Side.CLIENT, frame)
         elif is_request and frame.method == "ping":
             self._early.answer_ping(Side.CLIENT, frame)
-        elif self.state in (_DRAINING, _CLOSING, FrontState.CLOSED, FrontState.FAILED):
+        elif self.state in (_DRAINING, _CLOSING, FrontState.CLOSED, FrontState.FAILED) or self._is_refused:
             if is_request:
                 self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
             elif self.state in (_DRAINING, _CLOSING):  # an answer to a question in a call, say, or the end of one
