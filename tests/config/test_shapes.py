@@ -221,6 +221,14 @@ def test_a_server_that_is_off_stops_nobody() -> None:
     assert [one.name for one in config.enabled] == ["b"]
 
 
+def test_a_key_of_our_own_in_an_entry_is_said_where_it_belongs() -> None:
+    (warning,) = read('{"mcpServers": {"a": {"command": "a", "revision": "2024-11-05", "oauth": {}}}}').warnings
+    assert str(warning) == (
+        "line 1, column 39: server 'a' has the key 'revision', which means nothing there; "
+        'write "dragoman": {"servers": {"a": {"revision": …}}} beside the servers'
+    )
+
+
 def test_a_slip_in_the_name_of_a_key_is_said() -> None:
     (warning,) = read('{"mcpServers": {"a": {"command": "a", "arg": ["b"]}}}').warnings
     assert str(warning) == "line 1, column 39: server 'a' has the key 'arg', which means nothing; write 'args'?"

@@ -14,10 +14,12 @@ from dragoman.config.document import Node
 from dragoman.config.findings import Findings, near
 from dragoman.config.keys import KINDS, LEFT_TO_CLIENTS, OURS, SERVER_KEYS
 from dragoman.config.model import CommandTarget, ServerConfig, UrlTarget
+from dragoman.options import SERVER_KEYS as SERVER_OPTIONS
 from dragoman.transports.early import OURS as OUR_VARIABLES
 from dragoman.transports.upstream.config import Kind, check_url, parse_header
 
 _CANONICAL: Final = {name: key.name for key in SERVER_KEYS for name in (key.name, *key.also)}
+_OF_OURS: Final = {one.key for one in SERVER_OPTIONS} - LEFT_TO_CLIENTS
 _OF_KIND: Final = {"streamable-http": Kind.STREAMABLE_HTTP, "sse": Kind.SSE}
 _COMMAND_ONLY: Final = ("command", "args", "env", "envFile", "env_vars", "cwd")
 
@@ -71,6 +73,9 @@ class Entry:
             self.findings.add(at, f"{key} does not belong into a server", remedy)
         elif key == "source":
             self._source = str(value.value)
+        elif key in _OF_OURS:
+            remedy = f'write "{OURS}": {{"servers": {{"{self.name}": {{"{key}": …}}}}}} beside the servers'
+            self.findings.warn(at, f"server {self.name!r} has the key {key!r}, which means nothing there", remedy)
         elif key not in LEFT_TO_CLIENTS:
             meant = near(key, _CANONICAL)
             if meant is not None:
