@@ -27,6 +27,7 @@ from pydantic import BaseModel
 from codegen.errors import NotAName, UnknownSchemaForm
 from codegen.names import module_name
 from codegen.normalise import Normalised, Schema
+from codegen.pins import ancestors
 from codegen.plain import PREFIX
 from codegen.protocol import ENVELOPES
 from codegen.rewriting import TYPES, mark_constant, name_fully, write_constants
@@ -73,12 +74,14 @@ class Beside:
     """What the models of all revisions say beyond their schemas.
 
     `fills` has what constructors fill in where the schema leaves a choice, by revision, definition and field;
-    `counterparts` what the definition is called in each other revision that has it, by revision and definition.
+    `counterparts` what the definition is called in each other revision that has it, by revision and definition;
+    `before` has from which revision each comes, as `pins.predecessors` gives it. Absent: from the one before.
     """
 
     words: Words = NO_WORDS
     fills: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     counterparts: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    before: Mapping[str, str] = field(default_factory=dict)
 
 
 def render_models(
@@ -98,7 +101,9 @@ def render_models(
     output = {}
     for schema in schemas:
         package = f"dragoman_spec/{module_name(schema.revision)}"
-        output[f"{package}/models.py"] = _render(schema, schemas, digests[schema.revision], beside)
+        line = {schema.revision, *ancestors(schema.revision, beside.before)} if beside.before else digests
+        past = [one for one in schemas if one.revision in line]
+        output[f"{package}/models.py"] = _render(schema, past, digests[schema.revision], beside)
     return output | {"dragoman_spec/_words.py": _render_words(beside.words, schemas)}
 
 

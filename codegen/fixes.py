@@ -60,11 +60,11 @@ def apply_fixes(schema: dict[str, Any], overlay: Path) -> dict[str, Any]:
     ruled = set[str]()
     for revision, tables in reversed(read_until(overlay)):
         fixes = [fix for fix in read_fixes(revision, tables) if fix.pointer not in ruled]
-        ruled |= {fix.pointer for fix in fixes}
         obsolete = () if revision == overlay.stem else (UnusedDecision,)
         for fix in fixes:
-            with contextlib.suppress(*obsolete):
+            with contextlib.suppress(*obsolete):  # one of another era says nothing of what its own value is not
                 _apply(fixed, fix, overlay_path(revision))
+                ruled.add(fix.pointer)
     return fixed
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from codegen.errors import UnknownSchemaForm
 from codegen.model import NEVER, Anything, Array, Field, Literal, Method, Object, Ref, Scalar, Spec, Type, Union
 from codegen.normalise import Normalised, read_normalised
-from codegen.overlay import overlay_path, read_until
+from codegen.overlay import overlay_path, read_lineage
 from codegen.places import Places
 from codegen.plain import PREFIX, Schema, read_plain
 
@@ -58,10 +58,10 @@ def spec_of(schema: Normalised, unions: Mapping[str, str]) -> Spec:
 def union_names(root: Path, revision: str) -> dict[str, str]:
     """What the unions that say which methods there are, are called in a revision, by what they were called first.
 
-    A `[[rename]]` of one of them, in the overlay of the revision or of an earlier one, gives it another name.
+    A `[[rename]]` of one of them, in the overlay of the revision or of one that it comes from, gives it another name.
     """
     names = {role: role for role in SENDERS}
-    for _, tables in read_until(root / overlay_path(revision)):
+    for _, tables in read_lineage(root / overlay_path(revision)):
         renames = tables.get("rename", ())
         new = {str(row.get("old")): str(row.get("new")) for row in renames if row.get("what") == "definition"}
         names = {role: new.get(name, name) for role, name in names.items()}

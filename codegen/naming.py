@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from codegen.errors import UnusedDecision
 from codegen.names import unescaped
-from codegen.overlay import overlay_path, read_until
+from codegen.overlay import overlay_path, read_lineage
 
 PREFIX = "#/$defs/"
 KEYS = frozenset({"of", "called", "reason"})
@@ -48,13 +48,13 @@ class Named:
 
 
 def read_namings(overlay: Path) -> list[Naming]:
-    """The entries that hold for the revision of an overlay: its own, and those of the overlays of earlier revisions.
+    """The entries that hold for the revision of an overlay: its own, and those of the revisions that it comes from.
 
     Raises:
         UnusedDecision: An entry has other keys than the three, or gives no reason.
     """
     found: dict[str, Naming] = {}
-    for revision, tables in read_until(overlay):
+    for revision, tables in read_lineage(overlay):
         for table in tables.get("name", ()):
             if table.keys() != KEYS or not all(isinstance(said, str) and said.strip() for said in table.values()):
                 said = f"expected a string for each of {', '.join(sorted(KEYS))}, found {table}"

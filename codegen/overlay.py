@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from codegen.errors import UnusedDecision
 from codegen.fact_entries import GONE
 from codegen.fact_entries import TABLES as FACTS
+from codegen.pins import PINS_NAME, SCHEMA_DIR, ancestors, predecessors, read_pins
 
 BOTH_PROFILES = ("strict", "minimal")
 STEP = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix", "move", "name"})
@@ -307,6 +308,17 @@ def read_until(overlay: Path) -> list[tuple[str, Tables]]:
     """
     files = [file for file in sorted(overlay.parent.glob("*.toml")) if file.stem <= overlay.stem]
     return [(file.stem, _tables(overlay_path(file.stem), file.read_text(encoding="utf-8"))) for file in files]
+
+
+def read_lineage(overlay: Path) -> list[tuple[str, Tables]]:
+    """Read an overlay and those of the revisions that its steps come from, oldest first.
+
+    A revision that came between, of the other era, is not among them: what it calls things holds for its own line.
+    Where nothing is pinned yet, all earlier ones are.
+    """
+    read, before = read_until(overlay), predecessors(read_pins(overlay.parents[2] / SCHEMA_DIR.name / PINS_NAME))
+    line = {overlay.stem, *ancestors(overlay.stem, before)} if overlay.stem in before else {one for one, _ in read}
+    return [(revision, tables) for revision, tables in read if revision in line]
 
 
 @lru_cache(maxsize=64)

@@ -99,6 +99,14 @@ def predecessors(pins: Mapping[str, Pin]) -> dict[str, str]:
     return found
 
 
+def ancestors(revision: str, before: Mapping[str, str]) -> list[str]:
+    """Return the revisions from which steps lead to one, the nearest first; `before` as `predecessors` gives it."""
+    found = list[str]()
+    while (revision := before.get(revision, "")) and revision not in found:
+        found.append(revision)
+    return found
+
+
 def _pin(path: Path, revision: str, row: object) -> Pin:
     names = [field.name for field in fields(Pin) if field.name != "revision"]
     if not isinstance(row, dict) or sorted(row) != sorted(names) or row["era"] not in ERAS:

@@ -198,7 +198,7 @@ def render_tree(tree: Tree, *, accept_defaults: bool) -> dict[str, str]:
     plans, overlays = plan_steps(tree.root, pairs, accept_defaults=accept_defaults)
     rules = [rule for revision in tree.pins for rule in read_overlay(tree.root, revision).rules]
     fills = {source.revision: filled_in(source.schema, source.said) for source in tree.sources}
-    beside = Beside(tree.words, fills, find_counterparts(schemas, plans))
+    beside = Beside(tree.words, fills, find_counterparts(schemas, plans), tree.before)
     package = render_models(schemas, digests, beside) | render_registry(
         tree.sources, tree.before, digests, rules, tree.words
     )

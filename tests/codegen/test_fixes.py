@@ -88,6 +88,13 @@ def test_fix_of_an_earlier_revision_gives_way_to_one_of_the_revision_itself(tmp_
     assert apply_fixes(SCHEMA, _two(tmp_path, NUMBER, own)) == SCHEMA
 
 
+def test_fix_of_another_value_does_not_hide_an_earlier_one_of_the_same_place(tmp_path: Path) -> None:
+    """It may be that of a revision of the other era, which the next one does not come from."""
+    other = _fix("/$defs/A/type", '["string", "boolean"]', '"null"')
+    _two(tmp_path, NUMBER, other)
+    assert apply_fixes(SCHEMA, tmp_path / "2003-03-03.toml")["$defs"]["A"] == {"type": ["string", "number"]}
+
+
 def test_fix_of_a_later_revision_says_nothing_about_an_earlier_one(tmp_path: Path) -> None:
     later = _two(tmp_path, NUMBER, "")
     later.rename(tmp_path / "2000-01-01.toml")

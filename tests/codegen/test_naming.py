@@ -8,14 +8,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from codegen.errors import CodegenError, UnusedDecision
+from codegen.load import union_names
 from codegen.naming import name_definitions
 from codegen.normalise import Normalised, normalise
-from codegen.pins import Pin, read_pins, sha256_hex, write_pins
+from codegen.pins import Era, Pin, read_pins, sha256_hex, write_pins
 from codegen.regen import compare_output, render, write_output
 from dragoman_spec import LATEST
 from tests.support.profile import takes_long
@@ -164,3 +165,22 @@ def test_release_with_names_that_python_has_is_made_with_namings(tmp_path: Path)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "generated")}
     done = subprocess.run([sys.executable, "-c", THERE], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+LINE = {"2001-01-01": "handshake", "2002-01-01": "per_request", "2003-01-01": "handshake", "2004-01-01": "per_request"}
+
+
+@pytest.mark.parametrize(("revision", "called"), [("2003-01-01", "None"), ("2004-01-01", "Nothing")])
+def test_a_name_holds_for_the_revisions_that_come_from_its_own(tmp_path: Path, revision: str, called: str) -> None:
+    """A handshake that comes back has the names of the last one, whatever came between."""
+    pins = {one: Pin(one, cast(Era, era), "", "", "", "") for one, era in LINE.items()}
+    overlays = tmp_path / "codegen" / "overlays"
+    for folder in (overlays, tmp_path / "schema"):
+        folder.mkdir(parents=True)
+    (tmp_path / "schema" / "pins.toml").write_text(write_pins(pins), encoding="utf-8")
+    rename = '[[rename]]\nwhat = "definition"\nold = "ClientRequest"\nnew = "Asked"\nreason = "Because."\n'
+    (overlays / "2002-01-01.toml").write_text(_entry("None", "Nothing") + rename, encoding="utf-8")
+    made = normalise(revision, name_definitions(SCHEMA, overlays / f"{revision}.toml"))
+    assert {"None": "None" in made.definitions, "Nothing": "Nothing" in made.definitions}[called]
+    asked = {"None": "ClientRequest", "Nothing": "Asked"}[called]
+    assert union_names(tmp_path, revision)["ClientRequest"] == asked

@@ -90,7 +90,12 @@ def _server_keys() -> str:
         also = f" Also written {', '.join(f'`{name}`' for name in key.also)}." if key.also else ""
         rows.append(f"| `{key.name}` | {key.kind} | {key.about}{also} |")
     head = ["## One server", "", "It has a `command` or a `url`.", "", "| key | value | says |", "|---|---|---|"]
-    tail = ["", "Keys by which a client decides what it does itself, such as `autoApprove`, are ignored.", ""]
+    tail = [
+        "",
+        "Keys by which a client decides what it does itself, such as `autoApprove`, are ignored. Of a key that",
+        "[belongs to our own object](#our-own-keys), such as `revision`, a warning says where to write it.",
+        "",
+    ]
     return "\n".join([*head, *rows, *tail])
 
 
