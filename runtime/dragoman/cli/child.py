@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def add_child_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Describe the flags; give them: they mean nothing without COMMAND."""
-    parser.set_defaults(words=None)
+    parser.set_defaults(child_words=None)
     return add_group(parser, "the environment of COMMAND", CHILD)
 
 
@@ -41,7 +41,7 @@ class Launcher:
     def __init__(self, args: argparse.Namespace) -> None:
         self._command: list[str] = args.command
         self._directory: str | None = args.cwd
-        self._stderr: Stderr = args.words or args.stderr
+        self._stderr: Stderr = args.child_words or args.stderr
         self._name: str = args.server or ""
         self._early: Early | None = args.early
         self.warden = Warden()

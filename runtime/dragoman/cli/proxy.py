@@ -172,7 +172,7 @@ def run(args: argparse.Namespace) -> int:
     if args.listen is not None and sys.platform != "win32":  # where pipes cannot be looked at
         from dragoman.transports.child_words import log_words
 
-        args.words = log_words
+        args.child_words = log_words
     args.files = []  # what is opened again at SIGHUP, and closed at the end, the log last
     args.write_log = open_log(args)
     trace = open_trace(args)

@@ -64,7 +64,7 @@ def make_router(args: argparse.Namespace, config: ProxyConfig, warden: Warden) -
             restore_ids=config.rules is None or "restore-id-type" in config.rules,
             renews_sessions=config.rules is None or "forgotten-session" in config.rules,
             warden=warden,
-            stderr=args.words or args.stderr,
+            stderr=args.child_words or args.stderr,
             hides_url=args.listen is not None,
             invitations=args.invitations,
         )
