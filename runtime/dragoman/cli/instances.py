@@ -64,14 +64,18 @@ async def among_others(args: argparse.Namespace, front: HttpFront) -> AsyncItera
     name = name_instance(instance_of_process())
     directory = _find_directory(args, name)
     listener = directory.listen()
-    front.sessions.relay = relay = InstanceRelay(name, directory, front.config)
-    logger.info("this is instance %s", name)
+    adopts = args.url is not None or args.restarts > 0
+    front.sessions.relay = relay = InstanceRelay(name, directory, front, adopts)
+    directory.on_return = relay.adoption.end_inherited
+    logger.debug("this is instance %s", name)
     try:
         async with taken_at(listener, front):
             await directory.announce()
+            relay.adoption.begin()
             try:
                 yield
             finally:
+                await relay.adoption.end()
                 await directory.withdraw()
                 await relay.close()
     finally:

@@ -6,10 +6,13 @@ Lives here: what a directory can do, and the folder. Must not: connect. Used by 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import socket
 import stat
 import sys
+import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -21,12 +24,19 @@ LOCAL: Final = "unix:"
 
 _SUFFIX: Final = ".sock"
 _OF_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_TIDY_S: Final = 600.0
 _LONGEST_PATH: Final = 107
 """How long the path of a socket may be, in bytes."""
 
 
 class Directory(Protocol):
-    """Says where the instances are."""
+    """Says where the instances are.
+
+    Attributes:
+        on_return: Called when nobody could find this instance for a while, and everybody can again.
+    """
+
+    on_return: Callable[[], Awaitable[None]]
 
     def listen(self) -> socket.socket:
         """Open the socket at which this instance takes what is handed on to it.
@@ -51,6 +61,26 @@ class Directory(Protocol):
     def forget(self, name: str) -> None:
         """Take note that nobody is at the address of an instance."""
 
+    async def keep(self, key: str, text: str, kept_s: float) -> None:
+        """Keep a text for so many seconds; where that cannot be done now, it is not kept."""
+
+    async def read(self, key: str) -> str | None:
+        """Return a text that is kept.
+
+        Raises:
+            RequestRefused: Nobody can tell just now.
+        """
+
+    async def claim(self, key: str, text: str, kept_s: float) -> bool:
+        """Keep a text where nothing is kept; false where something is.
+
+        Raises:
+            RequestRefused: Nobody can tell just now.
+        """
+
+    async def drop(self, key: str) -> None:
+        """Keep something no longer."""
+
 
 class Folder:
     """Instances of one machine, of one user.
@@ -60,9 +90,13 @@ class Folder:
         name: This instance.
     """
 
+    on_return: Callable[[], Awaitable[None]]
+
     def __init__(self, path: str, name: str) -> None:
         self._folder = Path(path)
         self._name = name
+        self._numbers = itertools.count()
+        self._tidy_at = 0.0
 
     def listen(self) -> socket.socket:
         """Open the socket of this instance in the folder.
@@ -107,6 +141,55 @@ class Folder:
         """Remove the socket of an instance that was killed."""
         with contextlib.suppress(OSError):
             self._path(name).unlink()
+
+    async def keep(self, key: str, text: str, kept_s: float) -> None:
+        """Write a file, in one step, and remove those whose time is over."""
+        with contextlib.suppress(OSError):
+            os.replace(self._write(text, kept_s), self._folder / key)
+
+    async def read(self, key: str) -> str | None:
+        """Read a file whose time is not over."""
+        with contextlib.suppress(OSError):
+            file = self._folder / key
+            if file.stat().st_mtime > time.time():
+                return file.read_text("utf-8")
+        return None
+
+    async def claim(self, key: str, text: str, kept_s: float) -> bool:
+        """Make a file that is not there."""
+        written = self._write(text, kept_s)
+        try:
+            os.link(written, self._folder / key)
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(written)
+        return True
+
+    async def drop(self, key: str) -> None:
+        """Remove a file."""
+        with contextlib.suppress(OSError):
+            (self._folder / key).unlink()
+
+    def _write(self, text: str, kept_s: float) -> Path:
+        """Write a text to a file that nobody looks for yet; the time until which it is good is that of the file."""
+        self._tidy()
+        until = time.time() + kept_s
+        written = self._folder / f"{self._name}.{next(self._numbers)}.new"
+        written.write_text(text, "utf-8")
+        os.utime(written, (until, until))
+        return written
+
+    def _tidy(self) -> None:
+        """Remove what nobody needs any more, now and then."""
+        now = time.time()
+        if now < self._tidy_at:
+            return
+        self._tidy_at = now + _TIDY_S
+        for file in self._folder.iterdir():
+            with contextlib.suppress(OSError):
+                if file.suffix != _SUFFIX and file.stat().st_mtime < now - _TIDY_S:
+                    file.unlink()
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}{_SUFFIX}"

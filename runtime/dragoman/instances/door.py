@@ -10,10 +10,10 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator
 
-from dragoman.instances.relay import HOP, RELAYED
+from dragoman.instances.relay import HOP
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.door import Door
-from dragoman.transports.http.exchange import Receive, Scope, Send
+from dragoman.transports.http.exchange import RELAYED, Receive, Scope, Send
 from dragoman.transports.http.site import Site
 
 _FIELDS = 5

@@ -18,9 +18,10 @@ from urllib.parse import parse_qs
 
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.errors import TransportError
+from dragoman.instances.adoption import Adoption
 from dragoman.instances.directory import LOCAL, Directory
-from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import HttpRequest, RequestRefused
+from dragoman.transports.http.app import HttpFront
+from dragoman.transports.http.exchange import HANDED_BACK, RELAYED, HttpRequest, RequestRefused
 from dragoman.transports.http.resource import find_path
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.connection import HttpConnection, Shelf
@@ -28,10 +29,8 @@ from dragoman.transports.upstream.connection import HttpConnection, Shelf
 HOP: Final = b"dragoman-hop"
 """The header by which an instance tells another one where a request came from."""
 
-RELAYED: Final = "dragoman.relayed"
-"""The extension of ASGI by which a front knows a request that was handed on to it."""
-
 _NAME_BYTES: Final = 8
+_MOST_HEIRS: Final = 100
 _CONNECT_S: Final = 2.0
 _PIECE_BYTES: Final = 1024 * 1024
 _TOKEN_HEAD: Final = 24
@@ -56,26 +55,61 @@ class InstanceRelay:
     Args:
         name: This instance.
         directory: Where the others are.
-        config: How long bodies may be and clients may take.
+        front: Whose sessions are served here.
+        adopts: Whether sessions of others that are gone are opened again here.
     """
 
-    def __init__(self, name: str, directory: Directory, config: FrontConfig) -> None:
+    def __init__(self, name: str, directory: Directory, front: HttpFront, adopts: bool) -> None:
         self.name = name
+        self.adoption = Adoption(name, directory, front, adopts)
         self._directory = directory
-        self._config = config
+        self._config = front.config
+        self._sessions = front.sessions
         self._shelves: dict[str, Shelf] = {}
         self._open: set[HttpConnection] = set()
 
-    def find_owner(self, request: HttpRequest) -> str:
-        """Return which other instance has the session that a request names; nothing for none."""
-        if RELAYED in request.scope.get("extensions", {}):
-            return ""
+    def find_session(self, request: HttpRequest) -> str:
+        """Return the id that a request names of a session that another instance has, or had; nothing for none."""
         if find_path(request.scope) == self._config.paths.messages:
             query = parse_qs(request.scope["query_string"].decode("latin-1"))
             session = query.get("sessionId", [""])[0]
         else:
             session = "" if request.speaks_for_itself else request.header(b"mcp-session-id") or ""
-        return self._other(session.rpartition(".")[0])
+        if (
+            RELAYED in request.scope.get("extensions", {})
+            and self._sessions.closing
+            and not self._sessions.has(session)
+        ):
+            raise RequestRefused(421, "this instance of the proxy is ending", (HANDED_BACK, b"1"))
+        if not self._other(session.rpartition(".")[0]):
+            return ""
+        is_here = self._sessions.has(session) and not self.adoption.is_opening(session, request.principal)
+        return "" if is_here else session
+
+    async def serve_session(self, request: HttpRequest, session: str) -> bool:
+        """Have a request served by the instance that has its session.
+
+        Args:
+            request: It.
+            session: The id.
+
+        Returns:
+            Whether it has been; if not, the session is here, or nowhere.
+
+        Raises:
+            RequestRefused: As `hand_on`; or nobody can tell just now where it is.
+            Disconnected: The client went away half-way.
+        """
+        owner, is_relayed = session.rpartition(".")[0], RELAYED in request.scope.get("extensions", {})
+        for _ in range(_MOST_HEIRS):
+            if owner == self.name:
+                return False
+            if not is_relayed and await self.hand_on(request, owner):
+                return True
+            owner = await self.adoption.find_heir(session, owner, request)
+            if not owner:
+                return False
+        return False
 
     def find_owner_of_call(self, request: HttpRequest, params: Any) -> str:
         """Return which other instance has the call or task that a request goes on with; nothing for none."""
@@ -93,7 +127,7 @@ class InstanceRelay:
             body: What has been read of it, if it has been read.
 
         Returns:
-            False if there is no such instance any more: nothing has been sent then.
+            False if there is no such instance any more, or it is ending and takes nothing new: it has done nothing.
 
         Raises:
             RequestRefused: It is too large, or the instance went in the middle of it.
@@ -104,6 +138,7 @@ class InstanceRelay:
             return False
         if body is None:
             body = await request.read_body(self._config.limits.body_bytes, self._config.patience.body_s)
+            request.body = body  # for whoever serves it, if that is not the other one
         try:
             connection = self._take(address) or await self._connect(address)
         except (OSError, TimeoutError):
@@ -118,6 +153,8 @@ class InstanceRelay:
         request.wire.watch(leave)
         try:
             await answer.until_head()
+            if answer.status == HTTPStatus.MISDIRECTED_REQUEST and HANDED_BACK in answer.headers:
+                return False
             await self._send_back(request, answer)
         except TransportError:
             if answer.status:

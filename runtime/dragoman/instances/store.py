@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import socket
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dragoman.transports.http.exchange import RETRY_AFTER, RequestRefused
@@ -27,6 +28,7 @@ T = TypeVar("T")
 
 logger = logging.getLogger("dragoman.http")
 
+_PREFIX: Final = "dragoman:"
 _KEY: Final = "dragoman:instance:"
 _PRESENT_S: Final = 10
 """How long an instance counts as present after it said so."""
@@ -52,6 +54,9 @@ class Store:
         host: Where the others reach this one: a name or an address.
         port: And its port; 0 picks a free one.
         make: Makes the client of the store.
+
+    Attributes:
+        on_return: Called when nobody could find this instance for a while, and everybody can again.
     """
 
     def __init__(self, url: str, name: str, host: str, port: int, make: Any = None) -> None:
@@ -64,6 +69,8 @@ class Store:
         self._commands: set[asyncio.Future[Any]] = set()
         self._found: dict[str, tuple[float, str | None]] = {}
         self._is_away = False
+        self._heard_at: float | None = None
+        self.on_return: Callable[[], Awaitable[None]] = _nothing
 
     def listen(self) -> socket.socket:
         """Open the port of this instance.
@@ -102,14 +109,11 @@ class Store:
         if now - at < _FRESH_S:
             return found
         try:
-            said = await self._command(self._redis.get(_KEY + name))
-        except Exception as error:  # whatever its client calls it
-            self._tell_away(error)
+            found = _text(await self._ask(self._redis.get(_KEY + name)))
+        except RequestRefused:
             if found is not None and now - at < _KEPT_S:
                 return found
-            raise RequestRefused(503, "where this is cannot be found out just now", RETRY_AFTER) from None
-        self._tell_back()
-        found = said.decode() if isinstance(said, bytes) else said
+            raise
         self._found.pop(name, None)
         self._found[name] = now, found
         if len(self._found) > _MOST_KEPT:
@@ -120,12 +124,48 @@ class Store:
         """Take note that nobody is where an instance was; if it comes back, it says so."""
         self._found[name] = time.monotonic(), None
 
+    async def keep(self, key: str, text: str, kept_s: float) -> None:
+        """Keep a text, if the store answers."""
+        with contextlib.suppress(RequestRefused):
+            await self._ask(self._redis.set(_PREFIX + key, text, ex=math.ceil(kept_s)))
+
+    async def read(self, key: str) -> str | None:
+        """Return a text that is kept."""
+        return _text(await self._ask(self._redis.get(_PREFIX + key)))
+
+    async def claim(self, key: str, text: str, kept_s: float) -> bool:
+        """Keep a text where nothing is kept."""
+        return bool(await self._ask(self._redis.set(_PREFIX + key, text, ex=math.ceil(kept_s), nx=True)))
+
+    async def drop(self, key: str) -> None:
+        """Keep something no longer."""
+        with contextlib.suppress(RequestRefused):
+            await self._ask(self._redis.delete(_PREFIX + key))
+
+    async def _ask(self, command: Awaitable[T]) -> T:
+        """Wait for the answer to a command of a request.
+
+        Raises:
+            RequestRefused: 503: there is none.
+        """
+        try:
+            answer = await self._command(command)
+        except Exception as error:  # whatever its client calls it
+            self._tell_away(error)
+            raise RequestRefused(503, "where this is cannot be found out just now", RETRY_AFTER) from None
+        self._tell_back()
+        return answer
+
     async def _beat(self) -> None:
         where = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
         while True:
             try:
                 await self._command(self._redis.set(_KEY + self._name, where, ex=_PRESENT_S))
                 self._tell_back()
+                now, before = time.monotonic(), self._heard_at
+                self._heard_at = now
+                if before is not None and now - before > _PRESENT_S:
+                    await self.on_return()
             except Exception as error:  # whatever its client calls it
                 self._tell_away(error)
             await asyncio.sleep(_BEAT_S)
@@ -152,6 +192,14 @@ class Store:
         if self._is_away:
             self._is_away = False
             logger.warning("the store of --store answers again")
+
+
+def _text(said: bytes | str | None) -> str | None:
+    return said.decode() if isinstance(said, bytes) else said
+
+
+async def _nothing() -> None:
+    """What follows where nobody wants to know."""
 
 
 def _connect(url: str) -> Redis:

@@ -21,7 +21,9 @@ from dragoman.core.label import LABEL
 from dragoman.transports.base import Transport
 from dragoman.transports.http.config import Admission, FrontConfig
 from dragoman.transports.http.exchange import (
+    HANDED_BACK,
     HOLD,
+    RELAYED,
     Disconnected,
     HttpRequest,
     Message,
@@ -41,7 +43,7 @@ from dragoman.transports.http.readiness import Readiness
 from dragoman.transports.http.refusals import Refusals, shorten
 from dragoman.transports.http.resource import METADATA, find_path
 from dragoman.transports.http.security import Doorkeeper
-from dragoman.transports.http.sessions import Caller, Runner, Sessions
+from dragoman.transports.http.sessions import NO_SESSION, Caller, Runner, Sessions
 from dragoman.transports.http.site import Budget, Hold
 from dragoman.transports.http.streamable import StreamableFront
 from dragoman.transports.http.websocket import WebSocketFront, refuse
@@ -164,7 +166,7 @@ class HttpFront:
             await request.run(waits)
         except RequestRefused as refused:
             self._note(request, refused)
-            answer = request.refuse(refused)
+            answer = request.refuse(self._hand_back(request, refused))
         except Disconnected:
             logger.debug("a client left before it was answered")
             answer = request.reply(_CLIENT_LEFT)  # middleware around us may insist on one
@@ -174,6 +176,13 @@ class HttpFront:
         if answer is not None:
             with contextlib.suppress(OSError):
                 await answer
+
+    def _hand_back(self, request: HttpRequest, refused: RequestRefused) -> RequestRefused:
+        """Tell an instance that has handed a request on that it is to serve it itself, since this one is ending."""
+        is_relayed = RELAYED in request.scope.get("extensions", {})
+        if is_relayed and self.sessions.closing and refused.reason == NO_SESSION:
+            return RequestRefused(421, "this instance of the proxy is ending", (HANDED_BACK, b"1"))
+        return refused
 
     def _serve(self, request: HttpRequest) -> Routine:
         path = find_path(request.scope)
@@ -200,8 +209,10 @@ class HttpFront:
         if service is None:
             raise RequestRefused(404, self._point_the_way(request.scope))
         relay = self.sessions.relay
-        if relay is not None and (owner := relay.find_owner(request)) and (yield relay.hand_on(request, owner)):
-            return
+        if relay is not None and (session := relay.find_session(request)):
+            is_served = yield relay.serve_session(request, session)
+            if is_served:
+                return
         yield from service(request)
 
     def _let_in(self, request: HttpRequest, is_check: bool = False) -> bool:

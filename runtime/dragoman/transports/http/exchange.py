@@ -64,6 +64,12 @@ GONE: Final = "dragoman.gone"
 HOLD: Final = "dragoman.hold"
 """The name under which `serve` offers the `Hold` of the connection, which counts what comes in before we see it."""
 
+RELAYED: Final = "dragoman.relayed"
+"""The name under which it says that another instance of the proxy has handed a request on."""
+
+HANDED_BACK: Final = b"dragoman-handed-back"
+"""The header of an answer to such a request that is for somebody else: this instance is ending."""
+
 Headers = tuple[tuple[bytes, bytes], ...]
 """Names in small letters and values, as ASGI has them."""
 

@@ -13,7 +13,7 @@ import math
 import secrets
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from dragoman.core.commands import Finish, Outcome
 from dragoman.core.label import LABEL, PRINCIPAL, write_label
@@ -32,6 +32,9 @@ VISITS_A_STREAM = 2
 """So many requests of a session are served at once for each stream that it may have: answers have to get through."""
 
 _SWEEPS_PER_IDLE = 8
+
+NO_SESSION: Final = "there is no such session, or it is over"
+"""Why a request is refused of which nothing has been done."""
 
 _RETURNS: Final = 5
 """When the front ends, a client that is away is expected back within so many times the wait that it was asked for."""
@@ -76,13 +79,33 @@ class Runner(Protocol):
         """End it now."""
 
 
+class Adopter(Protocol):
+    """Keeps what another instance of the proxy needs to go on with a session (`dragoman.instances.adoption`)."""
+
+    async def remember(self, session: Any, posted: Any) -> None:
+        """Keep what a client asked that lasts."""
+
+    def forget(self, session_id: str, is_over: bool) -> None:
+        """Take note that a session has ended here."""
+
+    async def end_for_good(self, session_id: str) -> None:
+        """Take note that a client has ended its session."""
+
+
 class OtherInstances(Protocol):
-    """Hands requests on to other instances of the proxy (`dragoman.instances.relay`)."""
+    """Has requests served by other instances of the proxy (`dragoman.instances.relay`)."""
 
     name: str
 
-    def find_owner(self, request: HttpRequest) -> str:
-        """Return which other instance has the session that a request names; nothing for none."""
+    @property
+    def adoption(self) -> Adopter:
+        """What goes on elsewhere."""
+
+    def find_session(self, request: HttpRequest) -> str:
+        """Return the id that a request names of a session that another instance has, or had; nothing for none."""
+
+    async def serve_session(self, request: HttpRequest, session: str) -> bool:
+        """Have a request served by the instance that has its session; false if it is here, or nowhere."""
 
     def find_owner_of_call(self, request: HttpRequest, params: object) -> str:
         """Return which other instance has the call or task that a request goes on with; nothing for none."""
@@ -138,8 +161,8 @@ class HttpSession(Generic[TransportT]):
         "visits",
     )
 
-    def __init__(self, caller: Caller, transport: TransportT, runner: Runner, label: str, instance: str = "") -> None:
-        self.id = f"{instance}.{secrets.token_urlsafe(32)}" if instance else secrets.token_urlsafe(32)
+    def __init__(self, session_id: str, caller: Caller, transport: TransportT, runner: Runner, label: str) -> None:
+        self.id = session_id
         self.label = label
         self.caller = caller
         self.transport = transport
@@ -222,8 +245,17 @@ class Sessions:
         """Return every session that runs."""
         return list(self._sessions.values())
 
-    def open(self, transport: TransportT, caller: Caller) -> HttpSession[TransportT]:
+    def has(self, session_id: str) -> bool:
+        """Whether a session runs here."""
+        return session_id in self._sessions
+
+    def open(self, transport: TransportT, caller: Caller, session_id: str = "") -> HttpSession[TransportT]:
         """Run a new session.
+
+        Args:
+            transport: To its client.
+            caller: Who opens it.
+            session_id: The id that it has already, at another instance; otherwise it gets one.
 
         Raises:
             RequestRefused: 503, when there are too many or the front is closing.
@@ -235,8 +267,8 @@ class Sessions:
         label = write_label(next(self._numbers), caller.principal)
         LABEL.set(label)  # for whoever opens it, and the task that runs it
         PRINCIPAL.set(caller.principal)
-        instance = "" if self.relay is None else self.relay.name
-        session = HttpSession(caller, transport, self._serve(transport, caller), label, instance)
+        session_id = session_id or make_id("" if self.relay is None else self.relay.name)
+        session = HttpSession(session_id, caller, transport, self._serve(transport, caller), label)
         self._sessions[session.id] = session  # type: ignore[assignment]
         session.task = asyncio.get_running_loop().create_task(self._run(session))
         self._schedule_sweep()
@@ -258,7 +290,7 @@ class Sessions:
             or not isinstance(session.transport, kind)
             or session.transport.over
         ):
-            raise RequestRefused(404, "there is no such session, or it is over")
+            raise RequestRefused(404, NO_SESSION)
         LABEL.set(session.label)
         return session  # type: ignore[return-value]
 
@@ -323,6 +355,8 @@ class Sessions:
         finally:
             session.transport.over = True
             del self._sessions[session.id]
+            if self.relay is not None:
+                self.relay.adoption.forget(session.id, not self.closing)
             logger.info("a session over %s is over; %d are open", session.caller.transport, len(self._sessions))
             self.tidying.count_session()
 
@@ -346,6 +380,12 @@ class Sessions:
                 session.runner.stop(reason)
         LABEL.set("")
         self._schedule_sweep()
+
+
+def make_id(instance: str) -> str:
+    """Return an id for a session, which names the instance of the proxy that has it, if there are several."""
+    token = secrets.token_urlsafe(32)
+    return f"{instance}.{token}" if instance else token
 
 
 class Tidying:

@@ -9,15 +9,18 @@ client cancelling its request": nothing here tells the server of it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+from dragoman.core.exact_json import encode_line
 from dragoman.core.label import LABEL
+from dragoman.core.methods import INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import (
     JSON,
     LARGE_BYTES,
+    RELAYED,
     Disconnected,
     HttpRequest,
     RequestRefused,
@@ -28,12 +31,16 @@ from dragoman.transports.http.per_request import PerRequestHttpFront, RequestHea
 from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import Posted, check_batch, check_content, read_noted
 from dragoman.transports.http.resource import reply_refused
-from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
+from dragoman.transports.http.sessions import MAX_STREAMS, NO_SESSION, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_message
 from dragoman.transports.http.streamable_session import PostedCall, StreamableSession
 from dragoman.transports.http.streams import StreamConnection
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
+LASTING: Final = frozenset({SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE})
+"""Requests of a client that hold until it asks for something else."""
+
+_INITIALIZED: Final = encode_line({"jsonrpc": "2.0", "method": INITIALIZED})
 _ALLOW_POST: Final = (b"allow", b"POST, OPTIONS")
 _ALLOW: Final = (b"allow", b"GET, POST, DELETE, OPTIONS")
 
@@ -91,7 +98,7 @@ class StreamableFront:
     ) -> Routine:
         LABEL.set(session.label)
         if session.transport.over:  # by now, where the head is known
-            raise RequestRefused(404, "there is no such session, or it is over")
+            raise RequestRefused(404, NO_SESSION)
         config, transport = self._config, session.transport
         if session.visits >= VISITS_A_STREAM * config.limits.streams:
             raise _too_many_streams(None)
@@ -107,6 +114,8 @@ class StreamableFront:
                     yield transport.readable.wait()
                 posted = read_noted(request, body, config.limits.nesting)
                 request.brings, request.keys = transport, posted.keys
+                if self._sessions.relay is not None:
+                    yield self._keep(session, posted, request)
                 call = self._post(transport, posted, takes_stream and not (config.answers == "json" and takes_json))
             finally:
                 if waits:
@@ -163,8 +172,66 @@ class StreamableFront:
             finally:
                 if not call.opened:
                     transport.end("initialize was not answered with a result")
+            if call.opened and self._sessions.relay is not None:
+                yield self._sessions.relay.adoption.remember(session, posted)
             headers = ((b"mcp-session-id", session.id.encode()),) if call.opened else ()
             yield self._reply(request, transport, call, takes_json, *headers)
+
+    async def open_again(
+        self,
+        request: HttpRequest,
+        session_id: str,
+        initialize: bytes,
+        revision: str | None,
+        lasting: Sequence[tuple[str, Mapping[str, Any]]],
+    ) -> bool:
+        """Open a session that another instance had, with what its client said there.
+
+        Args:
+            request: One of that session.
+            session_id: Its id, which stays.
+            initialize: The request that opened it.
+            revision: What was agreed on.
+            lasting: Methods and params of what the client has asked for since, and still wants.
+
+        Returns:
+            Whether it goes on as it was: the server answers, and speaks the same revision.
+
+        Raises:
+            RequestRefused: It cannot be opened.
+        """
+        session = self._sessions.open(
+            StreamableSession(self._config), Caller(request.principal, "streamable-http"), session_id
+        )
+        transport, nesting = session.transport, self._config.limits.nesting
+        with session:
+            call = self._post(transport, read_noted(request, initialize, nesting), takes_stream=False)
+            assert call is not None
+            await call
+            if not call.opened or transport.revision != revision:
+                transport.end("the session that another instance had cannot go on here")
+                return False
+            self._post(transport, read_noted(request, _INITIALIZED, nesting), takes_stream=False)
+            for number, (method, params) in enumerate(lasting):
+                frame = {"jsonrpc": "2.0", "id": f"dragoman/again/{number}", "method": method, "params": params}
+                asked = self._post(transport, read_noted(request, encode_line(frame), nesting), takes_stream=False)
+                assert asked is not None
+                await asked
+        return True
+
+    def _keep(
+        self, session: HttpSession[StreamableSession], posted: Posted, request: HttpRequest
+    ) -> Awaitable[None] | None:
+        """Let another instance know what it needs to go on with this session.
+
+        Raises:
+            RequestRefused: Another instance is to serve this request, since this one is ending.
+        """
+        relay = self._sessions.relay
+        assert relay is not None
+        if posted.keys and self._sessions.closing and RELAYED in request.scope.get("extensions", {}):
+            raise RequestRefused(404, NO_SESSION)
+        return relay.adoption.remember(session, posted) if posted.frame.method in LASTING else None
 
     def _post(self, transport: StreamableSession, posted: Posted, takes_stream: bool) -> PostedCall | None:
         """Deliver what was posted.
@@ -179,7 +246,7 @@ class StreamableFront:
         if transport.is_waiting(posted.keys):
             raise RequestRefused(400, "the id of this request belongs to one that is not answered yet")
         if transport.over:
-            raise RequestRefused(404, "the session is over")
+            raise RequestRefused(404, NO_SESSION)
         raise _too_many_streams(_only_key(posted))
 
     def _serve_get(self, request: HttpRequest) -> Routine:
@@ -201,8 +268,10 @@ class StreamableFront:
             yield self._send_stream(request, transport, connection, is_new)
 
     def _serve_delete(self, request: HttpRequest) -> Routine:
-        transport = self._find(request).transport
-        request.brings = transport
+        session = self._find(request)
+        transport = request.brings = session.transport
+        if self._sessions.relay is not None:
+            yield self._sessions.relay.adoption.end_for_good(session.id)
         transport.end("the client has deleted its session")
         yield request.reply(204)
 

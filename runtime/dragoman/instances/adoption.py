@@ -1,0 +1,190 @@
+"""Taking over sessions of an instance that is gone: what is kept of each, who takes it, and how it is opened again.
+
+Lives here: records and heirs. Must not: hand requests on (`relay`), or keep what could be used to be somebody: a record
+has neither the id of its session nor a name of its principal, but what is made of them and leads back to neither.
+
+Theory of operation. A record is the `initialize` of the client, and what it has asked for since that lasts: its log
+level and its subscriptions. When an instance is gone, whoever gets the next request of such a session opens it again,
+under the same id: with the same `initialize`, whose answer nobody hears, if it is for the same revision. The server is
+one over HTTP, or one that may be started again (`--restarts`); it sees a new session, and the client sees none.
+
+An instance has one heir for each session, which is claimed once. Names of instances never come again, so the heirs of
+heirs make a chain that everybody walks in the same way, and no lock has to be given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+from typing import Any, Final
+
+from dragoman.core.methods import SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
+from dragoman.instances.directory import Directory
+from dragoman.transports.http.app import HttpFront
+from dragoman.transports.http.exchange import HttpRequest, RequestRefused
+from dragoman.transports.http.reading import Posted
+from dragoman.transports.http.sessions import HttpSession
+from dragoman.transports.http.streamable_session import StreamableSession
+
+logger = logging.getLogger("dragoman.http")
+
+_LONGEST_BYTES: Final = 64 * 1024
+_MOST_SUBSCRIPTIONS: Final = 256
+_RENEWALS: Final = 4
+"""How often a record is written again in the time for which it is kept."""
+
+
+class Adoption:
+    """Sessions that may outlive their instance.
+
+    Args:
+        name: This instance.
+        directory: Where records are kept.
+        front: Of this instance.
+        adopts: Whether sessions of other instances are opened again here.
+    """
+
+    def __init__(self, name: str, directory: Directory, front: HttpFront, adopts: bool) -> None:
+        self._name = name
+        self._directory = directory
+        self._front = front
+        self._adopts = adopts
+        self._kept_s = 2 * front.config.patience.idle_s
+        self._records: dict[str, dict[str, Any]] = {}
+        self._opening: dict[tuple[str, str], asyncio.Task[str]] = {}
+        self._writes: set[asyncio.Task[None]] = set()
+        self._renewing: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Keep records fresh from now on."""
+        self._renewing = asyncio.create_task(self._renew())
+
+    async def end(self) -> None:
+        """Wait until what is being written is written."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+        if self._writes:
+            await asyncio.wait(self._writes, timeout=1.0)
+
+    async def remember(self, session: HttpSession[StreamableSession], posted: Posted) -> None:
+        """Keep what a client asked that lasts, before it is told that it has it."""
+        if not self._adopts:
+            return
+        params = _params_of(posted.frame.raw)
+        if posted.initializes:
+            if len(posted.frame.raw) > _LONGEST_BYTES:
+                return
+            self._records[session.id] = {
+                "principal": _digest(session.caller.principal),
+                "revision": session.transport.revision,
+                "initialize": posted.frame.raw.decode(),
+                "level": None,
+                "uris": [],
+            }
+        record = self._records.get(session.id)
+        if record is None:
+            return
+        uri = params.get("uri")
+        if posted.frame.method == SET_LEVEL:
+            record["level"] = params.get("level")
+        elif posted.frame.method == SUBSCRIBE and uri not in record["uris"]:
+            record["uris"] = [*record["uris"], uri][:_MOST_SUBSCRIPTIONS]
+        elif posted.frame.method == UNSUBSCRIBE and uri in record["uris"]:
+            record["uris"].remove(uri)
+        await self._write(session.id)
+
+    async def end_for_good(self, session_id: str) -> None:
+        """Take note that a client has ended its session: nobody goes on with it."""
+        if self._records.pop(session_id, None) is not None:
+            await self._directory.drop(_session_key(session_id))
+
+    def forget(self, session_id: str, is_over: bool) -> None:
+        """Take note that a session has ended here.
+
+        Args:
+            session_id: Its id.
+            is_over: Whether it is over for good; if not, another instance may go on.
+        """
+        if is_over:
+            self._later(self.end_for_good(session_id))
+        else:
+            self._records.pop(session_id, None)
+
+    def is_opening(self, session_id: str, principal: str) -> bool:
+        """Whether a session is just being opened again here."""
+        return (session_id, principal) in self._opening
+
+    async def find_heir(self, session_id: str, gone: str, request: HttpRequest) -> str:
+        """Return who has a session of an instance that is gone, or is ending; this one where it could be opened again.
+
+        Raises:
+            RequestRefused: Nobody can tell just now.
+        """
+        key = f"heir:{_digest(session_id)}:{gone}"
+        mine = session_id, request.principal
+        if mine not in self._opening:
+            heir = await self._directory.read(key)
+            if heir is not None or not self._adopts:
+                return heir or ""
+        if mine not in self._opening:
+            self._opening[mine] = asyncio.create_task(self._take_over(session_id, key, request))
+            self._opening[mine].add_done_callback(lambda _: self._opening.pop(mine))
+        return await asyncio.shield(self._opening[mine])
+
+    async def end_inherited(self) -> None:
+        """End the sessions that another instance has taken over while nobody heard of this one."""
+        for session in self._front.sessions.all():
+            with contextlib.suppress(RequestRefused):
+                if await self._directory.read(f"heir:{_digest(session.id)}:{self._name}") is not None:
+                    self._records.pop(session.id, None)
+                    logger.warning("a session ends here: another instance has taken it over")
+                    session.runner.stop("another instance has taken this session over")
+
+    async def _take_over(self, session_id: str, key: str, request: HttpRequest) -> str:
+        """Open a session again here, unless another instance does; return who has it then, if anybody."""
+        kept = await self._directory.read(_session_key(session_id))
+        record = {} if kept is None else json.loads(kept)
+        if record.get("principal") != _digest(request.principal):
+            return ""
+        if not await self._directory.claim(key, self._name, self._kept_s):
+            return await self._directory.read(key) or ""
+        lasting = [(SUBSCRIBE, {"uri": uri}) for uri in record["uris"]]
+        if record["level"] is not None:
+            lasting.append((SET_LEVEL, {"level": record["level"]}))
+        initialize = record["initialize"].encode()
+        if not await self._front.streamable.open_again(request, session_id, initialize, record["revision"], lasting):
+            return ""
+        self._records[session_id] = record
+        logger.info("a session of an instance that is gone goes on here")
+        return self._name
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self._kept_s / _RENEWALS)
+            for session_id in list(self._records):
+                if session_id in self._records:
+                    await self._write(session_id)
+
+    async def _write(self, session_id: str) -> None:
+        await self._directory.keep(_session_key(session_id), json.dumps(self._records[session_id]), self._kept_s)
+
+    def _later(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+
+def _session_key(session_id: str) -> str:
+    return f"session:{_digest(session_id)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(b"dragoman " + text.encode()).hexdigest()
+
+
+def _params_of(raw: bytes) -> dict[str, Any]:
+    params = json.loads(raw).get("params")
+    return params if isinstance(params, dict) else {}
