@@ -38,12 +38,12 @@ def main() -> None:
     """Build the site."""
     shutil.rmtree(WORK, ignore_errors=True)
     site = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else SITE
-    shutil.rmtree(site, ignore_errors=True)
     pages = WORK / "pages"
     write_pages(pages)
     configuration = expand(CONFIGURATION.read_text("utf-8"), pages)
     (WORK / "zensical.toml").write_text(configuration, "utf-8")
     subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=WORK, check=True)
+    shutil.rmtree(site, ignore_errors=True)
     shutil.copytree(WORK / "html", site)
     navigation = tomllib.loads(configuration)["project"]
     listed = set(paths_of(navigation["nav"]))

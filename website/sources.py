@@ -23,6 +23,8 @@ LINK: Final = re.compile(
 )
 """A link to a file, in three groups; or a piece of code, in none, within which nothing is a link."""
 CELL: Final = re.compile(r"(?<!`)`[^`\n]*\\\|[^`\n]*`")
+COMMANDS: Final = re.compile(r"^```console\n(?=(?:(?!\$ |```).*\n)+```$)", re.MULTILINE)
+"""The beginning of commands that are shown without what they print: every line of them is one."""
 LANGUAGES: Final = {".py": "python", ".json": "json", ".yaml": "yaml"}
 DIAGRAM: Final = re.compile(r"^```mermaid$", re.MULTILINE)
 DRAWS: Final = '\n<script src="{}assets/mermaid.min.js"></script>\n'
@@ -53,7 +55,7 @@ def pages(has_diagrams: bool, repository: str = "") -> Iterator[tuple[str, str |
             if DIAGRAM.search(text):
                 up = "../" * place.count("/")
                 text = text + DRAWS.format(up) if has_diagrams else DIAGRAM.sub("```text", text)
-            yield place, text
+            yield place, COMMANDS.sub("```sh\n", text)
         else:
             yield place, path.read_bytes()
 

@@ -68,6 +68,15 @@ def test_a_file_that_is_no_page_is_named_or_found_in_the_repository() -> None:
     assert (relinked(link), relinked(link, where)) == ("the build", f"[the build]({where}/blob/main/noxfile.py)")
 
 
+@pytest.mark.parametrize(
+    ("block", "language"),
+    [("dragoman demo\ndragoman list", "sh"), ("$ dragoman demo\nA client", "console"), ("say\n$ more", "console")],
+)
+def test_commands_without_output_are_a_script(block: str, language: str) -> None:
+    shown = sources.COMMANDS.sub("```sh\n", f"text\n\n```console\n{block}\n```\n\nmore\n")
+    assert f"\n```{language}\n" in shown
+
+
 def test_a_file_that_is_not_there_ends_the_build() -> None:
     with pytest.raises(ValueError, match=r"there is no nowhere\.md"):
         relinked("[a](nowhere.md)")
