@@ -83,7 +83,7 @@ class Feed:
         self._entries.append(entry)
         if not self._is_due:
             self._is_due = True
-            asyncio.get_running_loop().call_later(SOON_S, self._tell)
+            asyncio.get_running_loop().call_later(SOON_S, self.tell)
         if self._beside is not None:
             self._beside.put(entry)
 
@@ -97,10 +97,10 @@ class Feed:
     def close(self) -> None:
         """Tell what waits, if it is taken at once, and stop."""
         self._tells_status = True  # there is no later
-        self._tell()
+        self.tell()
         self._end()
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
         """Put what has crossed since the last time into one batch; or count it, where too much waits already."""
         self._is_due = False
         entries, self._entries = self._entries, []
@@ -156,7 +156,7 @@ class Feed:
                 facts.append(("status", now, said))
         elif self.board is not None and not self._tells_status:
             self._tells_status = True  # how they are once it is quiet again
-            asyncio.get_running_loop().call_later(STATUS_S, self._tell)
+            asyncio.get_running_loop().call_later(STATUS_S, self.tell)
         return facts
 
     def _end(self) -> None:

@@ -55,6 +55,15 @@ test("a question becomes a result that asks, and the call goes on with the next 
   assert.deepEqual(ways(found, "request", "elicitation/create").map((one) => one.call.id), ["1", "2"]);
 });
 
+test("what a call comes to in the end is one message, though the client has called again meanwhile", () => {
+  const found = read("stateless");
+  const calls = ways(found, "request", "tools/call");
+  const last = ways(found, "result", "tools/call").at(-1);
+  assert.deepEqual(ways(found, "result", "tools/call").map((one) => [one.words, one.isOurs, markOf(one)]), [["asks 1 question", true, "emulated"], ["Published: team.", false, "translated"]]);
+  assert.deepEqual(calls.map((one) => one.id), ["3", "4"]);
+  assert.equal(calls[1].answer, last);
+});
+
 test("a result that asks becomes a question in its call, and what comes of it is the answer of the call", () => {
   const found = read("asked");
   const later = found.messages.filter((one) => one.session === "(process 2)");

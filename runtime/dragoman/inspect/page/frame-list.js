@@ -252,11 +252,6 @@ function head() {
  */
 function way(message, mark) {
   const picture = s("svg", { viewBox: "0 0 200 30", width: 200, height: 30, "aria-hidden": "true" });
-  picture.append(
-    s("line", { class: "lane client", x1: 16, x2: 16, y1: 0, y2: 30 }),
-    s("line", { class: "lane ours", x1: 100, x2: 100, y1: 0, y2: 30 }),
-    s("line", { class: "lane server", x1: 184, x2: 184, y1: 0, y2: 30 }),
-  );
   if (mark === "event") {
     const x = message.from === "client" ? 16 : 184;
     picture.append(s("rect", { class: "event", x: x - 4, y: 11, width: 8, height: 8 }));

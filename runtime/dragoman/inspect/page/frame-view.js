@@ -186,7 +186,7 @@ export class FrameView extends HTMLElement {
       { class: "sides" },
       offer,
       side(`before · ${message.fromRevision || who(message)}`, before, differences.before, lost),
-      side(`after · ${message.toRevision}`, after, differences.after, new Set()),
+      side(`after · ${message.toRevision || (message.from === "client" ? message.server || "server" : "client")}`, after, differences.after, new Set()),
     );
   }
 

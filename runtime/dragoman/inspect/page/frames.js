@@ -38,7 +38,7 @@ export function wordsOf(frame) {
   if (frame.error !== undefined) return `${frame.error?.code}: ${frame.error?.message}`;
   const result = frame.result;
   if (result !== undefined && result !== null) {
-    if (result.resultType === "input_required") return `asks ${Object.keys(result.inputRequests ?? {}).length} questions`;
+    if (result.resultType === "input_required") return `asks ${count(Object.keys(result.inputRequests ?? {}).length, "questions")}`;
     for (const list of ["tools", "prompts", "resources", "resourceTemplates", "contents", "messages", "roots"]) {
       if (Array.isArray(result[list])) return count(result[list].length, list);
     }

@@ -216,7 +216,13 @@ export class Joining {
     );
     const isItself = (/** @type {Message} */ one) => one.id === id || one.request?.id === id;
     const isHere = (/** @type {Message} */ one) => [one.session, one.request?.session].includes(line.session ?? "");
-    if (isAnswer(kind)) return alike.findLast((one) => isItself(one) && isHere(one)) ?? alike.findLast(isItself);
+    if (isAnswer(kind)) {
+      const found = alike.findLast((one) => isItself(one) && isHere(one)) ?? alike.findLast(isItself);
+      if (found !== undefined) return found;
+      // Of a call that went on with another request, the server knows the first, and the client waits for the last.
+      const last = [...this.asked.values()].findLast((one) => one.id === id && one.from !== line.side && isHere(one));
+      return last && alike.find((one) => one.request !== null && (isOf(one.request, last) || isOf(last, one.request)));
+    }
     const body = alike.length > 1 ? bodyOf(before) : "";
     const same = alike.filter((one) => body !== "" && this.bodiesOf(one).includes(body));
     return same.find(isHere) ?? same.find((one) => isShared(one.session)) ?? alike.findLast(isHere) ?? alike.at(-1);

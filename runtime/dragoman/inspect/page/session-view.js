@@ -90,15 +90,16 @@ export class SessionView extends HTMLElement {
     if (!status || !Array.isArray(status.servers)) return null;
     const problems = Object.entries(status.problems ?? {});
     const away = Object.entries(status.turned_away ?? {});
-    const [first] = status.servers;
-    const isPlain = status.servers.length === 1 && !first?.name && !first?.trouble && first?.clients <= 1 && !first?.restarts;
+    const servers = alike(status.servers);
+    const [first] = servers;
+    const isPlain = servers.length === 1 && !first?.name && !first?.trouble && first?.clients <= (first?.count ?? 0) && !first?.restarts;
     if (isPlain && problems.length === 0 && away.length === 0) return null; // the session's card says all of it
     if (status.servers.length === 0 && problems.length === 0 && away.length === 0) return null;
     return h(
       "section",
       { class: "card servers" },
       h("h2", {}, status.ready ? "The proxy serves" : "The proxy does not serve"),
-      status.servers.length
+      servers.length
         ? h(
             "table",
             {},
@@ -106,11 +107,11 @@ export class SessionView extends HTMLElement {
             h(
               "tbody",
               {},
-              ...status.servers.map((/** @type {any} */ server) =>
+              ...servers.map((server) =>
                 h(
                   "tr",
                   {},
-                  ...[server.name || "the server", server.state, server.revision ?? "–", server.clients, server.restarts, server.trouble].map((cell) => h("td", {}, readable(String(cell)))),
+                  ...[`${server.name || "the server"}${server.count > 1 ? `, ${server.count} times` : ""}`, server.state, server.revision ?? "–", server.clients, server.restarts, server.trouble].map((cell) => h("td", {}, readable(String(cell)))),
                 ),
               ),
             ),
@@ -238,6 +239,21 @@ export class SessionView extends HTMLElement {
 function kindOf(request) {
   const kind = request.from === "server" ? "question" : request.method === "subscriptions/listen" ? "listener" : "";
   return kind ? h("span", { class: "chip" }, kind) : null;
+}
+
+/**
+ * Put those together of which the same is to be said: each session may have a server of its own.
+ * @param {any[]} servers
+ */
+function alike(servers) {
+  /** @type {Map<string, any>} */
+  const found = new Map();
+  for (const server of servers) {
+    const key = JSON.stringify([server.name, server.state, server.revision, server.trouble]);
+    const { clients = 0, restarts = 0, count = 0 } = found.get(key) ?? {};
+    found.set(key, { ...server, count: count + 1, clients: clients + Number(server.clients || 0), restarts: restarts + Number(server.restarts || 0) });
+  }
+  return [...found.values()];
 }
 
 /** @param {string[]} losses */
