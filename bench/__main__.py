@@ -16,11 +16,13 @@ from bench.page import measure_page
 from bench.proxy import measure_proxy
 from bench.router import measure_router
 from bench.sharing import measure_sharing
+from bench.starts import measure_starts
 
 PARTS: dict[str, Callable[[int], object]] = {
     "conversions": measure_conversions,
     "imports": measure_imports,
     "models": measure_models,
+    "starts": measure_starts,
     "proxy": measure_proxy,
     "router": measure_router,
     "eras": measure_eras,
