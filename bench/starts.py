@@ -1,7 +1,8 @@
 """What a person waits for, and what stays: starting a proxy, until a client has seen the tools, and its memory then.
 
 A server is started directly, and behind the proxy, in turns. `bare` is one in Python that costs nothing, and
-`BENCH_SERVERS` names real ones, a command a line. With `BENCH_AGAINST`, the root of another checkout, its proxy takes turns with ours.
+`BENCH_SERVERS` names real ones, a command a line. With `BENCH_AGAINST`, the root of another checkout, its proxy takes
+turns with ours.
 On one CPU all of our start is added; on two, most of it passes while a real server starts.
 """
 
