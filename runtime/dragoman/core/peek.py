@@ -64,14 +64,14 @@ def peek(line: bytes) -> Frame | None:
             return None
     if member == b"result":
         # A library that writes both writes the other one at an edge, most likely; an error is small, and decoded.
-        is_plain = line.startswith(b"{", head.end()) and line.find(_ERROR, max(0, len(line) - _TAIL_BYTES)) < 0
-        if key is None or method is not None or not is_plain or may_call(line[max(0, len(line) - _SEARCHED_BYTES) :]):
+        is_plain = line.startswith(b"{", head.end()) and line.rfind(_ERROR, max(0, len(line) - _TAIL_BYTES)) < 0
+        if key is None or method is not None or not is_plain or may_call(_end_of(line)):
             return None
         return new_frame(Frame, (line, "result", key, None, None, None, (), "", (), None))
     if method is None or member == b"error":
         return None
     if key is not None:
-        if may_answer(line[max(0, len(line) - _SEARCHED_BYTES) :]):
+        if may_answer(_end_of(line)):
             return None
         return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", (), None))
     if not method.startswith(b"notifications/"):
@@ -80,6 +80,11 @@ def peek(line: bytes) -> Frame | None:
     if member is None or (b'"id"' not in folded and folded.count(b'"method"') == 1 and b"\\u00" not in folded):
         return Frame(line, "notification", None, method.decode())
     return None
+
+
+def _end_of(line: bytes) -> bytes:
+    """Return what is searched of a line: all of a short one, as it is."""
+    return line if len(line) <= _SEARCHED_BYTES else line[-_SEARCHED_BYTES:]
 
 
 def read_line(line: bytes | Overlong) -> Frame | Malformed | None:
