@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from tests.support.made_up_windows import enter
 enter()
 import dragoman
 for module in pkgutil.walk_packages(dragoman.__path__, "dragoman."):
-    if not module.name.endswith("__main__"):
+    if not module.name.endswith(("__main__", ".workers")):  # the latter is imported by nobody there
         importlib.import_module(module.name)
         print(module.name)
 """
@@ -107,3 +108,22 @@ def test_interrupts_end_it(proxy: subprocess.Popen[bytes], number: signal.Signal
     proxy.send_signal(number)
     wait_until(lambda: proxy.poll() is not None)
     assert proxy.returncode == 128 + number
+
+
+def test_a_server_is_served_over_http_and_called_there() -> None:
+    command = [*THERE, "proxy", "--listen", "http://127.0.0.1:0", "--", sys.executable, ADDER]
+    proxy = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        assert proxy.stderr is not None
+        url = next(found[0] for line in proxy.stderr if (found := re.search(r"http://[^\s]+/mcp", line)))
+        done = subprocess.run(
+            [*THERE, "call", "add", "a=1", "b=2", "--url", url],
+            cwd=ROOT, capture_output=True, text=True, timeout=120, check=True,
+        )  # fmt: skip
+        assert "['a', 'b']" in done.stdout
+        proxy.send_signal(signal.SIGALRM)
+        proxy.communicate(timeout=60)
+        assert proxy.returncode in (0, 128 + signal.SIGALRM)
+    finally:
+        proxy.kill()
+        proxy.communicate()

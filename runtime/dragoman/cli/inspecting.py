@@ -56,17 +56,8 @@ def open_feed(args: argparse.Namespace, beside: Watcher | None, about: dict[str,
         "about": about,
         "process": os.getpid(),
     }
-    fds = (theirs.fileno(), listener.fileno())
-    command = [sys.executable, "-P", "-m", "dragoman.inspect", *map(str, fds)]
     try:
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=args.stderr,
-            pass_fds=fds,
-            start_new_session=True,
-        )
+        _start_viewer((theirs, listener), args.stderr)
     except OSError as error:
         raise CannotShow(f"--inspect: its viewer cannot be started: {error.strerror}") from None
     finally:
@@ -75,6 +66,28 @@ def open_feed(args: argparse.Namespace, beside: Watcher | None, about: dict[str,
     listener.close()
     tell_where(url, key, opens=args.open)
     return Feed(ours, beside)
+
+
+def _start_viewer(sockets: tuple[socket.socket, socket.socket], stderr: int | None) -> None:
+    """Start it with its sockets, whose numbers it finds as arguments; or on Windows what makes them, in its stdin.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    command, nowhere = [sys.executable, "-P", "-m", "dragoman.inspect"], subprocess.DEVNULL
+    if sys.platform == "win32":
+        # Of a group of its own: Ctrl-C is the proxy's. Without a window, of which it has no use.
+        flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
+        viewer = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=nowhere, stderr=stderr, creationflags=flags, bufsize=0
+        )
+        assert viewer.stdin is not None
+        viewer.stdin.write(" ".join(one.share(viewer.pid).hex() for one in sockets).encode() + b"\n")
+        viewer.stdin.close()
+        return
+    fds = tuple(one.fileno() for one in sockets)
+    command += map(str, fds)
+    subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=stderr, pass_fds=fds, start_new_session=True)
 
 
 def bind_page(wanted: tuple[str, int, str]) -> tuple[socket.socket, str]:

@@ -6,7 +6,10 @@ Lives here: filling in a form line by line. Must not: know who asks (`session`).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -84,13 +87,28 @@ def describe(name: str, member: Mapping[str, Any], is_required: bool) -> str:
 
 
 async def read_line() -> str | None:
-    """Read a line of the terminal without a thread, which could not be stopped; None at its end."""
+    """Read a line of the terminal without a thread, which could not be stopped; None at its end.
+
+    On Windows there is no other way: what somebody types whom nobody asks any more is lost there.
+    """
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
-    loop.add_reader(0, ready.set)
-    try:
+    if sys.platform == "win32":
+        lines: list[bytes] = []
+
+        def read() -> None:
+            lines.append(os.read(0, _LONGEST_LINE_BYTES))
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(ready.set)
+
+        threading.Thread(target=read, name="dragoman-terminal", daemon=True).start()
         await ready.wait()
-    finally:
-        loop.remove_reader(0)
-    line = os.read(0, _LONGEST_LINE_BYTES)
+        line = lines[0]
+    else:
+        loop.add_reader(0, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(0)
+        line = os.read(0, _LONGEST_LINE_BYTES)
     return line.decode(errors="replace").strip() if line else None

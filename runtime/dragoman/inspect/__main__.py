@@ -1,6 +1,7 @@
 """The process of a viewer, as `dragoman.cli.inspecting` starts it: `python -m dragoman.inspect FEED LISTENER`.
 
-Both are descriptors. The first line of the feed says how to serve, as JSON; what follows are records.
+Both are descriptors; on Windows stdin has what makes sockets of them. The first line of the feed says how to serve, as
+JSON; what follows are records.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from dragoman.inspect.viewer import Viewing, view_feed
 from dragoman.transports.http.serve import Address
 
 
-def main(feed_fd: int, listener_fd: int) -> None:
+def main(numbers: list[str]) -> None:
     """Serve until the proxy ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the proxy's to end us, after what it still has to tell
-    feed, listener = socket.socket(fileno=feed_fd), socket.socket(fileno=listener_fd)
+    if sys.platform == "win32":
+        feed, listener = (socket.fromshare(bytes.fromhex(one)) for one in sys.stdin.readline().split())
+    else:
+        feed, listener = (socket.socket(fileno=int(one)) for one in numbers)
     line = bytearray()
     while not line.endswith(b"\n"):
         part = feed.recv(1)  # what follows are records
@@ -37,4 +41,4 @@ def main(feed_fd: int, listener_fd: int) -> None:
     asyncio.run(view_feed(viewing, feed, told["process"]))
 
 
-main(int(sys.argv[1]), int(sys.argv[2]))
+main(sys.argv[1:])

@@ -11,6 +11,7 @@ import itertools
 import logging
 import os
 import socket
+import sys
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Final
@@ -134,12 +135,16 @@ class Feed:
         loop, fd = asyncio.get_running_loop(), outlet.fileno()
 
         def go_on() -> None:
-            loop.remove_writer(fd)
+            if sys.platform != "win32":
+                loop.remove_writer(fd)
             self._is_full = False
             if self._outlet is not None:
                 self._write(self._outlet)
 
-        loop.add_writer(fd, go_on)
+        if sys.platform == "win32":
+            loop.call_later(SOON_S, go_on)
+        else:
+            loop.add_writer(fd, go_on)
 
     def _facts(self) -> list[Entry | Fact]:
         """Say what else is to be told: what is missing, and how the servers are."""

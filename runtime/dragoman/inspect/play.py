@@ -5,12 +5,14 @@ Lives here: the conversation with a server's command. Must not: read the trace (
 
 from __future__ import annotations
 
-import selectors
+import queue
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from dragoman import system
 from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.exact_json import decode, encode
 from dragoman.errors import TransportClosed
@@ -23,6 +25,7 @@ ANSWER_S: Final = 60.0
 _LEAVE_S: Final = 2.0
 _SHOWN: Final = 3
 _READ_BYTES: Final = 64 * 1024
+_AHEAD: Final = 4
 
 
 def play(capture: Capture, command: Sequence[str], answer_s: float = ANSWER_S) -> Iterator[tuple[str, bool]]:
@@ -46,7 +49,7 @@ def play(capture: Capture, command: Sequence[str], answer_s: float = ANSWER_S) -
         try:
             process.wait(_LEAVE_S)
         except subprocess.TimeoutExpired:
-            process.kill()
+            system.tell_family(process, is_last_word=True)
             process.wait()
 
 
@@ -58,8 +61,8 @@ class _Conversation:
         self._input, self._output = process.stdin, process.stdout
         self._answer_s = answer_s
         self._rest = b""
-        self._waiting = selectors.DefaultSelector()
-        self._waiting.register(self._output, selectors.EVENT_READ)
+        self._heard: queue.Queue[bytes] = queue.Queue(_AHEAD)  # an event loop of Windows cannot wait for a pipe
+        threading.Thread(target=self._listen, name="dragoman-play", daemon=True).start()
         self._questions = list(capture.replies.values())
 
     def run(self) -> Iterator[tuple[str, bool]]:
@@ -118,12 +121,22 @@ class _Conversation:
                 if isinstance(frame, dict):
                     return frame
                 continue
-            if not self._waiting.select(max(0.0, deadline - time.monotonic())):
-                raise TimeoutError
-            data = self._output.read(_READ_BYTES)
+            try:
+                data = self._heard.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                raise TimeoutError from None
             if not data:
                 raise EOFError
             self._rest += data
+
+    def _listen(self) -> None:
+        data = b"begin"
+        while data:
+            try:
+                data = self._output.read(_READ_BYTES) or b""
+            except OSError:
+                data = b""
+            self._heard.put(data)
 
     def _reply(self, question: dict[str, Any]) -> dict[str, Any]:
         if question["method"] == "ping":

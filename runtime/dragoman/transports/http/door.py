@@ -15,6 +15,7 @@ import contextlib
 import itertools
 import socket
 import ssl
+import sys
 from typing import Final
 
 from dragoman.transports.countdown import Countdown
@@ -50,17 +51,21 @@ class Door:
         self._site = site
         self._numbers = itertools.count()  # descriptors are used again
         self._rest = Countdown()
+        self._accepting: asyncio.Task[None] | None = None
 
     def open(self) -> None:
         """Begin to accept."""
         self._loop = asyncio.get_running_loop()
         self._listener.setblocking(False)
-        self._loop.add_reader(self._listener.fileno(), self._accept)
+        if sys.platform == "win32":
+            self._accepting = self._loop.create_task(self._accept_in_turn())
+        else:
+            self._loop.add_reader(self._listener.fileno(), self._accept)
 
     def close(self) -> None:
         """Accept nothing more, and cut off those that are not through their handshake."""
         self._rest.stop()
-        self._loop.remove_reader(self._listener.fileno())
+        self._stop()
         self._listener.close()
         for connection in self._site.arriving.values():
             with contextlib.suppress(OSError):
@@ -77,10 +82,27 @@ class Door:
                 return
             self._take(connection, str(peer[0]) if peer else "this machine")  # a Unix socket's has no name
 
+    async def _accept_in_turn(self) -> None:
+        """Accept where a loop does it only by itself: on Windows."""
+        while True:
+            try:
+                connection, peer = await self._loop.sock_accept(self._listener)
+            except OSError as error:
+                self._accepting = None
+                self._pause(error)
+                return
+            self._take(connection, str(peer[0]))
+
+    def _stop(self) -> None:
+        if self._accepting is not None:
+            self._accepting.cancel()
+        elif sys.platform != "win32":
+            self._loop.remove_reader(self._listener.fileno())
+
     def _pause(self, error: OSError) -> None:
         """Wait a while: the system has nothing left for a connection, and would say so again at once."""
         self._site.refusals.note("no connection can be accepted", f"no connection can be accepted: {describe(error)}")
-        self._loop.remove_reader(self._listener.fileno())
+        self._stop()
         self._rest.set(_REST_S, self.open)
 
     def _take(self, connection: socket.socket, peer: str) -> None:
