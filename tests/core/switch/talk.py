@@ -58,6 +58,13 @@ class Talk:
         self.switch.upstream.take(read._replace(stream=str(related).encode()))
         return self._heard()
 
+    def says_beside(self, frame: Any, *numbers: int) -> Heard:
+        """The server says it where it can be about these requests alone."""
+        [read] = heard(encode_line(frame))
+        assert isinstance(read, Frame)
+        self.switch.upstream.take(read._replace(source=("server", *(b"%d" % number for number in numbers))))
+        return self._heard()
+
     def fails(self, number: int, reason: str) -> Heard:
         """The transport gives up a request."""
         self.switch.upstream.take(error_frame(b"%d" % number, -32000, reason, {UNANSWERED: True}))

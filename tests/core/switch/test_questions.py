@@ -349,3 +349,30 @@ def test_an_elicitation_of_a_very_long_name_is_not_remembered(length: int, told:
     talk.says("server", elicit(0, mode="url", url="https://x", elicitationId="e" * length))
     done = notification("notifications/elicitation/complete", elicitationId="e" * length)
     assert bool(talk.says("server", done)) is told
+
+
+def test_a_question_beside_one_request_is_about_that_whatever_else_is_open() -> None:
+    talk = Talk()
+    number = talk.opens("a", "b", **ALL)
+    talk.says("a", call(1))
+    talk.says("b", call(1))
+    assert [to for to, _ in talk.says_beside(elicit(0), number)] == ["a"]
+    assert [to for to, _ in talk.says_beside(elicit(1), number + 1)] == ["b"]
+
+
+def test_a_question_beside_a_request_that_nobody_has_is_nobodys() -> None:
+    talk = Talk()
+    number = talk.opens("a", **ALL)
+    talk.says("a", call(1))
+    [(to, frame)] = talk.says_beside(elicit(0), number, number + 5)
+    assert (to, frame["error"]["code"]) == ("server", -32603)
+
+
+def test_a_question_while_somebody_lists_is_not_about_a_call_that_was_answered_before() -> None:
+    """Where the sessions are those of one principal: whoever works with the server now is who it asks."""
+    talk = Talk(is_for_all=False)
+    number = talk.opens("a", "b", **ALL)
+    talk.says("b", call(1))
+    talk.says("server", result(number, {}))
+    talk.says("a", request(1, "tools/list"))
+    assert [to for to, _ in talk.says("server", elicit(0))] == ["a"]
