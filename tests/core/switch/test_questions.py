@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.declared import find_missing, read_declared
+from dragoman.core.exact_json import encode_line
 from dragoman.core.serving.attribution import REMEMBERED
 from tests.core.switch.talk import Talk
 from tests.core.switch.test_shared import call
@@ -376,3 +377,15 @@ def test_a_question_while_somebody_lists_is_not_about_a_call_that_was_answered_b
     talk.says("server", result(number, {}))
     talk.says("a", request(1, "tools/list"))
     assert [to for to, _ in talk.says("server", elicit(0))] == ["a"]
+
+
+@pytest.mark.parametrize(("spare_bytes", "waits"), [(0, True), (-1, False)])
+def test_calls_wait_for_their_turn_up_to_the_limit(spare_bytes: int, waits: bool) -> None:
+    talk = Talk()
+    talk.opens("a", "b")
+    talk.says("a", call(1))
+    [(_, sent)] = talk.says("b", call(1))
+    talk = Talk(asks=True, waiting_bytes=len(encode_line(sent)) + spare_bytes)
+    talk.opens("a", "b")
+    talk.says("a", call(1))
+    assert (talk.says("b", call(1)) == []) is waits
