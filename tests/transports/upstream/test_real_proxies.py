@@ -1,4 +1,4 @@
-"""Through proxies that others wrote, where they are installed: squid and tinyproxy, before TLS and without."""
+"""Through proxies that others wrote, before TLS and without: proxy.py; squid and tinyproxy where they are installed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import os
 import shutil
+import signal
 import socket
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -46,13 +48,22 @@ LogFile "{folder}/log"
 }
 HELPER = 'while read -r line; do if [ "$line" = "ann secret" ]; then echo OK; else echo ERR; fi; done\n'
 OPTIONS = {"squid": ("-N", "-f"), "tinyproxy": ("-d", "-c")}
+PLAIN = (
+    *(sys.executable, "-m", "proxy", "--hostname", "127.0.0.1", "--port", "0", "--basic-auth", "ann:secret"),
+    *("--num-acceptors", "1", "--num-workers", "1", "--threaded", "--log-file", "log", "--port-file", "port"),
+)
+"""proxy.py, which comes by pip. It writes the port that it has found to a file, once it listens."""
 PLACES = os.pathsep.join((os.environ.get("PATH", ""), "/usr/bin", "/usr/sbin"))
 
 
-@pytest.fixture(params=sorted(SETTINGS))
-def proxy(request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    """The command of a proxy that wants credentials, and the port where it will listen."""
+@pytest.fixture(params=[*sorted(SETTINGS), "proxy.py"])
+def proxy(request: pytest.FixtureRequest) -> Iterator[tuple[Path, list[str]]]:
+    """The command of a proxy that wants credentials, and the file that has the port where it will listen."""
     name = request.param
+    if name == "proxy.py":
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / "port", [*PLAIN]
+        return
     program = shutil.which(name, path=PLACES)
     if program is None:
         pytest.skip(f"{name} is not installed")
@@ -62,7 +73,8 @@ def proxy(request: pytest.FixtureRequest) -> Iterator[list[str]]:
         file, helper = Path(folder) / "settings", Path(folder) / "helper"
         file.write_text(SETTINGS[name].format(port=port, folder=folder))
         helper.write_text(HELPER)
-        yield [str(port), program, *OPTIONS[name], str(file)]
+        (Path(folder) / "port").write_text(f"{port}\n")
+        yield Path(folder) / "port", [program, *OPTIONS[name], str(file)]
 
 
 async def answer_all(line: Line) -> None:
@@ -71,15 +83,22 @@ async def answer_all(line: Line) -> None:
 
 
 @contextlib.asynccontextmanager
-async def running(proxy: list[str]) -> AsyncIterator[str]:
+async def running(proxy: tuple[Path, list[str]]) -> AsyncIterator[str]:
     """Run it on loopback; give its address."""
-    port, *command = proxy
-    process = await asyncio.create_subprocess_exec(*command, stdout=-3, stderr=-3)
+    port, command = proxy
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=-3, stderr=-3, cwd=port.parent, start_new_session=True
+    )
     try:
-        await until(lambda: _listens(int(port)))
-        yield f"127.0.0.1:{port}"
+        await until(lambda: port.exists() and port.read_text().endswith("\n"), 30)
+        number = int(port.read_text())
+        if command[0] == sys.executable:
+            port.unlink()  # the next one of this test will have another
+        else:
+            await until(lambda: _listens(number))
+        yield f"127.0.0.1:{number}"
     finally:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # it may have children
         await process.wait()
 
 
@@ -93,7 +112,7 @@ def _listens(port: int) -> bool:
 @on_both_loops
 async def test_a_server_is_reached_with_credentials(
     certificate: Path,  # noqa: F811
-    proxy: list[str],
+    proxy: tuple[Path, list[str]],
     with_tls: bool,
 ) -> None:
     options = {"ssl": context(certificate)} if with_tls else {}
@@ -111,7 +130,7 @@ async def test_a_server_is_reached_with_credentials(
 @on_both_loops
 async def test_without_good_credentials_it_is_the_proxy_that_wants_some(
     certificate: Path,  # noqa: F811
-    proxy: list[str],
+    proxy: tuple[Path, list[str]],
     credentials: str,
     said: str,
     with_tls: bool,
