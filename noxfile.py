@@ -127,8 +127,14 @@ def thorough(session: nox.Session) -> None:
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Make small mistakes in the generator, one at a time, and see that a test notices; ARGS choose among them."""
+    """Make small mistakes in the generator, one at a time, and see that a test notices; ARGS choose among them.
+
+    `-- worlds` makes those of the runtime that simulated worlds should notice, and writes which rule noticed each.
+    """
     install(session, "test", "codegen")
+    if "worlds" in session.posargs:
+        session.run("python", "-m", "tests.world.mistakes", "--known", "--page")
+        return
     session.run("python", "-m", "tests.mutants", *session.posargs)
 
 

@@ -171,7 +171,7 @@ class Session:
     def _lose(self, name: str, frame: Body) -> None:
         """The connection of a request is gone; without sessions, that is its cancellation."""
         if self._on.pop(name, None) is not None and not self.key:
-            self._server.record.add(self.run.name, "drops", {"id": frame["id"]})
+            self._server.record.add(self.run.name, "drops", {"id": frame["id"]}, via=name)
             self.run.drop(frame["id"], name)
 
     # What the run calls

@@ -36,9 +36,15 @@ _BY_SESSION: Final = (
         "ages._ages",
         "._frames",
     ),
-    *("server_requests._", "_asked", "_parked", "_sleeping"),
+    *("_asked", "_parked", "_sleeping"),
 )
 """Parts of the places of tables that have rows only while something is under way."""
+
+OF_CLIENTS: Final = (
+    *("_desk.sessions", "_desk.questions._asked", "turns._queue", "subscriptions._holders", "_elicitations"),
+    *("listener._waiting", "_bridges", "attribution._tasks", "attribution._tokens", ".under_way"),
+)
+"""Those that have rows only while a client is there, whatever its server still owes."""
 
 
 def collect() -> None:
@@ -79,7 +85,7 @@ class Tables:
 
 
 def _is_by_session(place: str) -> bool:
-    return any(word in place for word in _BY_SESSION)
+    return any(word in place for word in (*_BY_SESSION, *OF_CLIENTS))
 
 
 def _tables(root: object) -> Iterator[tuple[str, Sized]]:

@@ -118,6 +118,7 @@ class Plan:
             and not any(step[0] == "die" for act in acts for step in act.get("steps", []))
             and all(client.manner in ("good", "slow") for client in self.clients)
             and not any(server.manner in ("rude", "garbles") for server in self.servers)
+            and not any(server.start_s > 50 for server in self.servers)
             and not (is_far and (self.network.late_s > 1 or any(server.is_slow for server in self.servers)))
         )
 

@@ -147,7 +147,56 @@ def _recovering(plan: Plan, chance: random.Random) -> None:
         client.acts.sort(key=lambda act: float(act["at"]))
 
 
-_BENTS: Final = (_nothing, _nothing, _nothing, _nothing, _leaving, _leaving, _dying, _dying, _draining, _recovering)
+def _crowding(plan: Plan, chance: random.Random) -> None:
+    """Clients have as many calls under way as they may, and more, and want the same resources."""
+    plan.options["open_requests"] = chance.choice((2, 3))
+    plan.faults.clear()
+    for client in plan.clients:
+        client.has, client.manner, client.acts = list(_KINDS), "good", []
+        for n in range(chance.randint(4, 7)):
+            steps = [["wait", chance.choice((5.0, 10.0))], ["answer", "text"]]
+            act = {"do": "call", "steps": steps, "progress": chance.random() < 0.5}
+            client.acts.append({"at": n * 0.1, "n": n, "server": chance.choice(plan.servers).name, **act})
+
+
+def _guessing(plan: Plan, chance: random.Random) -> None:
+    """While one client thinks about a question, others answer what they were not asked, or take back and give up."""
+    first = plan.clients[0]
+    first.has, first.manner, first.begins_s = list(_KINDS), "slow", 0.0
+    for n, act in enumerate(act for act in first.acts if act["do"] == "call"):
+        act["steps"] = [["ask-on", "sampling"], ["wait", 20.0], ["answer", "text"]]
+        if n % 2:
+            act["steps"].insert(2, ["withdraw"])
+    for other in plan.clients[1:]:
+        other.begins_s = 0.0
+        for at_s in (1.0, 3.0, 5.0, 8.0, 13.0):
+            which = chance.choice((6, 13, 20, 27))
+            other.acts.append({"at": at_s, "do": "junk", "which": which, "n": len(other.acts)})
+        other.acts.sort(key=lambda act: float(act["at"]))
+
+
+def _subscribing(plan: Plan, chance: random.Random) -> None:
+    """Clients want the same resources and levels, and hear of changes."""
+    plan.faults.clear()
+    plan.options.clear()
+    for client in plan.clients:
+        client.manner = "good"
+        client.acts = [act for act in client.acts if act["do"] == "call"][:3]
+        whom = plan.servers[0].name
+        wants = {"do": "subscribe", "of": 0, "common": True, "server": whom}
+        client.acts.insert(0, {"at": 0.0, **wants, "n": 100})
+        client.acts.insert(1, {"at": 0.0, "do": "level", "level": chance.choice(("debug", "error")), "n": 101})
+        steps = [["wait", 5.0], ["updated"], ["log", "info"], ["wait", 5.0], ["answer", "text"]]
+        client.acts.append({"at": 8.0, "do": "call", "n": 102, "server": whom, "progress": False, "steps": steps})
+        if chance.random() < 0.5:
+            client.acts.append({"at": 20.0, **wants, "do": "unsubscribe", "n": 103})
+            client.acts.append({**client.acts[-2], "at": 21.0, "n": 104})
+
+
+_BENTS: Final = (
+    *(_nothing, _nothing, _nothing, _nothing, _nothing, _leaving, _leaving, _dying, _dying),
+    *(_draining, _recovering, _crowding, _guessing, _subscribing),
+)
 
 
 def _make_network(chance: random.Random) -> Manner:
@@ -271,7 +320,7 @@ def _make_step(chance: random.Random) -> list[Any]:
     if kind < 0.94:
         return [chance.choice(("updated", "updated", "changed"))]
     if kind < 0.985:
-        return ["ask-on", chance.choice(("sampling", "elicitation"))]
+        return chance.choice((["ask-on", "sampling"], ["ask-on", "elicitation"], ["withdraw"]))
     return ["die"]
 
 

@@ -131,8 +131,8 @@ def a_request_is_given_up_in_time(plan: Plan, talk: Talk) -> Iterator[str]:
     if limit_s is None or plan.hops > 1 or plan.network.late_s > 1 or any(one.start_s for one in plan.servers):
         return
     for peer in talk.clients():
-        if any(act["do"] == "stall" for act in client_of(plan, peer).acts):
-            continue
+        if any(act["do"] == "stall" for act in client_of(plan, peer).acts) or talk.got[peer]:
+            continue  # while a client is asked, its time does not run
         for one in talk.asked[peer]:
             moves = any(step[0] in ("ask", "ask-on", "progress", "die") for step in _steps(one))
             if one.frame["method"] != "tools/call" or moves or one.cancelled or not one.answers:
@@ -156,11 +156,19 @@ def no_more_requests_are_open_than_may_be(plan: Plan, talk: Talk) -> Iterator[st
     for peer in talk.servers():
         if not _speaks_handshake(talk, peer):
             continue
-        calls = [one for one in talk.got[peer] if one.frame["method"] == "tools/call"]
+        calls = [
+            one
+            for one in talk.got[peer]
+            if one.frame["method"] == "tools/call" and _is_of_session(talk, one)  # others are parked, and come back
+        ]
         for one in calls:
             count = sum(other.asked.turn <= one.asked.turn and _is_open(other, one.asked.turn) for other in calls)
             if count > limit:
                 yield f"{peer} has {count} calls of one client, which may have {limit}"
+
+
+def _is_of_session(talk: Talk, one: Asked) -> bool:
+    return all(_speaks_handshake(talk, owner) for owner, _ in secrets_in(one.params))
 
 
 def _is_open(one: Asked, turn: int) -> bool:

@@ -23,6 +23,7 @@ from dragoman.router.router import before_router
 from dragoman.transports.base import Transport
 from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
+from tests.world import askings, endings, promises
 from tests.world.fronts import Front, LineFront, WebFront
 from tests.world.http_server import HttpServer
 from tests.world.known_servers import KnownServer
@@ -51,6 +52,10 @@ _QUIET_S: Final = 45.0
 
 _LAST_TIMERS_S: Final = 15.0
 """How long a timer may be left that does nothing any more."""
+
+
+RULE_BOOKS: Final = (promises, askings, endings)
+"""Modules of rules beside `rules`; they are among `RULES` when they have been imported."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,17 @@ async def test_a_reason_is_written_once_in_a_while_and_the_others_are_counted(ca
     assert caplog.messages[3] == "spoken of again"
 
 
+@on_loop
+async def test_a_front_that_ends_says_whom_it_turned_away_since_the_last_line(caplog: pytest.LogCaptureFixture) -> None:
+    refusals = Refusals()
+    for number in range(3):
+        refusals.note("refused with 421", f"line {number}")
+    refusals.close()
+    assert caplog.messages == ["line 0", "refused with 421: 2 more within 60 s"]
+    refusals.close()
+    assert len(caplog.messages) == 2
+
+
 def test_what_a_client_said_is_quoted_and_shortened() -> None:
     assert shorten("a\x1b") == r"'a\x1b'"
     assert len(shorten("x" * 10_000)) < 120

@@ -4,7 +4,7 @@
 |---|---|
 | `call` | `tools/call`, with a secret of its own and steps for the server; `progress` gives it a token |
 | `list`, `read`, `prompt`, `complete`, `ping`, `level` | the request of that name |
-| `subscribe`, `unsubscribe` | to a resource with a secret in its URI (clients with a session) |
+| `subscribe`, `unsubscribe` | to a resource with a secret in its URI, or a `common` one (clients with a session) |
 | `subscribe` of a client without a session | it listens: to that resource, and to the list of tools |
 | `cancel` | the request with the number `of` is cancelled |
 | `leave`, `cut` | it closes in order, or breaks off |
@@ -223,7 +223,7 @@ class Client:
             case "level" if not self.is_stateless:
                 self._ask("logging/setLevel", {"level": act["level"]}, number)
             case "subscribe" | "unsubscribe" if not self.is_stateless:
-                mark = secret(self.name, act.get("of", number))
+                mark = "common" if act.get("common") else secret(self.name, act.get("of", number))
                 self._ask(f"resources/{act['do']}", {"uri": f"world://{tool}/{mark}"}, number)
             case "subscribe":
                 wants = {"toolsListChanged": True, "resourceSubscriptions": [f"world://{tool}/{mark}"]}

@@ -9,6 +9,7 @@ Steps of a call, in order:
 | `["ask", kind]` | the client is asked (`sampling`, `elicitation`, `roots`, `ping`), and its answer waited for |
 | `["ask-on", kind]` | the same, and nobody waits |
 | `["answer", how]` | the answer: `text`, `error`, `failed` (isError), `structured`, `both` (result and error), `twice`, `never`, `wrong-id` |
+| `["withdraw"]` | what was asked last, and is not answered, is taken back |
 | `["updated"]` | whoever has subscribed to a resource is told that it has changed |
 | `["changed"]` | clients are told that the list of tools has changed |
 | `["die"]` | the server is gone |
@@ -273,6 +274,15 @@ class Server:
         self._say(request(key, method, params), via)
         return waiting
 
+    def withdraw(self) -> None:
+        """Take back what was asked last and is not answered."""
+        for key, waiting in reversed(self._questions.items()):
+            if not waiting.done() and self._revision != PER_REQUEST:
+                del self._questions[key]
+                waiting.set_result({})
+                self._say(notification("notifications/cancelled", {"requestId": key[1]}))
+                return
+
     def tell(self, method: str, params: Body) -> None:
         """Say something that is about no call, where the revision has a way to say it."""
         if self._revision != PER_REQUEST:
@@ -310,6 +320,7 @@ class Call:
             "log": self._log,
             "answer": self._answer,
             "ask-on": lambda kind: self._server.ask(kind, self._secret, self._via),
+            "withdraw": server.withdraw,
             "updated": server.tell_updates,
             "changed": lambda: server.tell("notifications/tools/list_changed", {}),
             "die": server.die,

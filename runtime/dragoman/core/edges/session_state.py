@@ -44,6 +44,10 @@ class SessionState:
         if subject is not None and self._lines.get(subject) == frame.raw:
             del self._lines[subject]
 
+    def drop(self, uri: str) -> None:
+        """Forget a resource that nobody wants: the request for it has failed."""
+        self._lines.pop(uri, None)
+
     @property
     def subscribed(self) -> list[str]:
         """The resources that are subscribed to."""

@@ -149,6 +149,7 @@ class HttpFront:
         self.give_notice()
         await self.sessions.close(reason)
         await self._websocket.close()
+        self.refusals.close()
 
     def serve_at_once(self, request: HttpRequest) -> None:
         """Serve a request, at once as far as that goes."""

@@ -33,6 +33,7 @@ class Refusals:
         self.by_option: dict[str, int] = {}
         self._quiet_s = quiet_s
         self._left_out: dict[str, int] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def note(self, reason: str, line: str, option: str = "") -> None:
         """Write a line, unless there was one for the same reason just now.
@@ -50,11 +51,18 @@ class Refusals:
             return
         logger.warning("%s", line)
         self._left_out[reason] = 0
-        asyncio.get_running_loop().call_later(self._quiet_s, self._tell, reason)
+        self._timers[reason] = asyncio.get_running_loop().call_later(self._quiet_s, self._tell, reason)
+
+    def close(self) -> None:
+        """Say now what was left out: the front ends, and nobody would."""
+        for reason in list(self._timers):
+            self._timers[reason].cancel()
+            self._tell(reason)
 
     def _tell(self, reason: str) -> None:
         """Say how many were left out; speak again after that."""
         count = self._left_out.pop(reason)
+        del self._timers[reason]
         if count:
             logger.warning("%s: %d more within %g s", reason, count, self._quiet_s)
 

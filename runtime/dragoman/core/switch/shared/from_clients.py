@@ -168,7 +168,8 @@ class FromClients:
 
         def check(loan: Loan, answer: Frame) -> Frame:
             if answer.kind == "error":
-                desk.subscriptions.refuse(uri, session)
+                if not desk.subscriptions.refuse(uri, session):
+                    desk.upstream.recovery.session.drop(uri)
             else:
                 desk.subscriptions.confirm(uri, session)
             return answer

@@ -45,10 +45,11 @@ class Subscriptions:
         if session in holders:
             holders[session] = True
 
-    def refuse(self, uri: str, session: ClientSession) -> None:
-        """Note that the server did not agree."""
+    def refuse(self, uri: str, session: ClientSession) -> bool:
+        """Note that the server did not agree, or is gone; whether others still want the resource."""
         if not self._holders.get(uri, {}).get(session, True):
             self.remove(uri, session)
+        return uri in self._holders
 
     def remove(self, uri: str, session: ClientSession) -> bool:
         """Note that a session does not want a resource any more; whether others still do."""
