@@ -1,0 +1,136 @@
+"""A whole run with all that is written anywhere, and a search for every secret that was in it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.cli.test_listen import INITIALIZE, Listening, listening
+from tests.guard.issuer import OURS, Issuer, issuer
+from tests.support.ports import free_port
+from tests.transports.http.stage import on_loop
+from tests.transports.upstream.stage import Reply, Request, server, shake_hands
+
+LATEST = "2026-07-28"
+META = "io.modelcontextprotocol/"
+CHILD = """
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        told = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
+        told["serverInfo"] = {"name": "s", "version": "1"}
+        if asked["method"] == "tools/list":
+            told = {"tools": [{"name": "local", "inputSchema": {"type": "object"}}]}
+        elif asked["method"] == "tools/call":
+            sys.exit(1)
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": told}), flush=True)
+"""
+
+
+async def far(request: Request, reply: Reply) -> None:
+    """A server at a URL that says things about what it was sent."""
+    sent = request.headers.get("authorization", "")
+    if request.rpc == "tools/call":
+        await reply.status("401 Unauthorized", 'WWW-Authenticate: Bearer error="invalid_token"', body=sent.encode())
+    elif not await shake_hands(request, reply):
+        await reply.result(request, {"tools": [{"name": "far", "inputSchema": {"type": "object"}}]})
+
+
+def visit(proxy: Listening, heard: list[str], **headers: str) -> list[str]:
+    """Open a session, list, and call what fails; give what nobody else may know: the ids of sessions."""
+    given = {"accept": "application/json", **headers}
+
+    def post(frame: Any, **more: str) -> dict[str, str]:
+        _, answered, body = proxy.post(frame, **{**given, **more})
+        heard.extend((json.dumps(body), json.dumps({k: v for k, v in answered.items() if k != "mcp-session-id"})))
+        return answered
+
+    session = post(INITIALIZE).get("mcp-session-id", "")
+    post({"jsonrpc": "2.0", "method": "notifications/initialized"}, mcp_session_id=session)
+    post({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, mcp_session_id=session)
+    for number, name in enumerate(("far", "local", "unknown"), 3):
+        post({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name}}, mcp_session_id=session)
+    params = {"_meta": {f"{META}protocolVersion": LATEST, f"{META}clientCapabilities": {}}}
+    modern = {"mcp_protocol_version": LATEST, "mcp_method": "tools/list"}
+    post({"jsonrpc": "2.0", "id": "x", "method": "tools/list", "params": params}, **modern)
+    return [session] if session else []
+
+
+def run(one: Issuer, url: str, folder: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Do everything, and return the secrets, and all that was written and answered."""
+    secrets = {
+        "a secret of a file": "secret-of-robot-9Qx7Lm2Zt",
+        "a wrong secret": "guessed-secret-4Kd8Ws1Pv",
+        "a header for a server": "header-secret-7Hn3Rb6Yc",
+        "a variable of a server": "variable-secret-2Jf5Tg9Xu",
+        "a key of states": "ab" * 32,
+        "a token": one.give(scope="use", email="ada@home.example"),
+        "a token that has ended": one.give(exp=1),
+        "a token for somebody else": one.give(aud="https://other.example"),
+        "a token that is good for little": one.give(scope="less"),
+    }
+    (folder / "tokens").write_text(f"robot {secrets['a secret of a file']}\n")
+    (folder / "state").write_text(f"{secrets['a key of states']}\n")
+    for name in ("tokens", "state"):
+        (folder / name).chmod(0o600)
+    variables = {"SECRET": secrets["a variable of a server"]}
+    servers = {
+        "local": {"command": sys.executable, "args": ["-c", CHILD], "env": variables},
+        "far": {"url": url, "headers": {"Authorization": f"Bearer {secrets['a header for a server']}"}},
+    }
+    rules = [{"allow": {}}, {"for": {"principals": ["robot"]}, "deny": {"servers": ["far"]}}]
+    (folder / "servers.json").write_text(json.dumps({"mcpServers": servers, "dragoman": {"rules": rules}}))
+    port, files = free_port(), {name: folder / name for name in ("log", "access", "trace")}
+    options = [
+        *("--config", str(folder / "servers.json"), "--paths", "--status", str(folder / "socket")),
+        *("--auth-issuer", one.url, "--auth-audience", OURS, "--auth-scope", "use"),
+        *("--auth-token-file", str(folder / "tokens"), "--state-key-file", str(folder / "state")),
+        *("--log-file", str(files["log"]), "--log-format", "json", "--log-level", "debug", "--restarts", "1"),
+        *("--access-log", str(files["access"]), "--trace", str(files["trace"])),
+        *("--metrics-listen", f"http://127.0.0.1:{port}", "--otel"),
+    ]
+    heard: list[str] = []
+    with listening(*options, server=[], OTEL_TRACES_EXPORTER="none") as proxy:
+        for number, name in enumerate(list(secrets)):
+            if "header" in name or "variable" in name or "key" in name:
+                continue
+            shown = {"authorization": f"Bearer {secrets[name]}"} if number % 2 else {"x_api_key": secrets[name]}
+            if "token" in name:
+                shown = {"authorization": f"Bearer {secrets[name]}"}
+            for which, session in enumerate(visit(proxy, heard, **shown)):
+                secrets[f"session {which} of {name}"] = session
+        for path in ("/healthz", "/readyz", "/.well-known/oauth-protected-resource/mcp"):
+            with urllib.request.urlopen(proxy.url.removesuffix("/mcp") + path, timeout=60) as answer:
+                heard.append(answer.read().decode())
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+            metrics = answer.read().decode()
+        _, said = proxy.end()
+    written = {name: file.read_text() for name, file in files.items()}
+    return secrets, {**written, "metrics": metrics, "answers": "\n".join(heard), "stderr": said}
+
+
+@on_loop
+async def test_a_whole_run_writes_down_no_secret(tmp_path: Path) -> None:
+    async with issuer() as one, server(far) as url:
+        secrets, written = await asyncio.to_thread(run, one, url, tmp_path)
+    assert len(secrets) == 11, "two visitors were let in"
+    assert {"log", "access", "trace", "metrics", "answers"} <= {name for name, text in written.items() if text}
+    assert "robot" in written["access"]
+    assert "ada by editor of" in written["access"]
+    assert "tools/call" in written["trace"]
+    found = [
+        (where, name)
+        for where, text in written.items()
+        for name, secret in secrets.items()
+        for part in (secret, *secret.split(".")[1:])
+        if len(part) > 15 and part in text
+    ]
+    assert found == []
+    assert not re.search("ada@home", "".join(written.values())), "nor what else a token says"
