@@ -101,6 +101,7 @@ def test_a_proxy_that_listens_logs_calls_with_their_people(tmp_path: Path) -> No
         ann, ben = (Client(run.port, f"secret-of-{name}-0123456789") for name in ("ann", "ben"))
         ann.open("2025-06-18")
         assert "result" in ann.post(request(1, "tools/call", name="t"))
+        wait_until(lambda: b'"event":"call"' in log.read_bytes())
         log.rename(tmp_path / "moved")
         wait_until(log.exists)
         ben.headers |= {"mcp-protocol-version": NEW, "mcp-method": "tools/call", "mcp-name": "t"}

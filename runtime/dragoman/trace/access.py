@@ -1,7 +1,7 @@
 """The access log: a line for each call, and for each session that begins and ends.
 
-Lives here: what a line says. Must not: see calls (`calls`), or wait for whoever reads (`writer`). Lines of one turn of
-the loop are written together.
+Lives here: what a line says. Must not: see calls (`calls`), or wait for whoever reads (`writer`). To wake the thread
+that writes costs more than to make a line, so lines of a moment are written together.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from dragoman.core.exact_json import encode
@@ -20,6 +21,9 @@ from dragoman.trace.writer import LineWriter, open_target
 from dragoman_spec.losses import LossGroup
 
 STDOUT: Final = "-"
+
+FLUSH_S: Final = 0.05
+"""How long a line waits for others."""
 
 _SHOWN: Final = 200
 """How much of a name is written that a peer chose."""
@@ -101,7 +105,7 @@ class AccessLog:
         about = {name: value for name, value in about.items() if value not in ("", None)}
         self._lines.append(write_line(event, about, self._is_json))
         if len(self._lines) == 1:
-            asyncio.get_running_loop().call_soon(self._flush)
+            asyncio.get_running_loop().call_later(FLUSH_S, self._flush)
 
     def _write_dropped(self, time_s: float, count: int) -> bytes:
         return write_line("lines missing", {"lines": count}, self._is_json)
@@ -114,15 +118,22 @@ class AccessLog:
 
 def write_line(event: str, about: dict[str, Any], is_json: bool) -> bytes:
     """Write what happened: its time in UTC, what it was, and what is known of it."""
-    now = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    about = {name: value[:_SHOWN] if isinstance(value, str) else value for name, value in about.items()}
+    second, rest = divmod(time.time_ns() // 1000, 1_000_000)
+    now = f"{_write_second(second)}.{rest:06}Z"
     if is_json:
-        return encode({"time": now, "event": event, **about}) + b"\n"
-    said = " ".join(f"{name}={_show(value)}" for name, value in about.items())
+        shown = {name: value[:_SHOWN] if type(value) is str else value for name, value in about.items()}
+        return encode({"time": now, "event": event, **shown}) + b"\n"
+    said = " ".join([f"{name}={_show(value) if type(value) is str else value}" for name, value in about.items()])
     return f"{now} {event}: {said}\n".encode()
 
 
-def _show(value: object) -> str:
-    """Return a value so that no name can end a line, look like another value, or steer a terminal."""
-    text = str(value)
+@lru_cache(maxsize=2)
+def _write_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+@lru_cache(maxsize=1024)
+def _show(text: str) -> str:
+    """Return a text so that no name can end a line, look like another value, or steer a terminal; most come often."""
+    text = text[:_SHOWN]
     return text if _PLAIN.fullmatch(text) else ascii(text)
