@@ -73,6 +73,12 @@ class Issuer:
             await reply.json({"issuer": self.url, "jwks_uri": f"{self.url}/keys", **self.metadata})
         elif request.path == "/keys":
             await reply.json({"keys": [*self.more, *(key.as_dict(private=False) for key in self.keys)]})
+        elif request.path == "/token":
+            form = dict(parse_qsl(request.body.decode()))
+            self.forms.append((request.headers.get("authorization", ""), form))
+            scope = form.get("scope", "")
+            token = self.give(scope=scope, aud=form["resource"], client_id="robot", sub=None)
+            await reply.json({"access_token": token, "token_type": "Bearer", "expires_in": 600, "scope": scope})
         elif request.path == "/introspect":
             form = dict(parse_qsl(request.body.decode()))
             self.forms.append((request.headers.get("authorization", ""), form))

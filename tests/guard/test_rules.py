@@ -128,7 +128,7 @@ async def place(
         rules_ = Rules(configuration.options.rules or (), router.find, router.servers.keys)
         config = with_rules(before_router(ProxyConfig()), rules_)
         pool = UpstreamPool(scope, router.connect)
-        admission = Admission(guard=guard_of(one), notes_origins=True)
+        admission = Admission(guard=guard_of(one, clients=("robot",)), notes_origins=True)
         front = HttpFront(
             lambda transport, caller: pool.proxy(
                 config, transport, caller.principal, is_per_request=caller.is_per_request

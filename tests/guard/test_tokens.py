@@ -7,11 +7,13 @@ import hmac
 import json
 import time
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import pytest
 from joserfc import jwk
 
+from dragoman.guard.claims import name_principal
 from tests.guard.issuer import OURS, Issuer, guarded, issuer
 from tests.transports.http.stage import initialize, on_loop
 from tests.transports.http.wire import request, send_raw
@@ -195,3 +197,26 @@ async def test_optional_lets_in_who_has_no_token_and_refuses_a_wrong_one() -> No
             {"jsonrpc": "2.0", "method": "x"},
         )
         assert other.status == 404, "a session of nobody is not that of somebody"
+
+
+NOBODY_TWICE = [
+    ("editor", "https://login.example", "ada"),
+    ("editor", "https://login.example", ""),
+    ("editor", "https://login.example", "-"),
+    ("editor", "https://login.example", "(none)"),
+    ("", "https://login.example", "ada by editor"),
+    ("a of b", "https://login.example", "ada"),
+    ("editor", "https://login.example", "x" * 300),
+    ("editor", "https://login.example", f"sha256={sha256(b'x' * 300).hexdigest()}"),
+    ("editor", "https://login.example", "ada%20"),
+    ("editor", "https://login.example", "ada "),
+    ("editor", "https://login.example", "ada\n"),
+    ("editor", "https://login.example", "\ud800"),
+]
+
+
+def test_no_two_have_the_name_of_one() -> None:
+    names = [name_principal(*one) for one in NOBODY_TWICE]
+    assert len(set(names)) == len(NOBODY_TWICE)
+    assert all(name.isascii() and name.isprintable() and name.count(" ") == 4 for name in names)
+    assert max(map(len, names)) < 300

@@ -23,8 +23,9 @@ LEEWAY_S: Final = 30.0
 _LONGEST: Final = 200
 """The longest part of a name of a principal; what is longer is known by its digest."""
 
-_PLAIN: Final = "!#$&'()*+,/:;=?@[]~|"
-"""What a name may have beside letters, digits and `-._`: no white space, so that its parts can be told apart."""
+_PLAIN: Final = "!#$&'*+,/:;?@[]~|"
+"""What a name may have beside letters, digits and `-._`: no white space, so that its parts can be told apart, and
+neither `=` nor brackets, which stand in what no token can say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,13 @@ def name_principal(client: str, issuer: str, subject: str) -> str:
 
     A name of the file of secrets has no blank in it, and this has some.
     """
-    return f"{_part(subject or '-')} by {_part(client or '-')} of {_part(issuer or '-')}"
+    return f"{_part(subject)} by {_part(client)} of {_part(issuer)}"
 
 
 def _part(text: str) -> str:
     """Return text without white space and control characters, and not long."""
+    if not text:
+        return "(none)"
     if len(text) > _LONGEST:
         return f"sha256={hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()}"
     return quote(text, safe=_PLAIN, errors="surrogatepass")

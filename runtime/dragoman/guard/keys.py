@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin.discovery import list_places, shorten
-from dragoman.signin.settings import is_safe
+from dragoman.signin.settings import is_loopback, is_safe
 from dragoman.signin.wishes import Fetch, Routine, text
 from dragoman.transports.http.bearer import TokenRefused
 
@@ -231,6 +231,7 @@ def fetch_keys(issuer: str, url: str) -> Routine[Any]:
         SignInFailed: They are not to be had.
     """
     peer = shorten(issuer)
+    given = url
     for place in () if url else list_places(issuer):
         fetched = yield Fetch("GET", place, {"Accept": "application/json"})
         found = fetched.json if fetched.status == 200 else {}
@@ -239,7 +240,7 @@ def fetch_keys(issuer: str, url: str) -> Routine[Any]:
             raise SignInFailed(peer, f"its metadata names another issuer, {shorten(text(found.get('issuer')))}")
         if url:
             break
-    if not is_safe(url):
+    if not given and (not is_safe(url) or (is_loopback(url) and not is_loopback(issuer))):
         raise SignInFailed(peer, f"its metadata leads to {shorten(url)} for keys, which is not an https URL")
     fetched = yield Fetch("GET", url, {"Accept": "application/jwk-set+json, application/json"})
     if fetched.status != 200:
