@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.transports.http.exchange import RequestRefused
 from tests.guard.issuer import OURS, Issuer, guarded, issuer
 from tests.transports.http.stage import initialize, on_loop
 from tests.transports.http.wire import request
@@ -167,3 +168,17 @@ async def test_keys_are_not_taken_from_anywhere(said: dict[str, Any]) -> None:
         reply = await stage.post(initialize(), authorization=f"Bearer {one.give()}")
         assert reply.status == 503
         assert "/keys" not in one.asked
+
+
+@on_loop
+async def test_a_page_for_people_takes_the_token_of_a_client_for_its_secret() -> None:
+    async with issuer() as one, guarded(one, introspection=f"{one.url}/introspect") as stage:
+        one.about["opaque-token"] = {"active": True, "sub": "ada", "client_id": "editor", "aud": OURS}
+        gate = stage.front.gate
+        for token, principal in {"opaque-token": f"ada by editor of {one.url}", "unknown-token": ""}.items():
+            await stage.post({"jsonrpc": "2.0", "method": "x"}, authorization=f"Bearer {token}")
+            if principal:
+                assert gate.authenticate({b"x-api-key": token.encode()}) == principal
+            else:
+                with pytest.raises(RequestRefused):
+                    gate.authenticate({b"x-api-key": token.encode()})

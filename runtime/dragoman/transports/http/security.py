@@ -205,7 +205,10 @@ class Doorkeeper:
 
     def _find_bearer(self, secret: str) -> str:
         """Return whose token it is, where that is known already."""
-        bearer = None if self.resource is None else self.resource.guard.recall(secret)
+        try:
+            bearer = None if self.resource is None else self.resource.guard.recall(secret)
+        except TokenRefused:
+            return ""
         return "" if bearer is None else bearer.principal
 
     def _allows(self, origin: str) -> bool:
