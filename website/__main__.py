@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,6 @@ from website import api, links, models, sources
 from website.sources import ROOT
 
 HERE: Final = Path(__file__).parent
-WORK: Final = ROOT / "build" / "website"
 SITE: Final = ROOT / "site"
 CONFIGURATION: Final = ROOT / "zensical.toml"
 SCRIPTS: Final = {"mermaid.min.js": "mermaid/dist/mermaid.min.js", "worker.js": "iframe-worker/shim/index.js"}
@@ -36,15 +36,21 @@ NOT_WORDS: Final = re.compile(
 
 def main() -> None:
     """Build the site."""
-    shutil.rmtree(WORK, ignore_errors=True)
     site = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else SITE
-    pages = WORK / "pages"
+    with tempfile.TemporaryDirectory() as work:
+        build(Path(work), site)
+
+
+def build(work: Path, site: Path) -> None:
+    """Build the site in one folder and put it into another one."""
+    pages = work / "pages"
     write_pages(pages)
+    shutil.copytree(HERE / "overrides", work / "overrides")
     configuration = expand(CONFIGURATION.read_text("utf-8"), pages)
-    (WORK / "zensical.toml").write_text(configuration, "utf-8")
-    subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=WORK, check=True)
+    (work / "zensical.toml").write_text(configuration, "utf-8")
+    subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=work, check=True)
     shutil.rmtree(site, ignore_errors=True)
-    shutil.copytree(WORK / "html", site)
+    shutil.copytree(work / "html", site)
     navigation = tomllib.loads(configuration)["project"]
     listed = set(paths_of(navigation["nav"]))
     written = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
@@ -66,7 +72,6 @@ def write_pages(folder: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(sources.bars(content).encode() if isinstance(content, str) else content)
     shutil.copytree(HERE / "assets", folder / "assets")
-    shutil.copytree(HERE / "overrides", WORK / "overrides")
     for name, script in SCRIPTS.items() if packages_of_npm else ():
         shutil.copy(Path(packages_of_npm) / "node_modules" / script, folder / "assets" / name)
 
