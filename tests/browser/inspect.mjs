@@ -101,8 +101,33 @@ try {
   await press(page, "Escape", "?");
   seen.help = await page.$eval("#help", (element) => element.open);
   await judge(page, "help");
+  await press(page, "Escape", "G", "k", "k", "Enter", "c");
+  seen.copied = (await text(page, "#frame h2")).length > 0 && (await page.$eval("#said", (said) => said.textContent));
+  await press(page, "Escape", "p");
+  seen.held = await text(page, "#state");
+  await press(page, "p", "/");
+  await page.keyboard.down("Control");
+  await press(page, "a");
+  await page.keyboard.up("Control");
+  await press(page, "Backspace", "Enter");
+  const follows = () => page.$eval("#follow", (button) => button.getAttribute("aria-pressed"));
+  const before = await follows();
+  await press(page, "f");
+  seen.follows = [before, await follows()].sort();
+  await press(page, "g", "e");
+  seen.failed = await count(page, ".row.selected.failure");
+  await press(page, "s");
+  await page.waitForSelector("#share[open] .preview", { timeout: 60_000 });
+  await press(page, "Tab", "n");
+  seen.form = await page.$eval("#share select", (select) => [document.activeElement === select, select.value]);
   await press(page, "Escape", "2");
   seen.sessions = await text(page, "#sessions");
+  // Down to the first of what can be opened, as Tab finds it.
+  await page.focus("#sessions");
+  for (let step = 0; step < 40 && !(await page.evaluate(() => document.activeElement.tagName === "SUMMARY")); step += 1) await press(page, "Tab");
+  await press(page, "Enter");
+  await page.waitForSelector(".explained[open] li", { timeout: 60_000 });
+  await press(page, "Enter");
   seen.behind = await count(page, "#sessions .behind");
   await judge(page, "sessions");
   await press(page, "3");
@@ -141,7 +166,7 @@ try {
   await page.click("#filter", { count: 3 });
   await page.keyboard.press("Backspace");
   await page.click("#open-share");
-  await page.waitForSelector("#share .preview", { timeout: 60_000 });
+  await page.waitForSelector("#share[open] .preview", { timeout: 60_000 });
   await page.type("#share textarea", "a name nobody should see");
   await settle(page);
   seen.preview = (await text(page, "#share .preview")).includes("a name nobody should see");
@@ -155,7 +180,7 @@ try {
   await page.close();
 
   // The file opens from disk and shows the same.
-  const before = seen.requests.length;
+  const asked = seen.requests.length;
   const file = await open(pathToFileURL(`${downloads}/dragoman.html`).href);
   await settle(file);
   seen.again = await rows(file);
@@ -164,7 +189,7 @@ try {
   await press(file, "2");
   await file.click(".explained summary");
   await file.waitForSelector(".explained li", { timeout: 60_000 });
-  seen.outside = seen.requests.slice(before).filter((one) => !one.startsWith("file:") && !one.startsWith("data:"));
+  seen.outside = seen.requests.slice(asked).filter((one) => !one.startsWith("file:") && !one.startsWith("data:"));
   await file.close();
 
   // Addresses that somebody else has made.

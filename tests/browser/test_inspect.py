@@ -153,6 +153,9 @@ def test_everything_is_done_by_keyboard(seen: Any) -> None:
     assert "filter=method%3Atools%2Fcall" in seen["kept"]
     assert "asked for 2024-11-05" in seen["sessions"] or "speaks 2024-11-05" in seen["sessions"]
     assert seen["charts"] >= 3
+    assert (seen["held"], seen["follows"], seen["failed"]) == ("paused", ["false", "true"], 1)
+    assert seen["copied"] == "copied"
+    assert seen["form"] == [True, "ndjson"]
 
 
 def test_everything_is_done_by_mouse(seen: Any) -> None:

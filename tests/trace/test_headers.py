@@ -29,8 +29,7 @@ def lines_of(path: Path) -> list[Any]:
     [
         ("content-type", "application/json", "application/json"),
         ("mcp-protocol-version", NEW, NEW),
-        ("mcp-param-city", "Oslo", "Oslo"),
-        ("mcp-param-api-token", "t0ken", REDACTED),
+        ("mcp-param-auth", "what the frame calls a token", REDACTED),
         ("mcp-session-id", "0123", REDACTED),
         ("authorization", "Bearer abc", REDACTED),
         ("cookie", "a=b", REDACTED),

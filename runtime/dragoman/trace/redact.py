@@ -67,7 +67,8 @@ _HARMLESS: Final = frozenset(
     }.items()
     for name in names.split(" ")
 )
-"""Headers of which the value is shown, without what looks like a secret in it; of all others only the name."""
+"""Headers of which the value is shown, without what looks like a secret in it; of all others only the name. Those that
+repeat arguments are not among them: an argument that is a secret may have a header of any name."""
 
 _SAID: Final = ("error", "error_description", "realm", "scope")
 _CHALLENGED: Final = re.compile(r'([\w-]+)\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",]+)')
@@ -127,9 +128,7 @@ def _redact_header(name: str, value: str) -> str:
             lambda found: found[0] if found[1].lower() in _SAID else f'{found[1]}="{REDACTED}"',
             _BLOB.sub(rf"\1 {REDACTED}", value),
         )
-    if name in _HARMLESS or (name.startswith("mcp-param-") and not is_secret_name(name)):
-        return redact_text(value)
-    return REDACTED
+    return redact_text(value) if name in _HARMLESS else REDACTED
 
 
 def is_secret_name(name: str) -> bool:
