@@ -131,7 +131,7 @@ class ClientQuestions:
             self._served.note_caller(loan, request)
         except ValueError:  # nested deeper than can be written: it could not go on
             return False
-        loan.way = Strategy.PARK
+        loan.strategy = Strategy.PARK
         self._loans.hold(loan)
         for question in early:
             if not loan.is_left:  # one that cannot be put is the end of the call
@@ -149,9 +149,9 @@ class ClientQuestions:
         if request is not None:
             self._served.note_caller(loan, request)
         assert loan.questions is not None, "only a call that has asked has nobody who waits for it"
-        if loan.way is None:
+        if loan.strategy is None:
             self._choose(loan, question)
-        match loan.way:
+        match loan.strategy:
             case Strategy.REPLAY if request is not None:
                 self._repeat(loan, request, question)
             case Strategy.REFUSE:
@@ -171,7 +171,7 @@ class ClientQuestions:
         )
         if can_be_task:  # one that cannot be asked anything has no use for it
             can_be_task = isinstance(read_question(caller, question.method, question.params), Question)
-        loan.way = choose_strategy(
+        loan.strategy = choose_strategy(
             self._bridging.questions,
             loan.method,
             tool=self._served.tools.find(name),
@@ -179,7 +179,7 @@ class ClientQuestions:
             can_park=self.has_room(loan),
             can_be_task=can_be_task,
         )
-        if loan.way is Strategy.TASK:
+        if loan.strategy is Strategy.TASK:
             self._promoting.begin(loan)
 
     def _keep(self, loan: SessionLoan, question: OpenQuestion) -> None:

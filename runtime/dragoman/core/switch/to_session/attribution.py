@@ -208,7 +208,7 @@ class UnclearQuestions:
         )
 
     def _can_wait(self, loan: SessionLoan) -> bool:
-        return loan.way in (Strategy.TASK, Strategy.PARK) or (loan.way is None and self._asker.has_room(loan))
+        return loan.strategy in (Strategy.TASK, Strategy.PARK) or (loan.strategy is None and self._asker.has_room(loan))
 
     # What becomes of it
 

@@ -80,7 +80,7 @@ class SessionLoan:
         request: The client's request that waits for the answer; None while nobody is there.
         frame: What is to be sent when its turn comes; None once it is with the server.
         questions: What the server has asked about it and is not answered; None before anything was asked.
-        way: How its client is asked; None before anything was.
+        strategy: How its client is asked; None before anything was.
         task: What its client is told of it, where it is a task for that.
         round: How often its client was asked by a result.
         outcome: The server's answer, where it came while nobody was there.
@@ -101,7 +101,7 @@ class SessionLoan:
 
     # Most loans never have these: they are found here, and not written for each call.
     questions: OpenQuestions | None = None
-    way: Strategy | None = None
+    strategy: Strategy | None = None
     task: Task | None = None
     round: int = 0
     outcome: Frame | None = None

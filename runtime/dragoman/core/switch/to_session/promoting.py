@@ -192,10 +192,10 @@ class Promoting:
             return False
         loan.task_id, request = task_id, loan.request
         is_left = loan.is_left
-        if request is not None and loan.way is None and declares_tasks(request.metadata.capabilities):
+        if request is not None and loan.strategy is None and declares_tasks(request.metadata.capabilities):
             self._served.note_caller(loan, request)
             if self.begin(loan, told):
-                loan.way = Strategy.TASK
+                loan.strategy = Strategy.TASK
             else:
                 is_left = True
                 self._served.front.refuse(

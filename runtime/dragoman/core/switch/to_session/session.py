@@ -371,7 +371,7 @@ class DeclaredSession:
         """Send the server a request with these params; one that was made before has its answers recorded."""
         loan = self._loans.new_loan(request)
         if attempt is not None:
-            loan.way, loan.replay = Strategy.REPLAY, attempt
+            loan.strategy, loan.replay = Strategy.REPLAY, attempt
         try:
             body = self._writer.write(request, loan.number, params)
             adapted = self._upward.cross("request", loan.key, request.method, body)
