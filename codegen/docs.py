@@ -12,7 +12,7 @@ from pathlib import Path
 from codegen.layout import environment
 from codegen.model import Json
 from codegen.nodes import ObjectNode, Part
-from codegen.overlay import Cosmetic, Decision, Hook, Move, Rename
+from codegen.overlay import Cosmetic, Decision, Hook, Move, Refusal, Rename
 from codegen.plan import DirectionPlan, StepPlan
 
 TEMPLATES = Path(__file__).parent / "templates" / "docs"
@@ -35,7 +35,7 @@ class WayFacts:
     hooks: tuple[Hook, ...]
     moves: tuple[Move, ...]
     renames: tuple[Rename, ...]
-    refused: Mapping[str, str]
+    refused: Mapping[str, Refusal]
     swallowed: tuple[str, ...]
     untouched: int
     touched: tuple[str, ...]
@@ -75,7 +75,7 @@ def facts_of_way(plan: StepPlan, direction: str) -> WayFacts:
         hooks=tuple(hook for hook in overlay.hooks if hook.direction == direction and not hook.rule),
         moves=overlay.moves,
         renames=overlay.renames,
-        refused={method: refusal.reason for method, refusal in sorted(way.refused.items())},
+        refused=dict(sorted(way.refused.items())),
         swallowed=tuple(sorted(way.swallowed)),
         untouched=len(shared) - len(touched),
         touched=tuple(touched),

@@ -19,13 +19,14 @@ from codegen.errors import UnusedDecision
 from codegen.names import unescaped
 from codegen.overlay import Tables, overlay_path, read_until
 
-KEYS = frozenset({"pointer", "expect", "replace", "reason"})
+KEYS = frozenset({"name", "pointer", "expect", "replace", "reason"})
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
     """One patch: what stands at `pointer` (RFC 6901, into the canonical schema) and what must stand there instead."""
 
+    name: str
     pointer: str
     expect: Any
     replace: Any
@@ -36,7 +37,7 @@ def read_fixes(revision: str, tables: Tables) -> tuple[Fix, ...]:
     """Read the `[[fix]]` tables of an overlay, in order.
 
     Raises:
-        UnusedDecision: A table has other keys than the four, or gives no reason.
+        UnusedDecision: A table has other keys than the five, or gives no reason.
     """
     for table in tables.get("fix", ()):
         if table.keys() != KEYS or not str(table["reason"]).strip():

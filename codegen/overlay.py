@@ -116,6 +116,7 @@ class Rule:
 class Rename:
     """A definition, field (`at`) or method whose name changed: `old` in the older revision, `new` in the newer."""
 
+    name: str
     what: str
     old: str
     new: str
@@ -131,6 +132,7 @@ class Rename:
 class Move:
     """A field of objects (`at`) that stands in another object in the newer revision: the way to it in each."""
 
+    name: str
     at: tuple[str, ...]
     old: tuple[str, ...]
     new: tuple[str, ...]
@@ -141,6 +143,7 @@ class Move:
 class Refusal:
     """The reason shown when a method that the target lacks is refused, and the JSON-RPC code."""
 
+    name: str
     direction: str
     methods: tuple[str, ...]
     reason: str
@@ -371,6 +374,8 @@ def _entry(path: str, kind: type[Any], row: Mapping[str, Any]) -> Any:
             values[key] = (values[key],)
     if not row.get("reason") and row.get("do") != "":
         raise UnusedDecision(path, name, "an entry needs a reason")
+    if row.get("name") == "":
+        raise UnusedDecision(path, kind.__name__.lower(), "an entry needs a name")
     if kind is Rule:
         del values["reason"]
     try:

@@ -267,7 +267,7 @@ def _refuse(way: Derivation, method: Method, frames: _Frames) -> None:
         return
     when = f"before {way.source.revision}" if way.direction == "down" else f"since {way.target.revision}"
     reason = f"{method.name} does not exist {when}"
-    frames.refused[method.name] = Refusal(way.direction, (method.name,), reason)
+    frames.refused[method.name] = Refusal("", way.direction, (method.name,), reason)
     for refusal in way.overlay.refusals:
         if refusal.direction == way.direction and method.name in refusal.methods:
             way.overlay.use(method.name, refusal.direction)

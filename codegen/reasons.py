@@ -71,8 +71,9 @@ def _rows(plan: StepPlan, way: WayFacts) -> Iterator[dict[str, Any]]:
     ):
         for label, fields in found.items():
             yield _row(way, tuple(f"{label}.{name}" for name in fields), do=do, losses=(loss,), reason=reason)
-    for method, reason in way.refused.items():
-        yield _row(way, (), do="refuse", method=method, text=reason, reason=f"{way.target} has no such request.")
+    for method, refusal in way.refused.items():
+        said = {"name": refusal.name, "text": refusal.reason, "reason": f"{way.target} has no such request."}
+        yield _row(way, (), do="refuse", method=method, **said)
     for method in way.swallowed:
         said = {"losses": ("swallowed",), "reason": f"{way.target} has no such notification."}
         yield _row(way, (), do="swallow", method=method, **said)

@@ -109,7 +109,9 @@ def _instead(question: Question) -> list[str]:
     if not table:
         return []
     places = [str(change.instead[1]["at"]) for change in question.changes if "at" in entry]
-    said = [f"# {key} = {json.dumps(value)}" for key, value in entry.items() if key != "at"]
+    old = entry["old"]
+    named = f"{table} of {'.'.join(old) if isinstance(old, list) else old}"
+    said = [f"# {key} = {json.dumps(value)}" for key, value in {"name": named, **entry}.items() if key != "at"]
     said += [f"# at = {_places(places)}".replace("\n", "\n# ")] if places else []
     said += ["# factor = 1000  # if it is a number in another unit; else without this line"] if _is_unit(entry) else []
     boolean = question.first.detail.endswith("is of the same type: boolean")

@@ -216,7 +216,7 @@ def test_a_field_that_becomes_required_is_demanded_meanwhile() -> None:
     assert object_node(object_of(a=STRING), object_of("a", a=STRING)).demands == ("a",)
 
 
-RENAME = '[[rename]]\nwhat = "field"\nold = "a"\nnew = "b"\nat = "It"\nreason = "So."\n'
+RENAME = '[[rename]]\nname = "so"\nwhat = "field"\nold = "a"\nnew = "b"\nat = "It"\nreason = "So."\n'
 
 
 def test_a_renamed_field_goes_under_its_new_name() -> None:
@@ -426,15 +426,14 @@ def test_renames_are_asked_about_on_the_way_up_alone() -> None:
 
 
 def test_a_rename_that_an_entry_names_is_not_asked_about() -> None:
-    entry = '[[rename]]\nwhat = "definition"\nold = "Old"\nnew = "New"\nreason = "So."\n'
+    entry = '[[rename]]\nname = "so"\nwhat = "definition"\nold = "Old"\nnew = "New"\nreason = "So."\n'
     assert renames_asked(SHAPE, SHAPE, entry) == []
 
 
 def renamed(*names: str, factor: int) -> str:
     old, new = names
-    return (
-        f'[[rename]]\nwhat = "field"\nold = "{old}"\nnew = "{new}"\nat = "It"\nfactor = {factor}\nreason = "Because."\n'
-    )
+    place = f'at = "It"\nfactor = {factor}\nreason = "Because."\n'
+    return f'[[rename]]\nname = "so"\nwhat = "field"\nold = "{old}"\nnew = "{new}"\n{place}'
 
 
 def test_each_renamed_field_has_its_own_factor() -> None:

@@ -20,7 +20,7 @@ def _overlay(directory: Path, *tables: str) -> Path:
 
 
 def _fix(pointer: str, expect: str, replace: str) -> str:
-    return f'pointer = "{pointer}"\nexpect = {expect}\nreplace = {replace}\nreason = "Because."'
+    return f'name = "it"\npointer = "{pointer}"\nexpect = {expect}\nreplace = {replace}\nreason = "Because."'
 
 
 def test_missing_overlay_has_no_fixes(tmp_path: Path) -> None:
@@ -28,8 +28,8 @@ def test_missing_overlay_has_no_fixes(tmp_path: Path) -> None:
 
 
 def test_fix_is_read_with_its_reason() -> None:
-    row = {"pointer": "/a", "expect": 1, "replace": "two", "reason": "Because."}
-    assert read_fixes("2099-01-01", {"fix": [row]}) == (Fix("/a", 1, "two", "Because."),)
+    row = {"name": "it", "pointer": "/a", "expect": 1, "replace": "two", "reason": "Because."}
+    assert read_fixes("2099-01-01", {"fix": [row]}) == (Fix("it", "/a", 1, "two", "Because."),)
 
 
 def test_fix_replaces_what_it_expects(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_other_value_than_expected_is_an_error(tmp_path: Path) -> None:
 
 
 def test_fix_without_reason_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UnusedDecision, match="expected the keys expect, pointer, reason, replace"):
+    with pytest.raises(UnusedDecision, match="expected the keys expect, name, pointer, reason, replace"):
         read_fixes("2099-01-01", {"fix": [{"pointer": "/a", "expect": 1, "replace": 2}]})
 
 

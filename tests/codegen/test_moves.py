@@ -14,7 +14,7 @@ from tests.support.small_specs import INTEGER, NEWER, STRING, Schema, object_of,
 
 def move(old: str, new: str, at: str = "A") -> str:
     ways = [repr(way.split(".")) for way in (old, new)]
-    return f'[[move]]\nat = "{at}"\nold = {ways[0]}\nnew = {ways[1]}\nreason = "Because."\n'
+    return f'[[move]]\nname = "so"\nat = "{at}"\nold = {ways[0]}\nnew = {ways[1]}\nreason = "Because."\n'
 
 
 IN, OUT = object_of(x=STRING, b=object_of(y=STRING)), object_of(b=object_of(x=STRING, y=STRING))

@@ -178,7 +178,7 @@ def test_a_name_holds_for_the_revisions_that_come_from_its_own(tmp_path: Path, r
     for folder in (overlays, tmp_path / "schema"):
         folder.mkdir(parents=True)
     (tmp_path / "schema" / "pins.toml").write_text(write_pins(pins), encoding="utf-8")
-    rename = '[[rename]]\nwhat = "definition"\nold = "ClientRequest"\nnew = "Asked"\nreason = "Because."\n'
+    rename = '[[rename]]\nname = "so"\nwhat = "definition"\nold = "ClientRequest"\nnew = "Asked"\nreason = "Because."\n'
     (overlays / "2002-01-01.toml").write_text(_entry("None", "Nothing") + rename, encoding="utf-8")
     made = normalise(revision, name_definitions(SCHEMA, overlays / f"{revision}.toml"))
     assert {"None": "None" in made.definitions, "Nothing": "Nothing" in made.definitions}[called]

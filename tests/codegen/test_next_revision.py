@@ -67,6 +67,7 @@ with = { value = "general" }
 reason = "Older servers have no categories."
 
 [[rename]]
+name = "so"
 what = "definition"
 old = "PromptArgument"
 new = "PromptParameter"

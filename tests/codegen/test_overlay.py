@@ -29,7 +29,8 @@ def read(text: str) -> Overlay:
         ),
         (KEEP.replace('"Because."', '""'), r"\[it\]: an entry needs a reason\."),
         ('[[rule]]\nname = "kind"\ndefault = true\n', r"\[kind\]: an entry needs a reason\."),
-        ('[[rename]]\nold = "A"\nreason = "So."\n', r"\[rename\]: .*missing 2 required positional arguments"),
+        ('[[rename]]\nname = ""\nold = "A"\nreason = "So."\n', r"\[rename\]: an entry needs a name\."),
+        ('[[rename]]\nold = "A"\nreason = "So."\n', r"\[rename\]: .*missing 3 required positional arguments"),
         (KEEP + "colour = 1\n", r"\[it\]: .*got an unexpected keyword argument 'colour'"),
     ],
 )
@@ -92,9 +93,9 @@ def test_one_decision_may_name_a_change_twice() -> None:
 
 
 HOOK = '[[hook]]\nname = "look"\ndirection = "up"\nat = "Tool"\nkind = "before"\ndo = "peek"\nreason = "So."\n'
-RENAME = '[[rename]]\nwhat = "field"\nold = "a"\nnew = "b"\nat = "Tool"\nreason = "So."\n'
+RENAME = '[[rename]]\nname = "so"\nwhat = "field"\nold = "a"\nnew = "b"\nat = "Tool"\nreason = "So."\n'
 COSMETIC = '[[cosmetic]]\nname = "shine"\nat = ["Tool.title", "*.icons"]\nreason = "So."\n'
-REFUSAL = '[[refuse]]\ndirection = "up"\nmethods = ["ping"]\nreason = "So."\n'
+REFUSAL = '[[refuse]]\nname = "so"\ndirection = "up"\nmethods = ["ping"]\nreason = "So."\n'
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_request_that_the_target_lacks_is_refused(direction: str, said: str) -
 
 def test_a_refusal_says_what_its_entry_says() -> None:
     entries = "".join(
-        f'[[refuse]]\ndirection = "{direction}"\nmethods = ["{method}"]\nreason = "{reason}"\ncode = -1\n'
+        f'[[refuse]]\nname = "so"\ndirection = "{direction}"\nmethods = ["{method}"]\nreason = "{reason}"\ncode = -1\n'
         for direction, method, reason in (("up", "ask", "Not now."), ("down", "tell", "Not then."))
     )
     refused = plan(revision("ask"), revision("tell"), entries).ways["down", "strict"].refused
@@ -55,7 +55,9 @@ def test_a_refusal_says_what_its_entry_says() -> None:
 
 
 def test_each_refused_method_finds_its_entry_among_several() -> None:
-    entries = "".join(f'[[refuse]]\ndirection = "up"\nmethods = ["{m}"]\nreason = "No {m}."\n' for m in ("ask", "tell"))
+    entries = "".join(
+        f'[[refuse]]\nname = "so"\ndirection = "up"\nmethods = ["{m}"]\nreason = "No {m}."\n' for m in ("ask", "tell")
+    )
     refused = way(revision("ask", "tell", "sing"), revision("sing"), entries).refused
     assert {name: refusal.reason for name, refusal in refused.items()} == {"ask": "No ask.", "tell": "No tell."}
 
@@ -64,7 +66,7 @@ def test_a_notification_that_the_target_lacks_is_swallowed() -> None:
     assert way(with_notice("x", "y"), with_notice("x")).swallowed == ("notifications/y",)
 
 
-RENAMED = '[[rename]]\nwhat = "method"\nold = "ask"\nnew = "tell"\nreason = "So."\n'
+RENAMED = '[[rename]]\nname = "so"\nwhat = "method"\nold = "ask"\nnew = "tell"\nreason = "So."\n'
 
 
 @pytest.mark.parametrize(("direction", "names"), [("up", {"ask": "tell"}), ("down", {"tell": "ask"})])
@@ -122,7 +124,7 @@ def test_a_definition_that_changed_has_a_node() -> None:
 
 
 def test_a_renamed_definition_has_a_node_under_its_old_name() -> None:
-    entry = '[[rename]]\nwhat = "definition"\nold = "Old"\nnew = "New"\nreason = "So."\n'
+    entry = '[[rename]]\nname = "so"\nwhat = "definition"\nold = "Old"\nnew = "New"\nreason = "So."\n'
     found = way({"Old": object_of(a=STRING)}, {"New": object_of()}, entry)
     assert (found.renamed, found.definitions) == ({"Old": "New"}, {"Old": "old_as_new"})
 

@@ -106,6 +106,7 @@ def _fixes(schema: Schema) -> str:
             minimum = '{ const = 0, type = "integer" }'
             text += f"""
 [[fix]]
+name = "so"
 pointer = "/$defs/{name}/properties/ttl"
 replace = {{ type = "integer", minimum = 0 }}
 reason = "No value is an object and an integer."

@@ -26,6 +26,7 @@ METHODS = {
 
 DECIDED = """\
 [[rename]]
+name = "so"
 what = "field"
 old = "logging"
 new = "logs"
@@ -59,6 +60,7 @@ reason = "As the code before it."
 """
 RENAME = """
 [[rename]]
+name = "so"
 what = "method"
 old = "{old}"
 new = "{new}"

@@ -344,6 +344,7 @@ DECISIONS: tuple[Mapping[str, Any], ...] = (
         "direction": "down",
         "do": "refuse",
         "method": "elicitation/create",
+        "name": "refuse-questions-to-people",
         "text": "This client's revision has no elicitation, so the question cannot be asked.",
         "reason": "2025-03-26 has no such request.",
     },

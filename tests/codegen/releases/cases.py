@@ -152,6 +152,4 @@ def entry(direction: str, change: str, at: str, do: str, **more: str) -> str:
 def rename(what: str, old: str, new: str, at: str = "") -> str:
     """A `[[rename]]` entry."""
     place = f'at = "{at}"\n' if at else ""
-    return (
-        f'\n[[rename]]\nwhat = "{what}"\nold = "{old}"\nnew = "{new}"\n{place}reason = "The same under another name."\n'
-    )
+    return f'\n[[rename]]\nname = "so"\nwhat = "{what}"\nold = "{old}"\nnew = "{new}"\n{place}reason = "The same under another name."\n'

@@ -89,7 +89,7 @@ def beside(defs: Schema) -> None:
 
 
 def move(at: str, old: list[str], new: list[str]) -> str:
-    return f'\n[[move]]\nat = "{at}"\nold = {old}\nnew = {new}\nreason = "The same in another place."\n'
+    return f'\n[[move]]\nname = "so"\nat = "{at}"\nold = {old}\nnew = {new}\nreason = "The same in another place."\n'
 
 
 def moved_under_another_name(defs: Schema) -> None:
