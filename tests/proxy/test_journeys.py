@@ -65,17 +65,17 @@ class Way(NamedTuple):
 
 
 MOST = {
-    "equal revisions over stdio": Way(14, 67, 25),
-    "two revisions over stdio": Way(14, 76, 29),
-    "equal revisions over HTTP": Way(36, 202, 92),
-    "no sessions over HTTP": Way(43, 258, 125),
-    "equal revisions over a connection that is kept": Way(30, 126, 45),
-    "no sessions over a connection that is kept": Way(36, 160, 70),
-    "an answer as an event over a connection that is kept": Way(37, 210, 79),
-    "a stateless client and a server with sessions": Way(20, 93, 36),
-    "a stateless client and a server with sessions that asks": Way(35, 330, 159),
-    "a client with a session and a stateless server": Way(22, 97, 41),
-    "a client with a session and a stateless server that asks": Way(27, 220, 113),
+    "equal revisions over stdio": Way(15, 72, 26),
+    "two revisions over stdio": Way(15, 81, 30),
+    "equal revisions over HTTP": Way(37, 207, 93),
+    "no sessions over HTTP": Way(44, 263, 126),
+    "equal revisions over a connection that is kept": Way(31, 131, 46),
+    "no sessions over a connection that is kept": Way(37, 165, 71),
+    "an answer as an event over a connection that is kept": Way(38, 215, 80),
+    "a stateless client and a server with sessions": Way(21, 98, 37),
+    "a stateless client and a server with sessions that asks": Way(36, 331, 161),
+    "a client with a session and a stateless server": Way(23, 102, 42),
+    "a client with a session and a stateless server that asks": Way(26, 244, 117),
     "a sign-in": Way(7, 124, 43),
 }
 
