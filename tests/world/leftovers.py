@@ -40,6 +40,9 @@ _BY_SESSION: Final = (
 )
 """Parts of the places of tables that have rows only while something is under way."""
 
+_OF_LISTENING: Final = "listener._loans.by_key"
+"""At a server without a handshake: a router that is shared listens there for whoever comes next."""
+
 OF_CLIENTS: Final = (
     *("_desk.sessions", "_desk.questions._asked", "turns._queue", "subscriptions._holders", "_elicitations"),
     *("listener._waiting", "_bridges", "attribution._tasks", "attribution._tokens", ".under_way"),
@@ -85,7 +88,7 @@ class Tables:
 
 
 def _is_by_session(place: str) -> bool:
-    return any(word in place for word in (*_BY_SESSION, *OF_CLIENTS))
+    return place.endswith((*_BY_SESSION, *OF_CLIENTS)) and not place.endswith(_OF_LISTENING)
 
 
 def _tables(root: object) -> Iterator[tuple[str, Sized]]:

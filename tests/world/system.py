@@ -49,6 +49,12 @@ class System:
     def monotonic(self) -> float:
         return self.now_s
 
+    def monotonic_ns(self) -> int:
+        return int(self.now_s * 1e9)
+
+    def hex(self, count: int | None = None) -> str:
+        return self.bytes(count or 32).hex()
+
     def time(self) -> float:
         return self.now_s + self.wall_s
 
@@ -89,10 +95,12 @@ _PLACES: Final[tuple[tuple[Any, str, Callable[..., Any]], ...]] = tuple(
     for module, name, ours in (
         (time, "monotonic", System.monotonic),
         (time, "time", System.time),
+        (time, "monotonic_ns", System.monotonic_ns),
         (os, "urandom", System.bytes),
         (random, "random", System.fraction),
         (secrets, "token_bytes", System.bytes),
         (secrets, "token_urlsafe", System.token),
+        (secrets, "token_hex", System.hex),
         (uuid, "uuid4", System.uuid),
         (select, "poll", System.poll),
     )
