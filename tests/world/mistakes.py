@@ -185,7 +185,7 @@ def _make(mistake: Mistake, copy: Path) -> None:
 
 
 def hunt(mistake: Mistake | None, limit_s: float) -> tuple[str, float]:
-    """Run worlds against a mistake, or none; say what noticed it, and after how many seconds; nothing, if nothing did."""
+    """Run worlds against a mistake, or none; say what noticed it, and after how many seconds."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place) / "dragoman"
