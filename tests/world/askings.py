@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Final
 
@@ -125,6 +126,35 @@ def _stays(plan: Plan, talk: Talk, peer: str, since: int) -> bool:
     over = [event.at_s for event in talk.by_peer[peer] if event.what in ("ends", "is cut", "leaves")]
     stalls = any(act["do"] == "stall" for act in client_of(plan, peer).acts)
     return not stalls and (not over or min(over) > at_s + 1 + 3 * plan.network.late_s)
+
+
+@rule("changes-told")
+def clients_hear_what_may_have_changed(plan: Plan, talk: Talk) -> Iterator[str]:
+    """When a shared server has been started again, each client whose session goes on hears that lists may differ."""
+    if not _is_plain(plan) or plan.scope != "shared" or plan.router or not _has_sessions(talk):
+        return
+    runs = [peer for peer in talk.servers() if talk.record.revisions.get(peer) is not None]
+    for before, run in itertools.pairwise(runs):
+        died = _gone_at(talk, before)
+        ready = next((event.turn for event in talk.by_peer[run] if _is_ready(event)), None)
+        if died is None or ready is None:
+            continue
+        for peer in talk.clients():
+            opened = [
+                one.answers[0].turn for one in talk.asked[peer] if one.frame["method"] == "initialize" and one.answers
+            ]
+            if not opened or opened[0] > died or not _stays(plan, talk, peer, ready):
+                continue
+            if not any(event.is_heard and event.turn > died and _is_change(event) for event in talk.by_peer[peer]):
+                yield f"{peer} was not told that the tools of {run} may be others than those of {before}"
+
+
+def _is_ready(event: Event) -> bool:
+    return event.is_heard and event.frame.get("method") == "notifications/initialized"
+
+
+def _is_change(event: Event) -> bool:
+    return bool(event.frame.get("method") == "notifications/tools/list_changed")
 
 
 @rule("level")

@@ -46,6 +46,7 @@ _OF_LISTENING: Final = "listener._loans.by_key"
 OF_CLIENTS: Final = (
     *("_desk.sessions", "_desk.questions._asked", "turns._queue", "subscriptions._holders", "_elicitations"),
     *("listener._waiting", "_bridges", "attribution._tasks", "attribution._tokens", ".under_way"),
+    *("turns.cancelled", "_desk.loans.by_key", "attribution._loans.by_key", "turns._loans.by_key"),
 )
 """Those that have rows only while a client is there, whatever its server still owes."""
 
