@@ -119,7 +119,21 @@ def measure_eras(rounds: int) -> None:
             )
             for kind in ("call", "1m"):
                 _compare(f"stateless  {kind}  {topology}", SAME, peers, kind, rounds)
+    _measure_sse(rounds)
     measure_asking(rounds, lambda stack, *about: stack.enter_context(connected(*about)))
+
+
+def _measure_sse(rounds: int) -> None:
+    """Measure what an answer adds that a server over HTTP gives as an event, beside one that it gives as JSON."""
+    with ExitStack() as stack:
+        direct = connect_directly(stack, "sh", NEW_REVISION)
+        proxies = []
+        for more in (("sse",), ()):
+            port = stack.enter_context(listening((*server_command("h", NEW_REVISION), *more)))
+            command = (*PROXY, "--server-revision", NEW_REVISION, "--url", f"http://127.0.0.1:{port}/mcp")
+            proxies.append(stack.enter_context(connected(command, NEW_REVISION)))
+        for kind in KINDS:
+            _compare(f"answer by SSE  {kind}", "by JSON", (direct, proxies[0], direct, proxies[1]), kind, rounds)
 
 
 def connect_stateless(stack: ExitStack, topology: str, options: tuple[str, ...]) -> Peer:

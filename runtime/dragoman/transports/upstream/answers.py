@@ -24,7 +24,7 @@ Headers = dict[bytes, bytes]
 """Names in lower case. Of a name that came several times the first value; all of `set-cookie`, by lines, and all that
 say who is let in, with commas."""
 
-Head = tuple[int, Headers, bool]
+Head = tuple[int, Headers, str]
 """Status, headers, and whether the answer is plain."""
 
 SuccessorT = TypeVar("SuccessorT", bound=asyncio.Protocol)
@@ -64,8 +64,8 @@ class HttpResponse:
         lost: Whether that is because the connection ended.
         held: Whether nothing more is read from the connection, because so much waits here.
         waits: Whether the server waits for something of us: then it may be silent.
-        is_plain: Whether it is JSON and there is nothing to do but to hand it on: a success, neither compressed nor
-            with a cookie.
+        plain: Its media type, where there is nothing to do but to hand on what it says: JSON or a stream, a success,
+            neither compressed nor with a cookie; else empty.
         framed: Whether length or chunks say where the body ends: if only the end of the connection does, it may be cut.
         authorization: What the request said in `Authorization` for `Authority`.
         on_head: Told once the head has come, or that it does not, where somebody wants to know.
@@ -74,8 +74,8 @@ class HttpResponse:
 
     status = 0
     length: int | None = None
-    begun = complete = lost = held = waits = is_plain = False
-    failure = url = authorization = ""
+    begun = complete = lost = held = waits = False
+    plain = failure = url = authorization = ""
     framed = True
     on_news: Callable[[], None] | None = None
     on_head: Callable[[HttpResponse], None] | None = None
@@ -185,7 +185,9 @@ class HttpResponse:
         self.status = status
         self.headers = headers
         has_more = b"content-encoding" in headers or b"set-cookie" in headers
-        self.is_plain = status == HTTPStatus.OK and not has_more and self.media_type == JSON
+        media_type = self.media_type
+        is_plain = status == HTTPStatus.OK and not has_more and media_type in (JSON, EVENT_STREAM)
+        self.plain = media_type if is_plain else ""
         length = headers.get(b"content-length")
         if length is not None:
             self.length = int(length)
@@ -211,11 +213,11 @@ class HttpResponse:
     @property
     def head(self) -> Head:
         """What its head says, but for the length."""
-        return self.status, self.headers, self.is_plain
+        return self.status, self.headers, self.plain
 
     def take_whole(self, head: Head, body: bytes) -> None:
         """All of it has come, at once, with a head that another answer had before; the length is that of the body."""
-        self.status, self.headers, self.is_plain = head
+        self.status, self.headers, self.plain = head
         self.length, self._first = len(body), body
         self.complete = True
         if self.on_head is not None:

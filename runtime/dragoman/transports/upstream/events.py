@@ -175,6 +175,12 @@ class EventParser:
         self._id = None
 
 
+def only_data(stream: bytes) -> bytes:
+    """Return the data of a whole stream that is one message, as most answers are; of any other, nothing that is one."""
+    lines = stream.replace(b"\r\n", b"\n").removeprefix(b"event: message\n")
+    return lines.removeprefix(b"data:") if lines.startswith(b"data:") and lines.endswith(b"\n\n") else b""
+
+
 def _read_retry(digits: bytes) -> int:
     """Return how many milliseconds that is, or the longest that we wait."""
     digits = digits.lstrip(b"0")

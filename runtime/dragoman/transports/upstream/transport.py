@@ -25,8 +25,10 @@ from dragoman.core.label import speak_for
 from dragoman.errors import TransportClosed, TransportError
 from dragoman.transports.base import HttpHeads, Receiver
 from dragoman.transports.upstream.allowance import FREE_BYTES, Allowance
+from dragoman.transports.upstream.answers import EVENT_STREAM
 from dragoman.transports.upstream.config import HURRIED_S, Kind, UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
+from dragoman.transports.upstream.events import only_data
 from dragoman.transports.upstream.failures import StatusRefused, hint_at_path
 from dragoman.transports.upstream.lanes import Delivery, Lanes
 from dragoman.transports.upstream.legacy import Legacy
@@ -185,13 +187,15 @@ class HttpTransport:
         assert job.frame.key is not None
         answer = job.answer
         assert answer is not None
-        is_short = answer.is_plain and answer.length is not None and answer.length <= self._short_bytes
-        if is_short and not (answer.complete or answer.failure):
+        is_stream = answer.plain == EVENT_STREAM
+        length = answer.unread_bytes if is_stream else answer.length
+        is_short = answer.plain and length is not None and length <= self._short_bytes
+        if is_short and not (answer.complete or answer.failure or is_stream):
             answer.on_news = functools.partial(self._take, job)  # the rest of the body
             return
         line = None
         if is_short and answer.complete and self._link.reading.is_set():
-            line = read_plain(answer.show())
+            line = read_plain(only_data(answer.show()) if is_stream else answer.show())
         if line is None or b"%d" % INVALID_REQUEST in line:  # which may be about the session
             self._lanes.go_on(job)
             return
