@@ -73,6 +73,14 @@ async def as_events(request: Request, reply: Reply) -> None:
     reply.cut()
 
 
+async def as_one_event(request: Request, reply: Reply) -> None:
+    event = b"event: message\r\ndata: %b\r\n\r\n" % json.dumps(answer_to(request, name="event")).encode()
+    await reply.raw(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + b"%x\r\n%b\r\n0\r\n\r\n" % (len(event), event)
+    )
+
+
 async def not_json(request: Request, reply: Reply) -> None:
     await reply.raw(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{nope")
 
@@ -112,6 +120,26 @@ async def test_calls_one_after_another_use_one_connection() -> None:
     assert len(peer.writers) == 1
 
 
+@on_loop
+async def test_an_answer_by_an_event_that_comes_whole_takes_no_more_tasks_than_one_by_json() -> None:
+    made: list[object] = []
+
+    def make(loop: asyncio.AbstractEventLoop, coro: Any, **about: Any) -> asyncio.Task[Any]:
+        made.append(coro)
+        return asyncio.Task(coro, loop=loop, **about)
+
+    async with server(Peer(event=as_one_event)) as url, client(url) as one:
+        counts = []
+        for name in ("json", "event") * 2:
+            asyncio.get_running_loop().set_task_factory(make)
+            for _ in range(10):
+                assert (await one.ask("tools/call", name=name))["result"] == {"name": name}
+            asyncio.get_running_loop().set_task_factory(None)
+            counts.append(len(made))
+            made.clear()
+    assert counts[2] == counts[3]
+
+
 @pytest.mark.parametrize(
     ("method", "times"), [("resources/read", 2), ("prompts/list", 2), ("tools/call", 1), ("tasks/update", 1)]
 )
@@ -145,7 +173,7 @@ async def test_many_calls_at_once_get_their_own_answers() -> None:
     assert [answer["result"]["name"] for answer in answers] == names
 
 
-@pytest.mark.parametrize("other", [in_pieces, with_another_head, on_several_lines, as_events])
+@pytest.mark.parametrize("other", [in_pieces, with_another_head, on_several_lines, as_events, as_one_event])
 @on_loop
 async def test_an_answer_in_another_shape_arrives_and_so_does_the_next(other: Piece) -> None:
     async with server(Peer(other=other)) as url, client(url) as one:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.lines import Overlong
-from dragoman.transports.upstream.events import EventParser, SseEvent
+from dragoman.transports.upstream.events import EventParser, SseEvent, only_data
 
 LIMIT = 64
 
@@ -131,6 +131,34 @@ def test_a_new_connection_forgets_half_an_event_and_keeps_the_id() -> None:
     parser.restart()
     assert parser.feed(b"data: whole\n\n") == [SseEvent(b"whole")]
     assert parser.last_id == "4"
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("name", [b"", b"event: message\n"])
+@pytest.mark.parametrize("before", [b"data:", b"data: "])
+def test_a_stream_that_is_one_message_is_read_at_once(end: bytes, name: bytes, before: bytes) -> None:
+    stream = (name + before + b'{"a": 1}\n\n').replace(b"\n", end)
+    assert only_data(stream).strip() == b'{"a": 1}'
+
+
+@pytest.mark.parametrize(
+    "stream", [b"", b"data: {}\n", b"id: 1\ndata: {}\n\n", b": hello\n\ndata: {}\n\n", b"event: x\ndata: {}\n\n"]
+)
+def test_any_other_stream_is_left_to_the_parser(stream: bytes) -> None:
+    assert only_data(stream) == b""
+
+
+@given(
+    st.lists(st.sampled_from([b"data: ", b"{}", b"\n", b"\r\n", b"event: message\n", b"id: 1\n", b"\r"])).map(b"".join)
+)
+def test_what_is_read_at_once_is_what_the_parser_reads(stream: bytes) -> None:
+    data = only_data(stream).strip()
+    if data.startswith(b"{") and not {b"\n", b"\r"} & {data[at : at + 1] for at in range(len(data))}:
+        (event,), last_id, _ = parse(stream)
+        assert isinstance(event, SseEvent)
+        assert event.data.strip() == data
+        assert event.name in (b"", b"message")
+        assert last_id is None
 
 
 PIECES = [b"\x00", b"\xff", b"y" * 50, b"z" * 5000, b"data: z\n\n", b"data: "]
