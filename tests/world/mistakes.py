@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -224,9 +225,13 @@ def page_of(chosen: list[Mistake], noticed: list[str], limit_s: float) -> str:
     seen = sum(by_rule.values())
     lines = [
         *("# Mistakes that worlds notice", ""),
-        "`nox -s mutants -- worlds` makes each mistake of `tests/world/mistakes.toml` in a copy of the runtime, and "
-        f"runs [worlds](worlds.md) for at most {limit_s:g} s of CPU, until one breaks a rule: **{seen} of "
-        f"{len(chosen)}** are noticed. The list was written by reading the runtime, before rules were held against it.",
+        textwrap.fill(
+            "`nox -s mutants -- worlds` makes each mistake of `tests/world/mistakes.toml` in a copy of the runtime, and "
+            f"runs [worlds](worlds.md) for at most {limit_s:g} s of CPU, until one breaks a rule: **{seen} of "
+            f"{len(chosen)}** are noticed. The list was written by reading the runtime, before rules were held against "
+            "it.",
+            width=118,
+        ),
         *("", "| rule | mistakes that it noticed first |", "|---|---|"),
         *(f"| `{rule}` | {count} |" for rule, count in by_rule.most_common()),
         *("", "| mistake | file | noticed by |", "|---|---|---|"),
