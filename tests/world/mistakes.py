@@ -226,10 +226,10 @@ def page_of(chosen: list[Mistake], noticed: list[str], limit_s: float) -> str:
     lines = [
         *("# Mistakes that worlds notice", ""),
         textwrap.fill(
-            "`nox -s mutants -- worlds` makes each mistake of `tests/world/mistakes.toml` in a copy of the runtime, and "
-            f"runs [worlds](worlds.md) for at most {limit_s:g} s of CPU, until one breaks a rule: **{seen} of "
-            f"{len(chosen)}** are noticed. The list was written by reading the runtime, before rules were held against "
-            "it.",
+            "`nox -s mutants -- worlds` makes each mistake of `tests/world/mistakes.toml` in a copy of the runtime, "
+            f"and runs [worlds](worlds.md) for at most {limit_s:g} s of CPU, until one breaks a rule: **{seen} of "
+            f"{len(chosen)}** are noticed. The list was written by reading the runtime, before rules were held "
+            "against it.",
             width=118,
         ),
         *("", "| rule | mistakes that it noticed first |", "|---|---|"),
