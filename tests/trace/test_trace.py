@@ -34,6 +34,7 @@ from tests.proxy.conversation import (
     result,
     server,
 )
+from tests.support.frames import sent
 from tests.transports.house import House, hear, say
 
 ROOT = Path(__file__).parents[2]
@@ -228,6 +229,24 @@ def test_the_page_names_every_field_and_direction(tmp_path: Path) -> None:
 def test_times_are_in_order(revision: str, tmp_path: Path) -> None:
     times = [line["time"] for line in trace_of(opening(revision, revision), tmp_path / "t")]
     assert times == sorted(times)
+
+
+def test_what_goes_on_at_once_stands_after_what_it_came_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a router in the same process hands a call on to its server before `send` returns."""
+
+    async def hand_on() -> None:
+        (to_router, _), (to_server, _) = connect_pair(), connect_pair()
+        router, server_of_it = (watched(config, one, Side.SERVER) for one in (to_router, to_server))
+        monkeypatch.setattr(to_router, "send", server_of_it.send)
+        router.send(sent(json.dumps(request(1, "tools/call", name="t")).encode() + b"\n"))
+
+    trace = Trace(tmp_path / "t")
+    config = ProxyConfig(trace=trace)
+    asyncio.run(hand_on())
+    trace.close()
+    lines = [json.loads(line) for line in (tmp_path / "t").read_bytes().splitlines()]
+    assert [line["connection"] for line in lines] == [1, 2]
+    assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
 
 
 TO_STATELESS = [

@@ -163,11 +163,11 @@ class Watched:
         self._transport.start(self)
 
     def send(self, frames: Sequence[Frame]) -> None:
-        """Send frames."""
+        """Send frames. What follows from it, such as what a router hands on at once, comes after it in the trace."""
         now = time.time()
-        self._transport.send(frames)
         for frame in frames:
             self._put(_new(Noted, (now, self._where, "sent", frame)))
+        self._transport.send(frames)
 
     async def close(self) -> None:
         """Close the transport."""

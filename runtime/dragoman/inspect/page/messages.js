@@ -124,7 +124,7 @@ export function timesOf(request) {
   }
   const there = request.sentAt - request.receivedAt;
   const back = answer.sentAt ? answer.sentAt - answer.receivedAt : 0;
-  return { server: answer.receivedAt - request.sentAt, ours: Math.max(0, there + back) };
+  return { server: Math.max(0, answer.receivedAt - request.sentAt), ours: Math.max(0, there + back) };
 }
 
 /**
