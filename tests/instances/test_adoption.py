@@ -198,3 +198,71 @@ def test_an_instance_that_hung_and_comes_back_gives_up_what_goes_on_elsewhere(
             while b"another instance has taken it over" not in proxies[0].lines.read():
                 pass
             assert proxies[1].post(CALL, mcp_session_id=session)[0] == 200
+
+
+def records(store: list[str]) -> list[Path]:
+    return sorted(Path(store[1]).glob("session:*"))
+
+
+def heirs(store: list[str]) -> list[Path]:
+    return sorted(Path(store[1]).glob("heir:*"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> list[str]:
+    return ["--store", str(tmp_path / "i")]
+
+
+def test_who_has_a_session_is_known_as_long_as_it_lives(folder: list[str], server: Listening) -> None:
+    """If it were forgotten, a third instance would open it again, beside the second."""
+    with instances(2, *folder, *behind(server), "--session-idle", "5", server=[]) as proxies:
+        session = open_session(proxies[0])
+        kill(proxies[0])
+        wait_until(lambda: proxies[1].post(CALL, mcp_session_id=session)[0] == 200)
+        (heir,) = heirs(folder)
+        until = heir.stat().st_mtime
+
+        def is_renewed() -> bool:
+            assert proxies[1].post(CALL, mcp_session_id=session)[0] == 200
+            return heir.stat().st_mtime > until
+
+        wait_until(is_renewed)
+
+
+def test_what_is_kept_of_a_session_stays_small(folder: list[str], server: Listening) -> None:
+    with instances(1, *folder, *behind(server), server=[]) as (proxy,):
+        session = open_session(proxy)
+        for number in range(8):
+            params = {"uri": f"a:{number}{30_000 * 'x'}"}
+            frame = {"jsonrpc": "2.0", "id": number, "method": "resources/subscribe", "params": params}
+            assert "result" in proxy.post(frame, mcp_session_id=session)[2]
+        (record,) = records(folder)
+        assert 60_000 < record.stat().st_size < 100_000
+
+
+def test_a_session_for_which_there_is_no_room_now_goes_on_later(folder: list[str], server: Listening) -> None:
+    with ExitStack() as stack:
+        first = stack.enter_context(listening(*folder, *behind(server), server=[]))
+        second = stack.enter_context(listening(*folder, *behind(server), "--max-sessions", "1", server=[]))
+        session, other = open_session(first), open_session(second)
+        kill(first)
+        assert second.post(CALL, mcp_session_id=session)[0] == 503
+        assert end_session(second, other) == 204
+        wait_until(lambda: second.post(CALL, mcp_session_id=session)[0] == 200)
+
+
+def test_a_session_at_the_path_of_a_server_goes_on_there_alone(folder: list[str], tmp_path: Path, log: Path) -> None:
+    file = tmp_path / "servers.json"
+    entry = {"command": sys.executable, "args": ["-S", "-c", NOTES, str(log)]}
+    file.write_text(json.dumps({"mcpServers": {"one": entry, "two": entry}}))
+    options = (*folder, "--config", str(file), "--paths", "--restarts", "1")
+    with instances(2, *options, server=[]) as proxies:
+        one, two = (proxies[1].url.replace("/mcp", f"/{name}/mcp") for name in ("one", "two"))
+        at_first = proxies[0].url.replace("/mcp", "/one/mcp")
+        session = proxies[0].post(INITIALIZE, at_first)[1]["mcp-session-id"]
+        assert proxies[0].post(INITIALIZED, at_first, mcp_session_id=session)[0] == 202
+        kill(proxies[0])
+        assert proxies[1].post(CALL, two, mcp_session_id=session)[0] == 404
+        assert proxies[1].post(CALL, mcp_session_id=session)[0] == 404
+        wait_until(lambda: proxies[1].post(CALL, one, mcp_session_id=session)[0] == 200)
+        assert proxies[1].post(CALL, two, mcp_session_id=session)[0] == 404

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import itertools
 import json
 import logging
 from typing import Any, Final
@@ -32,6 +33,8 @@ from dragoman.transports.http.streamable_session import StreamableSession
 logger = logging.getLogger("dragoman.http")
 
 _LONGEST_BYTES: Final = 64 * 1024
+"""The longest request of which anything is kept; URIs of subscriptions together are not longer, either."""
+
 _MOST_SUBSCRIPTIONS: Final = 256
 _RENEWALS: Final = 4
 """How often a record is written again in the time for which it is kept."""
@@ -71,18 +74,18 @@ class Adoption:
 
     async def remember(self, session: HttpSession[StreamableSession], posted: Posted) -> None:
         """Keep what a client asked that lasts, before it is told that it has it."""
-        if not self._adopts:
+        if not self._adopts or len(posted.frame.raw) > _LONGEST_BYTES:
             return
         params = _params_of(posted.frame.raw)
         if posted.initializes:
-            if len(posted.frame.raw) > _LONGEST_BYTES:
-                return
             self._records[session.id] = {
                 "principal": _digest(session.caller.principal),
+                "server": session.caller.server,
                 "revision": session.transport.revision,
                 "initialize": posted.frame.raw.decode(),
                 "level": None,
                 "uris": [],
+                "heirs": [],
             }
         record = self._records.get(session.id)
         if record is None:
@@ -90,8 +93,9 @@ class Adoption:
         uri = params.get("uri")
         if posted.frame.method == SET_LEVEL:
             record["level"] = params.get("level")
-        elif posted.frame.method == SUBSCRIBE and uri not in record["uris"]:
-            record["uris"] = [*record["uris"], uri][:_MOST_SUBSCRIPTIONS]
+        elif posted.frame.method == SUBSCRIBE and isinstance(uri, str) and uri not in record["uris"]:
+            uris = [*record["uris"], uri][:_MOST_SUBSCRIPTIONS]
+            record["uris"] = uris if sum(map(len, uris)) <= _LONGEST_BYTES else record["uris"]
         elif posted.frame.method == UNSUBSCRIBE and uri in record["uris"]:
             record["uris"].remove(uri)
         await self._write(session.id)
@@ -123,7 +127,7 @@ class Adoption:
         Raises:
             RequestRefused: Nobody can tell just now.
         """
-        key = f"heir:{_digest(session_id)}:{gone}"
+        key = _heir_key(session_id, gone)
         mine = session_id, request.principal
         if mine not in self._opening:
             heir = await self._directory.read(key)
@@ -138,25 +142,31 @@ class Adoption:
         """End the sessions that another instance has taken over while nobody heard of this one."""
         for session in self._front.sessions.all():
             with contextlib.suppress(RequestRefused):
-                if await self._directory.read(f"heir:{_digest(session.id)}:{self._name}") is not None:
+                if await self._directory.read(_heir_key(session.id, self._name)) is not None:
                     self._records.pop(session.id, None)
                     logger.warning("a session ends here: another instance has taken it over")
                     session.runner.stop("another instance has taken this session over")
 
     async def _take_over(self, session_id: str, key: str, request: HttpRequest) -> str:
         """Open a session again here, unless another instance does; return who has it then, if anybody."""
+        front = self._front.find_streamable(request)
         kept = await self._directory.read(_session_key(session_id))
-        record = {} if kept is None else json.loads(kept)
-        if record.get("principal") != _digest(request.principal):
+        record = _read_record(kept or "{}")
+        if (record.get("principal"), record.get("server")) != (_digest(request.principal), front.server):
             return ""
         if not await self._directory.claim(key, self._name, self._kept_s):
             return await self._directory.read(key) or ""
         lasting = [(SUBSCRIBE, {"uri": uri}) for uri in record["uris"]]
-        if record["level"] is not None:
+        if record.get("level") is not None:
             lasting.append((SET_LEVEL, {"level": record["level"]}))
         initialize = record["initialize"].encode()
-        if not await self._front.streamable.open_again(request, session_id, initialize, record["revision"], lasting):
-            return ""
+        try:
+            if not await front.open_again(request, session_id, initialize, record["revision"], lasting):
+                return ""
+        except RequestRefused:  # there is no room now; it is still anybody's
+            await self._directory.drop(key)
+            raise
+        record["heirs"].append(self._name)
         self._records[session_id] = record
         logger.info("a session of an instance that is gone goes on here")
         return self._name
@@ -169,7 +179,11 @@ class Adoption:
                     await self._write(session_id)
 
     async def _write(self, session_id: str) -> None:
-        await self._directory.keep(_session_key(session_id), json.dumps(self._records[session_id]), self._kept_s)
+        record = self._records[session_id]
+        await self._directory.keep(_session_key(session_id), json.dumps(record), self._kept_s)
+        names = [session_id.rpartition(".")[0], *record["heirs"]]
+        for gone, heir in itertools.pairwise(names):  # if one is forgotten, the session is opened a second time
+            await self._directory.keep(_heir_key(session_id, gone), heir, self._kept_s)
 
     def _later(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -181,8 +195,23 @@ def _session_key(session_id: str) -> str:
     return f"session:{_digest(session_id)}"
 
 
+def _heir_key(session_id: str, gone: str) -> str:
+    return f"heir:{_digest(session_id)}:{gone}"
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(b"dragoman " + text.encode()).hexdigest()
+
+
+def _read_record(text: str) -> dict[str, Any]:
+    """Return a record; an empty one where it is none of ours, or of another release."""
+    with contextlib.suppress(ValueError, RecursionError):
+        record = json.loads(text)
+        if isinstance(record, dict) and isinstance(record.get("initialize"), str):
+            lists = [record.get("uris"), record.get("heirs")]
+            is_one = all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in lists)
+            return record if is_one and "revision" in record else {}
+    return {}
 
 
 def _params_of(raw: bytes) -> dict[str, Any]:

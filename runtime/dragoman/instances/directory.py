@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import socket
 import stat
 import sys
@@ -18,11 +19,15 @@ from typing import Final, Protocol
 
 from dragoman.errors import TransportClosed
 from dragoman.system import is_of_this_user
+from dragoman.transports.http.exchange import RETRY_AFTER, RequestRefused
 
 LOCAL: Final = "unix:"
 """What an address begins with that is a path; others are HOST:PORT."""
 
 _SUFFIX: Final = ".sock"
+_KEPT: Final = re.compile(r"session:[0-9a-f]{64}|heir:[0-9a-f]{64}:\w+|[0-9a-f]{16}\.[0-9]+\.new")
+"""Files of ours, but for sockets; whatever else is in the folder is somebody's who had it before, or has it, too."""
+
 _OF_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _TIDY_S: Final = 600.0
 _LONGEST_PATH: Final = 107
@@ -149,21 +154,25 @@ class Folder:
 
     async def read(self, key: str) -> str | None:
         """Read a file whose time is not over."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             file = self._folder / key
-            if file.stat().st_mtime > time.time():
+            found = file.stat()
+            if stat.S_ISREG(found.st_mode) and found.st_mtime > time.time():
                 return file.read_text("utf-8")
         return None
 
     async def claim(self, key: str, text: str, kept_s: float) -> bool:
         """Make a file that is not there."""
-        written = self._write(text, kept_s)
         try:
-            os.link(written, self._folder / key)
+            written = self._write(text, kept_s)
+            try:
+                os.link(written, self._folder / key)
+            finally:
+                os.unlink(written)
         except FileExistsError:
             return False
-        finally:
-            os.unlink(written)
+        except OSError:  # the disk is full, say
+            raise RequestRefused(503, "nothing can be kept in the folder of --store just now", RETRY_AFTER) from None
         return True
 
     async def drop(self, key: str) -> None:
@@ -188,7 +197,7 @@ class Folder:
         self._tidy_at = now + _TIDY_S
         for file in self._folder.iterdir():
             with contextlib.suppress(OSError):
-                if file.suffix != _SUFFIX and file.stat().st_mtime < now - _TIDY_S:
+                if _KEPT.fullmatch(file.name) and file.stat().st_mtime < now - _TIDY_S:
                     file.unlink()
 
     def _path(self, name: str) -> Path:

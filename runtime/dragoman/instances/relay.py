@@ -21,7 +21,7 @@ from dragoman.errors import TransportError
 from dragoman.instances.adoption import Adoption
 from dragoman.instances.directory import LOCAL, Directory
 from dragoman.transports.http.app import HttpFront
-from dragoman.transports.http.exchange import HANDED_BACK, RELAYED, HttpRequest, RequestRefused
+from dragoman.transports.http.exchange import HANDED_BACK, RELAYED, RETRY_AFTER, HttpRequest, RequestRefused
 from dragoman.transports.http.resource import find_path
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.connection import HttpConnection, Shelf
@@ -41,6 +41,7 @@ _OF_CONNECTION: Final = frozenset(
 ) | {HOP}
 """Headers that are about one connection alone (RFC 9110, 7.6.1), and those that are written anew."""
 
+_UNREACHABLE: Final = "the instance of the proxy that has this cannot be reached just now"
 _GONE: Final = "the instance of the proxy that had this is gone, and nobody knows what became of the request"
 
 
@@ -130,7 +131,7 @@ class InstanceRelay:
             False if there is no such instance any more, or it is ending and takes nothing new: it has done nothing.
 
         Raises:
-            RequestRefused: It is too large, or the instance went in the middle of it.
+            RequestRefused: It is too large, the instance cannot be reached just now, or it went in the middle of it.
             Disconnected: The client went away half-way.
         """
         address = await self._directory.find(owner)
@@ -141,9 +142,11 @@ class InstanceRelay:
             request.body = body  # for whoever serves it, if that is not the other one
         try:
             connection = self._take(address) or await self._connect(address)
-        except (OSError, TimeoutError):
+        except (ConnectionRefusedError, FileNotFoundError):
             self._directory.forget(owner)
             return False
+        except OSError:  # no way there, or no descriptors left: it may be alive, and have the session
+            raise RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, _UNREACHABLE, RETRY_AFTER) from None
         answer = connection.begin(_write_head(request, len(body)), body, request.hold.release, None)
 
         def leave() -> None:

@@ -195,7 +195,7 @@ class Store:
 
 
 def _text(said: bytes | str | None) -> str | None:
-    return said.decode() if isinstance(said, bytes) else said
+    return said.decode(errors="replace") if isinstance(said, bytes) else said
 
 
 async def _nothing() -> None:

@@ -134,6 +134,11 @@ class HttpFront:
         """Return the path of a server that has one of its own."""
         return f"/{server}{self.config.paths.mcp}"
 
+    def find_streamable(self, request: HttpRequest) -> StreamableFront:
+        """Return what serves the sessions of the path of a request."""
+        path = find_path(request.scope)
+        return next((one for name, one in self._by_server.items() if path == self.path_of(name)), self.streamable)
+
     def give_notice(self) -> None:
         """Say at `/readyz` that nobody new should come; whoever comes is served."""
         if self.board is not None:

@@ -52,12 +52,15 @@ class StreamableFront:
         config: What was decided.
         sessions: Those of the whole front.
         server: Whose path it is; empty where all are served as one.
+
+    Attributes:
+        server: The same.
     """
 
     def __init__(self, config: FrontConfig, sessions: Sessions, server: str = "") -> None:
         self._config = config
         self._sessions = sessions
-        self._server = server
+        self.server = server
         self._per_request = PerRequestHttpFront(config, sessions, self._open, server)
 
     def serve(self, request: HttpRequest) -> Routine:
@@ -143,7 +146,7 @@ class StreamableFront:
         session_id = request.header(b"mcp-session-id")
         if session_id is None:
             raise RequestRefused(400, "expected an Mcp-Session-Id header")
-        session = self._sessions.find(session_id, request.principal, StreamableSession, self._server)
+        session = self._sessions.find(session_id, request.principal, StreamableSession, self.server)
         header = request.header(b"mcp-protocol-version")
         if header is not None and header not in HANDSHAKE_REVISIONS and _names_revision(session.transport.revision):
             # "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond
@@ -158,7 +161,7 @@ class StreamableFront:
             raise RequestRefused(
                 400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted)
             )
-        caller = Caller(request.principal, "streamable-http", server=self._server)
+        caller = Caller(request.principal, "streamable-http", server=self.server)
         session = self._sessions.open(StreamableSession(self._config), caller)
         transport = session.transport
         with session:
@@ -200,9 +203,8 @@ class StreamableFront:
         Raises:
             RequestRefused: It cannot be opened.
         """
-        session = self._sessions.open(
-            StreamableSession(self._config), Caller(request.principal, "streamable-http"), session_id
-        )
+        caller = Caller(request.principal, "streamable-http", server=self.server)
+        session = self._sessions.open(StreamableSession(self._config), caller, session_id)
         transport, nesting = session.transport, self._config.limits.nesting
         with session:
             call = self._post(transport, read_noted(request, initialize, nesting), takes_stream=False)
