@@ -66,6 +66,7 @@ nox.options.sessions = [
     "lint",
     "regen-check",
     f"tests-{THIS_PYTHON}",
+    "threads",
     "simulate",
     "pythons",
     "peers",

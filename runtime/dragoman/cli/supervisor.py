@@ -92,7 +92,7 @@ class Supervisor:
 
     def say_reloading(self) -> None:
         """Tell that files are being read again; `say_ready` follows."""
-        self._tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        self._tell("RELOADING=1", f"MONOTONIC_USEC={int(time.monotonic() * _A_SECOND)}")
 
     def say_stopping(self, reason: str, patience_s: float) -> None:
         """Tell that we end, and ask for the time that it may take."""

@@ -118,7 +118,7 @@ class AccessLog:
 
 def write_line(event: str, about: dict[str, Any], is_json: bool) -> bytes:
     """Write what happened: its time in UTC, what it was, and what is known of it."""
-    second, rest = divmod(time.time_ns() // 1000, 1_000_000)
+    second, rest = divmod(int(time.time() * 1_000_000), 1_000_000)
     now = f"{_write_second(second)}.{rest:06}Z"
     if is_json:
         shown = {name: value[:_SHOWN] if type(value) is str else value for name, value in about.items()}
