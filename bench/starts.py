@@ -55,7 +55,7 @@ def measure_starts(rounds: int) -> None:
 def _measure(title: str, server: list[str], trees: dict[str, Path], listen: tuple[str, ...], rounds: int) -> None:
     ways: dict[str, tuple[Path, list[str]]] = {"directly": (_OURS, [])}
     for name, tree in trees.items():
-        ways[name] = (tree, ["proxy", "--log-level", "error", "--"])
+        ways[name] = (tree, ["proxy", "--log-level", "error", "--no-greeting", "--no-era-cache", "--"])
         if listen:
             ways[f"{name} --listen"] = (tree, ["proxy", *listen, "--"])
     starts: dict[str, list[Start]] = {name: [] for name in ways}
@@ -76,7 +76,7 @@ def _measure(title: str, server: list[str], trees: dict[str, Path], listen: tupl
 
 
 def _start(tree: Path, words: list[str], server: list[str]) -> Start:
-    """Start it, see the tools, and end it: the CPU is that of all that was started."""
+    """Start it, see the tools, and end it: the CPU is that of all that was started, and nothing is told from memory."""
     command = server
     if words:
         entry = "start" if (tree / "runtime/dragoman/start.py").exists() else "cli"
