@@ -133,6 +133,11 @@ test("given up, session lost and unsent", () => {
   assert.deepEqual([found.messages[0].toConnection, found.messages[0].answer.words], [3, "-32000: gone"]);
 });
 
+test("what is not a frame went no further", () => {
+  const found = hear([line("received", "client", 1, undefined, { malformed: "not JSON", line: "x" })]);
+  assert.deepEqual(found.messages.map((one) => markOf(one)), ["kept"]);
+});
+
 test("behind a router each call stands with its server, and what the router asks them all in the request it is for", () => {
   const found = read("router");
   const calls = ways(found, "request", "tools/call").map((one) => [one.name, one.server, one.isOurs, one.answer.words.slice(0, 12)]);

@@ -236,12 +236,13 @@ export class FrameList extends HTMLElement {
 
 function head() {
   const lanes = h("span", { class: "lanes" }, h("b", {}, "client"), h("b", {}, "Dragoman"), h("b", {}, "server"));
-  const cells = ["time", lanes, "message", h("span", { class: "unseen" }, "what became of it"), "server · ours"];
+  const took = h("span", {}, h("span", { class: "server" }, "server"), " · ", h("span", { class: "ours" }, "Dragoman"), h("span", { class: "unseen" }, " took"));
+  const cells = ["time", lanes, "message", h("span", { class: "unseen" }, "what became of it"), took];
   return h(
     "div",
     { class: "head", role: "row", "aria-rowindex": 1 },
     ...["time", "way", "what", "marks", "took"].map((name, index) =>
-      h("span", { class: name, role: "columnheader" }, /** @type {string | Node} */ (cells[index])),
+      h("span", { class: name, role: "columnheader" }, cells[index]),
     ),
   );
 }
@@ -323,9 +324,9 @@ function chips(message, mark) {
   const lost = message.losses.filter((loss) => !loss.cosmetic).length;
   if (mark === "lost") found.push(h("span", { class: "chip lost" }, `${lost} lost`));
   else if (mark === "refused") found.push(h("span", { class: "chip refused" }, "refused"));
-  else if (mark === "translated") found.push(h("span", { class: "chip translated" }, "translated"));
-  else if (mark === "emulated") found.push(h("span", { class: "chip emulated" }, "emulated"));
-  if (message.server) found.push(h("bdi", { class: "chip server" }, readable(message.server.slice(0, 40))));
+  else if (mark === "translated") found.push(h("span", { class: "chip translated", title: MARKS.translated }, "translated"));
+  else if (mark === "emulated") found.push(h("span", { class: "chip emulated", title: MARKS.emulated }, "emulated"));
+  if (message.server) found.push(h("bdi", { class: "chip server", title: readable(message.server) }, readable(message.server.slice(0, 40))));
   if (message.isFailure) found.push(h("span", { class: "chip failed" }, "error"));
   if (message.session) found.push(h("bdi", { class: "chip session" }, readable(message.session.replace(/^session /, "#").slice(0, 40))));
   return found;

@@ -173,11 +173,11 @@ export class FrameView extends HTMLElement {
     const large = [message.received, message.translated, message.sent].find((n) => this.#line(n)?.large && !this.got.has(n));
     const offer = large ? this.#offer(large) : null;
     if (isSame) {
-      return h("section", { class: "sides one" }, offer, side(`${who(message)}: the same bytes on both sides`, before ?? after, new Map(), lost));
+      return h("section", { class: "sides one" }, offer, side(`from ${sender(message)}, the same on both sides`, before ?? after, new Map(), lost));
     }
     if (before === undefined || after === undefined || after === null) {
       const whole = before ?? after;
-      const why = before === undefined ? `Dragoman to the ${message.from === "client" ? "server" : "client"}` : `${who(message)}; it goes no further`;
+      const why = before === undefined ? `from Dragoman, to the ${message.from === "client" ? "server" : "client"}` : `from ${sender(message)}, and no further`;
       return h("section", { class: "sides one" }, offer, side(why, whole, new Map(), lost));
     }
     const differences = compare(before, after);
@@ -259,6 +259,11 @@ function partOf(frame, message) {
   if (!Array.isArray(frame)) return frame;
   const ids = [message.id, message.request?.id];
   return frame.find((one) => (one?.method ?? "") === (message.request ? "" : message.method) && (one?.id === undefined || ids.includes(JSON.stringify(one.id)))) ?? frame;
+}
+
+/** @param {Message} message */
+function sender(message) {
+  return message.isOurs ? "Dragoman" : `the ${message.from}`;
 }
 
 /** @param {Message} message */

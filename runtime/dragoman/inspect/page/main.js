@@ -145,7 +145,7 @@ function drawTop() {
   byId("watched").textContent = readable(about.file ?? about.server ?? "");
   const empty = byId("empty");
   empty.hidden = list.shown.length > 0;
-  empty.textContent = messages.length > 0 ? "No message is like that." : "Nothing has crossed yet. Let the client connect, or call a tool.";
+  empty.textContent = messages.length > 0 ? "No message fits this filter." : "Nothing has crossed yet. Let the client connect, or call a tool.";
 }
 
 /** @param {View} chosen */

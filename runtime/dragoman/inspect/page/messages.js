@@ -99,7 +99,7 @@ export function markOf(message, isOver = false) {
   if (message.isRefused) return "refused";
   if (hasLosses(message)) return "lost";
   if (message.isOurs) return "emulated";
-  if (message.sent === 0 && message.kind !== "malformed") {
+  if (message.sent === 0) {
     if (message.kind === "request" && message.answer === null && !isOver) return "under way";
     return "kept";
   }

@@ -13,6 +13,9 @@ import { isShared, serversOf, stateOf } from "./peers.js";
  * @typedef {import("./source.js").Source} Source
  */
 
+/** What is said of each server. */
+const COLUMNS = ["server", "state", "revision", "clients", "restarts", "trouble"];
+
 const SIGNS = { works: "●", emulated: "◆", lost: "▲" };
 
 export class SessionView extends HTMLElement {
@@ -98,12 +101,12 @@ export class SessionView extends HTMLElement {
     return h(
       "section",
       { class: "card servers" },
-      h("h2", {}, status.ready ? "The proxy serves" : "The proxy does not serve"),
+      h("h2", {}, "The servers", h("span", { class: `state ${status.ready ? "open" : "away"}` }, status.ready ? "ready" : "not ready")),
       servers.length
         ? h(
             "table",
             {},
-            h("thead", {}, h("tr", {}, ...["server", "state", "revision", "clients", "restarts", "trouble"].map((name) => h("th", { scope: "col" }, name)))),
+            h("thead", {}, h("tr", {}, ...COLUMNS.map((name) => h("th", { scope: "col" }, name)))),
             h(
               "tbody",
               {},
@@ -111,7 +114,7 @@ export class SessionView extends HTMLElement {
                 h(
                   "tr",
                   {},
-                  ...[`${server.name || "the server"}${server.count > 1 ? `, ${server.count} times` : ""}`, server.state, server.revision ?? "–", server.clients, server.restarts, server.trouble].map((cell) => h("td", {}, readable(String(cell)))),
+                  ...[`${server.name || "the server"}${server.count > 1 ? `, ${server.count} times` : ""}`, server.state, server.revision ?? "–", server.clients, server.restarts, server.trouble].map((cell, index) => h("td", { "data-of": COLUMNS[index] }, readable(String(cell)))),
                 ),
               ),
             ),
@@ -146,7 +149,7 @@ export class SessionView extends HTMLElement {
       server?.refusal ? h("p", { class: "trouble" }, h("b", {}, "The server refused to open a session: "), readable(server.refusal)) : null,
       ...servers.filter(({ server: one }) => one.trouble !== "" && one.trouble !== one.refusal).map(({ server: one }) => h("p", { class: "trouble" }, h("b", {}, `${readable(one.server) || "The server"} did not answer: `), readable(one.trouble))),
       servers.length === 1 && servers[0]?.losses.length ? h("p", { class: "trouble" }, h("b", {}, lost(servers[0].losses)), readable(servers[0].losses.at(-1) ?? "")) : null,
-      state.said === "ended" && state.why ? h("p", { class: "ended" }, `It is over: ${readable(state.why)}`) : null,
+      state.said === "ended" && state.why && state.why !== "the session is over" ? h("p", { class: "ended" }, `Why it ended: ${readable(state.why)}`) : null,
       h(
         "p",
         { class: "counts" },

@@ -37,10 +37,10 @@ export class TimeView extends HTMLElement {
       h("section", { class: "card wide" }, h("h2", {}, "Requests"), rate(messages)),
       h("section", { class: "card" }, h("h2", {}, "Time of the server"), spread(server, "server"), percentiles(server)),
       h("section", { class: "card" }, h("h2", {}, "Time added by Dragoman"), spread(ours, "ours"), percentiles(ours)),
-      h("section", { class: "card" }, h("h2", {}, "Revisions in use"), matrix(calls, source.about.revisions)),
-      h("section", { class: "card" }, h("h2", {}, "What was lost"), bars(count(messages.flatMap((one) => one.losses.filter((loss) => !loss.cosmetic).map((loss) => `${loss.kind} ${shape(loss.pointer)}  (${one.fromRevision} → ${one.toRevision})`))), "nothing that changes a meaning", "lost")),
-      h("section", { class: "card" }, h("h2", {}, "Errors"), bars(count(messages.filter((one) => one.isFailure).map((one) => `${one.server && `${one.server}: `}${one.method} ${one.words}`.slice(0, 160))), "none", "failed")),
-      h("section", { class: "card" }, h("h2", {}, "Requests by method"), bars(count(messages.filter((one) => one.kind === "request").map((one) => (one.from === "server" ? `${one.method} (question)` : one.method))), "none")),
+      h("section", { class: "card" }, h("h2", {}, "Revisions in use"), matrix(calls.filter((one) => !one.isOurs), source.about.revisions)),
+      h("section", { class: "card" }, h("h2", {}, "What was lost"), bars(count(messages.flatMap((one) => one.losses.filter((loss) => !loss.cosmetic).map((loss) => `${loss.kind} ${shape(loss.pointer)}  (${one.fromRevision} → ${one.toRevision})`))), "Nothing was lost that matters.", "lost")),
+      h("section", { class: "card" }, h("h2", {}, "Errors"), bars(count(messages.filter((one) => one.isFailure).map((one) => `${one.server && `${one.server}: `}${one.method} ${one.words}`.slice(0, 160))), "There were none.", "failed")),
+      h("section", { class: "card" }, h("h2", {}, "Requests by method"), bars(count(messages.filter((one) => one.kind === "request").map((one) => (one.from === "server" ? `${one.method} (question)` : one.method))), "There were none.")),
       status && typeof status.memory === "number" ? h("section", { class: "card" }, h("h2", {}, "Memory of the proxy"), heights(source.conversation.memory), h("p", { class: "figure" }, writeSize(status.memory))) : null,
     );
   }
@@ -95,8 +95,22 @@ function rate(messages) {
     const failed = (96 * (failures[index] ?? 0)) / most;
     if (failed) picture.append(s("rect", { class: "failed", x: index * 10 + 1, y: 100 - failed, width: 8, height: failed }));
   });
-  const perSecond = (most / width) * 1000;
-  return h("div", {}, picture, h("p", { class: "scale" }, h("span", {}, writeCount(requests.length, "request")), h("span", {}, `at most ${perSecond < 10 ? perSecond.toFixed(1) : Math.round(perSecond)} a second`), h("span", {}, writeDuration(last - first))));
+  const perSecond = mostWithin(requests.map((one) => one.time), 1000);
+  return h("div", {}, picture, h("p", { class: "scale" }, h("span", {}, writeCount(requests.length, "request")), h("span", {}, `at most ${perSecond.toLocaleString("en")} in one second`), h("span", {}, writeDuration(last - first))));
+}
+
+/**
+ * Count how many moments there are, at most, within one stretch of time.
+ * @param {number[]} times In milliseconds. @param {number} stretch
+ */
+function mostWithin(times, stretch) {
+  const sorted = [...times].sort((one, other) => one - other);
+  let [most, first] = [0, 0];
+  sorted.forEach((time, index) => {
+    while (time - (sorted[first] ?? time) >= stretch) first += 1;
+    most = Math.max(most, index - first + 1);
+  });
+  return most;
 }
 
 /** @param {number[]} values The last of them, in bytes. */
@@ -130,7 +144,7 @@ function spread(values, name) {
 function percentiles(values) {
   const sorted = [...values].sort((one, other) => one - other);
   const at = (/** @type {number} */ part) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
-  const shown = [["p50", at(0.5)], ["p90", at(0.9)], ["p99", at(0.99)], ["most", sorted.at(-1)]];
+  const shown = [["p50", at(0.5)], ["p90", at(0.9)], ["p99", at(0.99)], ["longest", sorted.at(-1)]];
   return h("dl", { class: "facts" }, ...shown.map(([label, ms]) => h("div", {}, h("dt", {}, String(label)), h("dd", {}, typeof ms === "number" ? writeDuration(ms) : "–"))));
 }
 
