@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import time
 from pathlib import Path
@@ -16,17 +17,35 @@ from dragoman.instances.adoption import Adoption
 from dragoman.instances.directory import Folder
 from dragoman.instances.relay import InstanceRelay
 from dragoman.transports.http.app import HttpFront
+from dragoman.transports.http.config import FrontConfig, Patience
 from dragoman.transports.http.exchange import HttpRequest, RequestRefused
+from dragoman.transports.http.reading import read_posted
+from dragoman.transports.http.sessions import Caller, HttpSession
+from dragoman.transports.http.streamable import StreamableFront
+from dragoman.transports.http.streamable_session import StreamableSession
+from tests.cli.test_listen import INITIALIZE
+from tests.support.waiting import PATIENCE_S
 
 NAME = "0123456789abcdef"
 RECORD = "session:" + 64 * "0"
 
 
-def front() -> HttpFront:
-    def serve(*_: Any) -> Any:
-        raise AssertionError("nobody opens a session here")
+CALLER = Caller("", "streamable-http")
 
-    return HttpFront(serve)
+
+def nobody(*_: Any) -> Any:
+    """Stands for what runs a session: none is run here."""
+
+
+def front() -> HttpFront:
+    return HttpFront(nobody)
+
+
+def named(path: str) -> HttpRequest:
+    return cast(HttpRequest, SimpleNamespace(scope={"type": "http", "path": path}, principal=""))
+
+
+POSTED = read_posted(json.dumps(INITIALIZE).encode(), 64)
 
 
 def test_what_else_is_in_the_folder_is_left_alone(tmp_path: Path) -> None:
@@ -49,8 +68,7 @@ def test_a_record_that_is_broken_is_none(tmp_path: Path, kept: bytes) -> None:
         file = tmp_path / f"session:{hashlib.sha256(b'dragoman gone.id').hexdigest()}"
         file.write_bytes(kept)
         os.utime(file, (time.time() + 60, time.time() + 60))
-        request = cast(HttpRequest, SimpleNamespace(scope={"type": "http", "path": "/mcp"}, principal=""))
-        return await Adoption(NAME, folder, front(), adopts=True).find_heir("gone.id", "gone", request)
+        return await Adoption(NAME, folder, front(), adopts=True).find_heir("gone.id", "gone", named("/mcp"))
 
     assert asyncio.run(find()) == ""
 
@@ -92,3 +110,62 @@ def test_an_instance_that_cannot_be_reached_is_not_taken_for_dead(tmp_path: Path
     with pytest.raises(RequestRefused) as refused:
         asyncio.run(hand_on())
     assert (refused.value.status, folder.forgotten) == (503, [])
+
+
+class Counting(Folder):
+    """Notes in which round of the loop something is kept."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, NAME)
+        self.round = 0
+        self.rounds: list[int] = []
+
+    async def keep(self, key: str, text: str, kept_s: float) -> None:
+        self.rounds.append(self.round)
+
+
+def test_others_have_their_turn_while_records_are_renewed(tmp_path: Path) -> None:
+    async def renew() -> list[int]:
+        folder = Counting(str(tmp_path))
+        adoption = Adoption(NAME, folder, HttpFront(nobody, FrontConfig(patience=Patience(idle_s=0.02))), adopts=True)
+        for number in range(20):
+            session = HttpSession(f"{NAME}.{number}", CALLER, StreamableSession(FrontConfig()), nobody(), "")
+            await adoption.remember(session, POSTED)
+        folder.rounds.clear()
+        adoption.begin()
+        async with asyncio.timeout(PATIENCE_S):
+            while len(folder.rounds) < 20:
+                folder.round += 1
+                await asyncio.sleep(0)
+        await adoption.end()
+        return folder.rounds
+
+    assert len(set(asyncio.run(renew()))) == 20
+
+
+class Ending(StreamableFront):
+    """One that is told to end while it opens a session again."""
+
+    def __init__(self, front: HttpFront) -> None:
+        super().__init__(front.config, front.sessions)
+        self._all = front.sessions
+
+    async def open_again(self, *_: Any) -> bool:
+        self._all.closing = True
+        return False
+
+
+def test_a_session_that_an_ending_instance_could_not_open_is_still_anybodys(tmp_path: Path) -> None:
+    async def find() -> None:
+        front = HttpFront(nobody)
+        adoption = Adoption(NAME, folder, front, adopts=True)
+        session = HttpSession("gone.id", CALLER, StreamableSession(FrontConfig()), nobody(), "")
+        await adoption.remember(session, POSTED)
+        front.streamable = Ending(front)
+        await adoption.find_heir("gone.id", "gone", named("/mcp"))
+
+    folder = Folder(str(tmp_path), NAME)
+    with pytest.raises(RequestRefused) as refused:
+        asyncio.run(find())
+    assert refused.value.status == 503
+    assert [file.name.partition(":")[0] for file in tmp_path.iterdir()] == ["session"]
