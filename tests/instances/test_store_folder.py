@@ -15,7 +15,8 @@ import pytest
 
 from dragoman.instances.adoption import Adoption
 from dragoman.instances.directory import Folder
-from dragoman.instances.relay import InstanceRelay
+from dragoman.instances.door import RelayedFront
+from dragoman.instances.relay import HOP, InstanceRelay
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.config import FrontConfig, Patience
 from dragoman.transports.http.exchange import HttpRequest, RequestRefused
@@ -88,25 +89,27 @@ def test_what_cannot_be_claimed_is_refused_for_now(tmp_path: Path) -> None:
 class Elsewhere(Folder):
     """Says of each instance that it is where nobody can connect to."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, address: str) -> None:
         super().__init__(path, NAME)
+        self.address = address
         self.forgotten: list[str] = []
 
     async def find(self, name: str) -> str | None:
-        return "255.255.255.255:9"
+        return self.address
 
     def forget(self, name: str) -> None:
         self.forgotten.append(name)
 
 
-def test_an_instance_that_cannot_be_reached_is_not_taken_for_dead(tmp_path: Path) -> None:
+@pytest.mark.parametrize("address", ["255.255.255.255:9", "", "127.0.0.1:x", "127.0.0.1:99999"])
+def test_an_instance_that_cannot_be_reached_is_not_taken_for_dead(tmp_path: Path, address: str) -> None:
     """It may go on, and have the session: somebody else who opened it would be the second."""
 
     async def hand_on() -> None:
         relay = InstanceRelay(NAME, folder, front(), adopts=True)
         await relay.hand_on(cast(HttpRequest, None), "fedcba9876543210", b"")
 
-    folder = Elsewhere(str(tmp_path))
+    folder = Elsewhere(str(tmp_path), address)
     with pytest.raises(RequestRefused) as refused:
         asyncio.run(hand_on())
     assert (refused.value.status, folder.forgotten) == (503, [])
@@ -169,3 +172,18 @@ def test_a_session_that_an_ending_instance_could_not_open_is_still_anybodys(tmp_
         asyncio.run(find())
     assert refused.value.status == 503
     assert [file.name.partition(":")[0] for file in tmp_path.iterdir()] == ["session"]
+
+
+@pytest.mark.parametrize("port", ["", "x", "-1", "\u00b2", 5000 * "9"])
+def test_a_hop_that_is_no_hop_is_none(port: str) -> None:
+    """What reaches the port of an instance may come from anybody."""
+    served: list[Any] = []
+
+    class Noting(HttpFront):
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            served.append(scope)
+
+    hop = f"10.0.0.1 {port} evil.example 80 https".encode("latin-1")
+    scope = {"type": "http", "client": ("127.0.0.1", 1), "scheme": "http", "headers": [(HOP, hop)]}
+    asyncio.run(RelayedFront(Noting(nobody))(scope, cast(Any, None), cast(Any, None)))
+    assert (served[0]["client"], served[0]["scheme"], served[0]["headers"]) == (("127.0.0.1", 1), "http", [])

@@ -7,8 +7,10 @@ port. Opened by `cli.instances`.
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 from collections.abc import AsyncIterator
+from typing import Final
 
 from dragoman.instances.relay import HOP
 from dragoman.transports.http.app import HttpFront
@@ -16,7 +18,8 @@ from dragoman.transports.http.door import Door
 from dragoman.transports.http.exchange import RELAYED, Receive, Scope, Send
 from dragoman.transports.http.site import Site
 
-_FIELDS = 5
+_FIELDS: Final = 5
+_PORT: Final = re.compile(r"[0-9]{1,5}")
 
 
 class RelayedFront:
@@ -40,7 +43,7 @@ class RelayedFront:
             else:
                 kept.append((name, value))
         fields = hop.decode("latin-1").split(" ")
-        if len(fields) == _FIELDS and fields[1].isdigit() and fields[3].isdigit():
+        if len(fields) == _FIELDS and _PORT.fullmatch(fields[1]) and _PORT.fullmatch(fields[3]):
             client, client_port, server, server_port, scheme = fields
             scope = {
                 **scope,

@@ -145,7 +145,7 @@ class InstanceRelay:
         except (ConnectionRefusedError, FileNotFoundError):
             self._directory.forget(owner)
             return False
-        except OSError:  # no way there, or no descriptors left: it may be alive, and have the session
+        except (OSError, ValueError, OverflowError):  # no way there, no descriptors left, no address: it may be alive
             raise RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, _UNREACHABLE, RETRY_AFTER) from None
         answer = connection.begin(_write_head(request, len(body)), body, request.hold.release, None)
 
