@@ -15,6 +15,7 @@ from dragoman.inspect.capture import NoCapture, read_capture
 from dragoman.inspect.mock import MockServer
 from tests.proxy.conversation import notification, request, result
 from tests.proxy.test_processes import SERVER, call, running
+from tests.support.effort import effort
 
 PATIENCE_S = 60
 
@@ -64,6 +65,15 @@ def test_progress_of_then_names_the_token_of_now() -> None:
     first, second = answers(lines, asked(9, "now"))
     assert first["params"] == {"progressToken": "now", "progress": 1}
     assert second == result(9, {})
+
+
+def test_a_long_trace_with_much_progress_is_read_in_time_that_grows_with_its_length() -> None:
+    def read(count: int) -> object:
+        progress = line("received", notification("notifications/progress", progressToken=1, progress=1))
+        calls = (told("a", "one", key) for key in range(count))
+        return read_capture((part for asked, answer in calls for part in (asked, progress, answer)), "server")
+
+    assert effort(lambda: read(8000)) < 18 * effort(lambda: read(1000))
 
 
 def test_a_trace_without_an_answer_is_not_played() -> None:

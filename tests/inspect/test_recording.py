@@ -23,6 +23,13 @@ def test_lines_are_numbered_and_read_from_any_on() -> None:
     assert following == 4
 
 
+def test_a_number_that_nothing_has_yet_is_waited_for() -> None:
+    recording = Recording()
+    recording.add(b'{"word":"a"}')
+    for number in (2, 10**30):  # as a browser may ask for it
+        assert recording.read(number) == ([], number)
+
+
 def test_the_oldest_go_when_there_is_too_much() -> None:
     recording = Recording(most_bytes=10_000)
     for number in range(100):

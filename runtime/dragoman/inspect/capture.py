@@ -106,9 +106,9 @@ def _take(
     elif is_clients:
         capture.replies[name] = frame
     elif is_request:
-        waiting = [call for call in capture.calls if call.answer is None]
-        if waiting:
-            waiting[-1].before.append(frame)
+        waiting = (call for (number, _), call in reversed(open_.items()) if number == capture.connection)
+        if (last := next(waiting, None)) is not None:
+            last.before.append(frame)
     elif key in open_:
         open_.pop(key).answer = frame
 

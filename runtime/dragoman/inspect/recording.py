@@ -93,7 +93,7 @@ class Recording:
         number = max(number, self.first)
         found: list[bytes] = []
         size = 0
-        for _, short in islice(self._lines, number - self.first, None):
+        for _, short in islice(self._lines, min(number - self.first, len(self._lines)), None):
             found.append(b'{"n":%d,%b' % (number + len(found), short[1:]))
             size += len(short)
             if size >= BATCH_BYTES:
