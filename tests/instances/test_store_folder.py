@@ -187,3 +187,26 @@ def test_a_hop_that_is_no_hop_is_none(port: str) -> None:
     scope = {"type": "http", "client": ("127.0.0.1", 1), "scheme": "http", "headers": [(HOP, hop)]}
     asyncio.run(RelayedFront(Noting(nobody))(scope, cast(Any, None), cast(Any, None)))
     assert (served[0]["client"], served[0]["scheme"], served[0]["headers"]) == (("127.0.0.1", 1), "http", [])
+
+
+def test_an_ending_instance_does_not_say_that_a_session_is_over(tmp_path: Path) -> None:
+    """It may go on at another one; after 404 its client would give it up."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def ask() -> None:
+        ending = front()
+        ending.sessions.relay = InstanceRelay(NAME, Folder(str(tmp_path), NAME), ending, adopts=True)
+        ending.sessions.closing = True
+        headers = [(b"host", b"127.0.0.1"), (b"mcp-session-id", f"{NAME}.id".encode())]
+        where = {"path": "/mcp", "raw_path": b"/mcp", "query_string": b"", "server": ("127.0.0.1", 80)}
+        scope = {"type": "http", "method": "DELETE", "scheme": "http", "headers": headers, **where}
+        await ending({**scope, "client": ("127.0.0.1", 1), "http_version": "1.1"}, receive, send)
+
+    asyncio.run(ask())
+    assert sent[0]["status"] == 503

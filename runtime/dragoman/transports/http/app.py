@@ -24,6 +24,7 @@ from dragoman.transports.http.exchange import (
     HANDED_BACK,
     HOLD,
     RELAYED,
+    RETRY_AFTER,
     Disconnected,
     HttpRequest,
     Message,
@@ -188,6 +189,8 @@ class HttpFront:
         is_relayed = RELAYED in request.scope.get("extensions", {})
         if is_relayed and self.sessions.closing and refused.reason == NO_SESSION:
             return RequestRefused(421, "this instance of the proxy is ending", (HANDED_BACK, b"1"))
+        if self.sessions.relay is not None and self.sessions.closing and refused.reason == NO_SESSION:
+            return RequestRefused(503, "the server is stopping", RETRY_AFTER)  # after 404 a client would give it up
         return refused
 
     def _serve(self, request: HttpRequest) -> Routine:
