@@ -74,6 +74,24 @@ def test_a_name_that_nobody_has_is_said_with_those_that_there_are(
     assert "no client has a server 'filesystm'; there are: filesystem, github; did you mean filesystem?" in said
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["toosl"], "no client has a server 'toosl'; there are: adder; did you mean tools?"),
+        (["adder", "toosl"], "found 'adder', 'toosl'; did you mean tools?"),
+        (["tol", "--config", "{file}"], "there is no server 'tol' in {file}; there are: adder; did you mean tools?"),
+        (["addr", "tools", "--config", "{file}"], "there is no server 'addr' in {file}; there are: adder; did you"),
+    ],
+)
+def test_a_word_that_is_nearly_one_of_what_can_be_listed_is_said_to_be(
+    words: list[str], said: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(home, CURSOR, adder=echo())
+    file = str(home / CURSOR)
+    shown = said_of(capsys, "list", *(word.format(file=file) for word in words))
+    assert said.format(file=file) in shown
+
+
 def test_two_files_that_differ_have_to_be_told_apart(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(home, CURSOR, here=echo())
     write(home, GEMINI, here=echo("--few"))

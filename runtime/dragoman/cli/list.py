@@ -39,6 +39,7 @@ def add_arguments(parser: CommandParser) -> None:
         metavar="|".join(("NAME", *KINDS)),
         help="a server in the files of your clients, in place of --config; what to list (default: all)",
     )
+    parser.set_defaults(known_words=tuple(KINDS))
     add_session_arguments(parser, "[NAME] [KIND ...]")
 
 
@@ -49,9 +50,8 @@ def run(args: argparse.Namespace) -> int:
     named = [word for word in words if word not in KINDS]
     if len(named) > 1 or (named and (args.server is not None or args.command or args.url is not None)):
         one = "" if args.command or args.url is not None else "one name of a server beside "
-        args.usage_error(
-            f"expected {one}{', '.join(KINDS)}, found {', '.join(map(repr, named))}{suggest(named[0], KINDS)}"
-        )
+        meant = next(filter(None, (suggest(word, KINDS) for word in named)), "")
+        args.usage_error(f"expected {one}{', '.join(KINDS)}, found {', '.join(map(repr, named))}{meant}")
     args.server = named[0] if named else args.server
 
     async def look(client: Client, owner_of: OwnerOf) -> int:

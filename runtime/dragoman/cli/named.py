@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dragoman.cli.parsing import suggest
@@ -28,7 +28,7 @@ def find_in_clients(args: argparse.Namespace) -> None:
     if not having:
         names = dict.fromkeys(server.name for _, _, server in found)
         there = f"there are: {', '.join(names)}" if names else "no file of a client has any"
-        args.usage_error(shown(f"no client has a server {args.server!r}; {there}{suggest(args.server, names)}"))
+        args.usage_error(shown(f"no client has a server {args.server!r}; {there}{_near(args, names)}"))
     client, path, server = having[0]
     others = [f"{other.title} ({where})" for other, where, one in having if one != server]
     if others:
@@ -36,6 +36,12 @@ def find_in_clients(args: argparse.Namespace) -> None:
         args.usage_error(shown(f"{said}; say --config FILE"))
     print(shown(f"dragoman: {args.server} is that of {client.title}, {path}"), file=sys.stderr)
     args.config = str(path)
+
+
+def _near(args: argparse.Namespace, names: Iterable[str]) -> str:
+    """Return `; did you mean …?`, of these servers and of the words that the command takes beside their names."""
+    known = [*names, *vars(args).get("known_words", ())]
+    return "" if args.server is None or args.server in known else suggest(args.server, known)
 
 
 def servers_of_clients() -> Iterator[tuple[KnownClient, Path, ServerConfig]]:
@@ -70,7 +76,8 @@ def take_from_config(args: argparse.Namespace, takes_several: bool = False) -> N
         args.usage_error(f"--config: {error}")
         raise
     except LookupError as error:
-        args.usage_error(f"--server: {error.args[0]}")
+        near = _near(args, [server.name for server in configuration.servers])
+        args.usage_error(f"--server: {error.args[0]}{near}")
         raise
     target, options = server.target, server.options
     args.server, args.access = server.name, configuration.options.rules
