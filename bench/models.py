@@ -24,6 +24,18 @@ REVISION = "2025-11-25"
 BLOCK = {"type": "text"}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "a call": ("CallToolRequestParams", {"name": "add", "arguments": {"a": 1, "b": 2}}),
+    "newest: a call": (
+        "CallToolRequestParams",
+        {
+            "name": "add",
+            "arguments": {"a": 1, "b": 2},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "client", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+            },
+        },
+    ),
     "newest: a result": ("CallToolResult", {"content": [{"type": "text", "text": "3"}], "resultType": "complete"}),
     "newest: five": (
         "CallToolResult",
