@@ -173,7 +173,10 @@ try {
   await judge(page, "share");
   for (const form of ["html", "har", "ndjson"]) {
     await page.select("#share select", form);
-    await page.click("#share .primary");
+    if (form === "har") {
+      await page.focus("#share input");
+      await press(page, "Enter");
+    } else await page.click("#share .primary");
     for (let look = 0; look < 600 && !existsSync(`${downloads}/dragoman.${form}`); look += 1) await new Promise((done) => setTimeout(done, 100));
   }
   seen.files = readdirSync(downloads).sort();

@@ -130,12 +130,14 @@ function drawTop() {
   const state = byId("state");
   state.className = `state ${isPaused ? "paused" : source.state}`;
   state.textContent = isPaused ? "paused" : source.state === "live" && source.about.what === "trace" ? "follows the file" : STATES[source.state];
+  const passed = Number(conversation.status?.passed_over ?? 0);
   const shown = list.shown.length === messages.length ? "" : `${list.shown.length.toLocaleString("en")} of `;
   put(
     byId("counts"),
     h("span", {}, `${shown}${writeCount(messages.length, "message")}`),
     losses ? h("button", { type: "button", class: "lost", onclick: () => look("lost:*") }, `${losses} with losses`) : null,
     failures ? h("button", { type: "button", class: "failed", onclick: () => look("is:failure") }, writeCount(failures, "error")) : null,
+    passed > 0 ? h("span", {}, `${writeCount(passed, "line")} of the file ${passed === 1 ? "is" : "are"} no part of a trace`) : null,
     missing + forgotten ? h("span", { class: "gone" }, `the oldest ${writeCount(missing + forgotten, "line")} are not kept`) : null,
   );
   put(byId("faults"), filter.faults.join("; "));
@@ -145,7 +147,7 @@ function drawTop() {
   byId("watched").textContent = readable(about.file ?? about.server ?? "");
   const empty = byId("empty");
   empty.hidden = list.shown.length > 0;
-  empty.textContent = messages.length > 0 ? "No message fits this filter." : "Nothing has crossed yet. Let the client connect, or call a tool.";
+  empty.textContent = messages.length > 0 ? "No message fits this filter." : source.about.what === "trace" ? "There is no message in this file yet: expected one that dragoman proxy --trace has written." : "Nothing has crossed yet. Let the client connect, or call a tool.";
 }
 
 /** @param {View} chosen */

@@ -48,6 +48,8 @@ export class Conversation {
     this.isOver = false;
     this.processes = new Processes();
     this.joining = new Joining((n) => this.line(n));
+    /** @type {Map<number, number>} the lines with the headers of WebSockets on which nothing was said yet, by connection */
+    this.upgrades = new Map();
     this.characters = 0;
     this.most = MOST_CHARACTERS;
     this.last = 0;
@@ -142,6 +144,9 @@ export class Conversation {
     message.received = n;
     message.receivedAt = message.time;
     message.fromConnection = line.connection;
+    const upgrade = this.upgrades.get(line.connection);
+    if (upgrade !== undefined) message.http.push(upgrade);
+    this.upgrades.delete(line.connection);
     message.fromRevision = line.revision ?? "";
     message.isOurs = isRouter(this.#sessionAt(message.session, message.time), line);
     if (isAnswer(message.kind)) {
@@ -309,6 +314,10 @@ export class Conversation {
    */
   #http(line, n) {
     const { method, status, ids } = line;
+    if (status === 101 && line.side === "client") {
+      this.upgrades.set(line.connection, n);
+      return;
+    }
     const requests = (Array.isArray(ids) ? ids : []).map((id) => this.joining.carried(line, id)).filter((one) => one !== undefined);
     const carried = requests.length > 0 || method !== "POST" ? requests : [this.#lastWithoutId(line)].filter((one) => one !== undefined);
     for (const one of carried) one.http.push(n);
@@ -345,6 +354,7 @@ export class Conversation {
 
   /** @param {any} line @param {number} n */
   #event(line, n) {
+    this.upgrades.delete(line.connection);
     if (line.direction !== "closed" && !isRouter(this.#sessionAt(line.session, timeOf(line)), line)) this.#note(line, n, typeof line.reason === "string" ? line.reason : "");
     const session = this.sessions.get(line.session);
     if (session !== undefined) noteEnd(session, line, this.#isLeaving(line));

@@ -60,7 +60,8 @@ export async function openShare(source, shown) {
     size.textContent = writeSize(new Blob([text]).size);
   };
   for (const field of [choice, scope, names, texts]) field.addEventListener("input", show);
-  const save = () => {
+  const save = (/** @type {Event} */ event) => {
+    event.preventDefault(); // the dialog stays, also where Enter in a field has pressed the button
     const form = FORMS[/** @type {keyof typeof FORMS} */ (valueOf(choice))];
     const link = /** @type {HTMLAnchorElement} */ (h("a", { download: form.file }));
     link.href = URL.createObjectURL(new Blob([write().text], { type: form.type }));
@@ -79,7 +80,7 @@ export async function openShare(source, shown) {
       h("label", {}, h("span", {}, "Leave out these texts, wherever they stand"), texts),
       h("h3", {}, "What will be written · ", size),
       preview,
-      h("div", { class: "buttons" }, h("button", { type: "button", class: "primary", onclick: save }, "Save the file"), h("button", { value: "close" }, "Close")),
+      h("div", { class: "buttons" }, h("button", { class: "primary", onclick: save }, "Save the file"), h("button", { value: "close" }, "Close")),
     ),
   );
   show();
