@@ -17,7 +17,7 @@ TAKING_VALUES = frozenset(
         "state-key-file",
     }
 )
-SWITCHES = frozenset({"no-era-cache", "no-greeting", "no-retry-older"})
+SWITCHES = frozenset({"otel", "no-era-cache", "no-greeting", "no-retry-older"})
 """The options of `dragoman proxy` (`dragoman.options`) that change nothing about how a server's command is started."""
 
 

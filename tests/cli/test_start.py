@@ -99,7 +99,7 @@ def test_a_server_is_started_before_anything_is_imported_for_the_proxy() -> None
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_server_finds_the_same_whether_it_is_started_first_or_later(tmp_path: Path) -> None:
     note = tmp_path / "found"
-    shows = "{ pwd; ls /proc/self/fd; grep 'Sig[BIC]' /proc/$$/status; env | sort"
+    shows = "{ pwd; ls /proc/self/fd; grep 'Sig[BIC]' /proc/self/status; env | sort"
     shows += "; [ $(cut -d' ' -f6 /proc/$$/stat) = $$ ] && echo leads its session; } > $NOTE"
     read_fd, write_fd = os.pipe()
     found = []

@@ -255,7 +255,7 @@ SLIPS: list[Mutant] = [
         "diff",
         ("what became required became optional", '"became required" if new.required else "became optional"', '"became optional" if new.required else "became required"'),
         ("other limits are no change", "if limits(one) != limits(two):", "if False:"),
-        ("a value that came is gone", "for value in others if value not in values", "for value in values if value not in others"),
+        ("a value that came is gone", "f\"the value {value!r}\", \"value-added\")", "f\"the value {value!r}\", \"value-removed\")"),
     ),
     *of(
         "plan",

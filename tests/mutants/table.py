@@ -126,7 +126,7 @@ MUTANTS: list[Mutant] = [
         "plan",
         ("error hooks of one profile are for both", "if way.profile in hook.profiles and (method is None or matches(method, hook.method)):", "if method is None or matches(method, hook.method):"),
         ("the id of an answer is not converted", '{**envelope.members, "result"', '{"result"'),
-        ("a method that is gone passes", "frames.refused[method.name] = Refusal(way.direction, (method.name,), reason)", "pass"),
+        ("a method that is gone passes", 'frames.refused[method.name] = Refusal("", way.direction, (method.name,), reason)', "pass"),
         ("a notification that is gone passes", "frames.swallowed.append(method.name)", "pass"),
         ("an error need not keep its id", 'needed=one.needed or name == "id"', "needed=one.needed"),
         ("an error is not converted", "error=error if error in nodes else None", "error=None"),
@@ -171,7 +171,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "naming",
-        ("a name holds for its own revision alone", "in read_until(overlay):", "in read_until(overlay)[-1:]:"),
+        ("a name holds for its own revision alone", "in read_lineage(overlay):", "in read_lineage(overlay)[-1:]:"),
         ("two definitions may get one name", "elif naming.called not in definitions and naming.called not in names.values():", "else:"),
         ("an earlier name takes that of a definition", "if naming.own or naming.called not in definitions:", "if True:"),
         ("a name of nothing passes", "if naming.own and paths", "if False and paths"),
