@@ -162,4 +162,8 @@ def test_one_of_two_is_stopped_and_no_call_fails(file: str, tokens: Path, tmp_pa
         stop.set()
         for client in clients:
             client.join(PATIENCE_S)
-        assert [client.failed for client in clients] == [[]] * len(clients)
+        failed = [told for client in clients for told in client.failed]
+        if file == "nginx.conf":  # it learns that an instance has ended from the first request that it cannot send
+            assert len(failed) <= len(clients)
+            failed = [told for told in failed if not told.startswith("502")]
+        assert failed == []

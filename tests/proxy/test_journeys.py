@@ -71,7 +71,7 @@ MOST = {
     "no sessions over HTTP": Way(44, 263, 126),
     "equal revisions over a connection that is kept": Way(31, 131, 46),
     "no sessions over a connection that is kept": Way(37, 165, 71),
-    "an answer as an event over a connection that is kept": Way(38, 215, 80),
+    "an answer as an event over a connection that is kept": Way(32, 152, 53),
     "a stateless client and a server with sessions": Way(21, 98, 37),
     "a stateless client and a server with sessions that asks": Way(36, 331, 161),
     "a client with a session and a stateless server": Way(23, 102, 42),
