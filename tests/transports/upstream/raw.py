@@ -142,7 +142,8 @@ async def raw_server(handle: Callable[[Line], Awaitable[None]], **options: Any) 
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for writer in writers:  # TLS that is closed waits for the other end, which a proxy in between may not pass on
-            writer.transport.abort()
+            with contextlib.suppress(AttributeError):  # asyncio's own that is gone has no loop any more
+                writer.transport.abort()
         await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
     assert not failures, failures
 
