@@ -92,9 +92,7 @@ def listen(
         begin(reloading)
         if args.worker is not None:
             args.worker.watch_parent(server.drain)
-        limits = front.config.limits
-        warned = (caution, raise_limit(limits.connections + args.max_parked, limits.sessions))
-        cautions = [*filter(None, warned), *_cautions(args, front)]
+        cautions = list(_cautions(args, front, caution))
         try:
             places = read_places(front, server.site)
             told = told_at(args.status, board or config.board)
@@ -221,8 +219,10 @@ def _announce(args: argparse.Namespace, url: str, pool: UpstreamPool, cautions: 
         logger.warning("%s", caution)
 
 
-def _cautions(args: argparse.Namespace, front: HttpFront) -> Iterator[str]:
-    """Say what to mind about who is let in."""
+def _cautions(args: argparse.Namespace, front: HttpFront, caution: str | None) -> Iterator[str]:
+    """Say what to mind about the server, about descriptors, and about who is let in."""
+    limits = front.config.limits
+    yield from filter(None, (caution, raise_limit(limits.connections + args.max_parked, limits.sessions)))
     admission = front.config.admission
     if not is_loopback(args.listen[0]):
         if "*" not in admission.hosts:

@@ -151,20 +151,8 @@ def run(args: argparse.Namespace) -> int:
         args.configuration = read_or_explain(args.config)
         if args.configuration is None:
             return EXIT_CONFIG
-    if args.listen is not None:
-        from dragoman.cli.supervisor import Supervisor
-
-        args.supervisor = Supervisor(os.environ)  # before a server could find its variables
-        if args.workers > 1 and sys.platform != "win32":
-            from dragoman.cli.workers import work_together
-
-            try:
-                code = work_together(args)
-            except OSError as error:
-                complain(f"dragoman proxy: --workers: {error.strerror}")
-                return EXIT_CANNOT_SHOW
-            if code is not None:
-                return code
+    if args.listen is not None and (code := _begin_service(args)) is not None:
+        return code
     if args.owns_process:
         args.stderr = free_stderr()
         if os.isatty(args.stderr):
@@ -196,6 +184,22 @@ def run(args: argparse.Namespace) -> int:
             args.feed.close()
         for file in reversed(args.files):
             file.close()
+
+
+def _begin_service(args: argparse.Namespace) -> int | None:
+    """Hear who started us as a service, and start the workers; None where this process goes on, else the exit code."""
+    from dragoman.cli.supervisor import Supervisor
+
+    args.supervisor = Supervisor(os.environ)  # before a server could find its variables
+    if args.workers > 1 and sys.platform != "win32":
+        from dragoman.cli.workers import work_together
+
+        try:
+            return work_together(args)
+        except OSError as error:
+            complain(f"dragoman proxy: --workers: {error.strerror}")
+            return EXIT_CANNOT_SHOW
+    return None
 
 
 def _describe(args: argparse.Namespace) -> dict[str, Any]:

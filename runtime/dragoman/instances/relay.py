@@ -70,7 +70,11 @@ class InstanceRelay:
         self._open: set[HttpConnection] = set()
 
     def find_session(self, request: HttpRequest) -> str:
-        """Return the id that a request names of a session that another instance has, or had; nothing for none."""
+        """Return the id that a request names of a session that another instance has, or had; nothing for none.
+
+        Raises:
+            RequestRefused: 421: another instance handed it on, and is to go on without this one, which is ending.
+        """
         if find_path(request.scope) == self._config.paths.messages:
             query = parse_qs(request.scope["query_string"].decode("latin-1"))
             session = query.get("sessionId", [""])[0]
@@ -193,8 +197,7 @@ class InstanceRelay:
             request.wire.abort()
 
     def _other(self, name: str) -> str:
-        is_one = len(name) == 2 * _NAME_BYTES and name.isascii() and name.isalnum() and name != self.name
-        return name if is_one else ""
+        return name if len(name) == 2 * _NAME_BYTES and name.isascii() and name.isalnum() and name != self.name else ""
 
     def _take(self, address: str) -> HttpConnection | None:
         shelf = self._shelves.get(address)
