@@ -6,19 +6,41 @@ import argparse
 from pathlib import Path
 
 from dragoman.cli import COMMANDS
-from tests.docs.test_options import ROWS, parser_of
+from tests.docs.test_options import parser_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "options.md"
 COMMANDS_PAGE = PAGE.with_name("commands.md")
+
+# The page that explains an option: that of its group, or else the one that is named below.
+OF_GROUP = {
+    "clients over HTTP": "transports.md",
+    "clients with tokens of an authorization server": "guard.md",
+    "servers behind --listen": "sessions.md",
+    "a server on the network, in place of COMMAND": "transports.md",
+    "signing in to that server, where it wants a token": "sign-in.md",
+    "clients without a handshake, with servers that have one": "eras.md",
+}
+OF_OPTION = {
+    "cli.md": ("--status",),
+    "inspect.md": ("--inspect", "--open", "--inspect-memory", "--inspect-anywhere"),
+    "losses.md": ("--profile", "--on-loss", "--rule", "--no-rule"),
+    "middleware.md": ("--middleware", "--notice-middleware"),
+    "router.md": ("--config", "--server", "--paths"),
+    "run-it.md": ("--workers", "--store", "--instance-listen", "--shutdown-delay"),
+    "security.md": ("--allow-host", "--allow-origin", "--auth-token-file", "--tls-cert", "--tls-key"),
+    "sign-in.md": ("--no-sign-in",),
+    "trace.md": ("--trace",),
+    "watching.md": ("--metrics-listen", "--access-log", "--otel", "--log-file", "--log-format"),
+}
 
 HEAD = """\
 # The options of the proxy
 
 <!-- Written by `python -m tests.docs.options` from `dragoman.options`: do not edit. -->
 
-Every option of `dragoman proxy`, as `dragoman proxy --help-all` lists them, and the page that says more about it. Those
-that have a key in a [configuration file](configuration.md#our-own-keys) are listed there, too; those of the other
-commands are [on a page of their own](commands.md).
+Every option of `dragoman proxy`, as `dragoman proxy --help-all` lists them, and the page that explains it. Some have a
+key in a [configuration file](configuration.md#our-own-keys), too. The other commands have [a page of their
+own](commands.md).
 """
 
 COMMANDS_HEAD = """\
@@ -33,11 +55,14 @@ where a server is are the same for each command that visits one, and stand once,
 
 def text() -> str:
     """Give the whole page."""
-    pages = {row.option: Path(row.page).name for row in ROWS}
     groups = [(group.title, group._group_actions) for group in parser_of("proxy")._action_groups]
     lines = [HEAD]
     for title, actions in groups:
-        rows = [_row(action, pages) for action in actions if action.option_strings and action.dest != "help"]
+        rows = [
+            _row(action, page_of(action, title))
+            for action in actions
+            if action.option_strings and action.dest != "help"
+        ]
         if rows:
             heading = "General" if title == "options" else f"{str(title)[0].upper()}{str(title)[1:]}"
             lines += [f"## {heading}", "", "| flag | says | more |", "|---|---|---|", *rows, ""]
@@ -74,21 +99,22 @@ def _described(action: argparse.Action) -> str:
     return f"| `{shown}` | {says} |"
 
 
-def _row(action: argparse.Action, pages: dict[str, str]) -> str:
+def page_of(action: argparse.Action, group: str | None) -> str:
+    """Give the page that explains an option, in `docs/`."""
+    named = (page for page, options in OF_OPTION.items() if action.option_strings[-1] in options)
+    return next(named, OF_GROUP.get(str(group), "proxy.md"))
+
+
+def _row(action: argparse.Action, page: str) -> str:
     shown, says = _shown(action)
-    page = pages[action.option_strings[-1]]
     return f"| `{shown}` | {says} | [{page.removesuffix('.md')}]({page}) |"
 
 
 def _shown(action: argparse.Action) -> tuple[str, str]:
     """Give how an option is written, and what its help says, for a table."""
     flag = action.option_strings[-1]
-    value = action.metavar or ("\\|".join(map(str, action.choices)) if action.choices else "")
-    shown = (
-        flag
-        if action.nargs == 0
-        else f"{flag} {value or action.dest.upper()}".replace("auto|", "auto\\|").replace("any|", "any\\|")
-    )
+    value = action.metavar or "|".join(map(str, action.choices or ())) or action.dest.upper()
+    shown = flag if action.nargs == 0 else f"{flag} {value}".replace("|", "\\|")
     says = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%").replace("|", "\\|")
     return shown, " ".join(says.split()).replace("<", "&lt;")
 
