@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from codegen import diff_command, pull, regen
 from codegen.errors import CodegenError
+from codegen.maintain import diff_command, pull, regen
 
 
 def main(argv: list[str] | None = None) -> int:

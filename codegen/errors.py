@@ -74,8 +74,8 @@ class UnknownSchemaForm(CodegenError):
         self.found = found
         super().__init__(
             f"schema/{revision}/schema.json {pointer}: no rule for {found}. "
-            "What there are rules for, and where to add one, says codegen/keywords.py. A defect of the upstream file "
-            f"is repaired by a [[fix]] in codegen/overlays/{revision}.toml. Then run `nox -s regen`."
+            "What there are rules for, and where to add one, says codegen/read/keywords.py. A defect of the upstream "
+            f"file is repaired by a [[fix]] in codegen/overlays/{revision}.toml. Then run `nox -s regen`."
         )
 
 

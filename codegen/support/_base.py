@@ -81,7 +81,7 @@ class Model(BaseModel, metaclass=Metaclass):
         defer_build=True,
         polymorphic_serialization=True,
         protected_namespaces=(),
-        regex_engine="python-re",  # patterns are read as Python's, by `codegen.keywords`
+        regex_engine="python-re",  # patterns are read as Python's, by `codegen.read.keywords`
     )
 
     if TYPE_CHECKING:

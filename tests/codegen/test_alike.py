@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from codegen.alike import equal_nodes, told_apart
-from codegen.nodes import Member, ObjectNode, Work
+from codegen.plan.nodes import Member, ObjectNode, Work
+from codegen.write.alike import equal_nodes, told_apart
 
 
 def test_things_that_lead_to_themselves_are_told_apart_by_what_they_say() -> None:

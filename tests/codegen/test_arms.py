@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.arms import Arms
-from codegen.model import Ref
+from codegen.compare.arms import Arms
+from codegen.read.model import Ref
 from tests.support.small_specs import NEWER, STRING, Schema, const, object_of, spec
 
 PLAIN = object_of("type", "a", type=const("text"), a=STRING)

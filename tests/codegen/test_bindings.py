@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from codegen.bindings import Beside, History, definition_history, is_json_schema, render_models
 from codegen.errors import NotAName
-from codegen.normalise import Normalised, normalise
-from codegen.words import Words
+from codegen.read.normalise import Normalised, normalise
+from codegen.read.words import Words
+from codegen.write.bindings import Beside, History, definition_history, is_json_schema, render_models
 
 REVISION = "2099-01-01"
 STRING = {"type": "string"}
@@ -292,7 +292,7 @@ def test_history_does_not_look_into_the_future() -> None:
 
 
 def test_templates_are_part_of_the_repository() -> None:
-    from codegen.bindings import TEMPLATES
+    from codegen.write.bindings import TEMPLATES
 
     assert (Path(TEMPLATES) / "pydantic_v2" / "BaseModel.jinja2").is_file()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from codegen.chains import spare_copies
-from codegen.model import Spec
-from codegen.nodes import Action, ObjectNode
-from codegen.overlay import parse_overlay
-from codegen.plan import StepPlan, plan_step
+from codegen.plan.chains import spare_copies
+from codegen.plan.nodes import Action, ObjectNode
+from codegen.plan.plan import StepPlan, plan_step
+from codegen.read.model import Spec
+from codegen.read.overlay import parse_overlay
 from dragoman_spec import translate
 from tests.support.small_specs import STRING, Schema, object_of, spec
 

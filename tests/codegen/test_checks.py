@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from codegen.checks import Checks
-from codegen.model import Ref
+from codegen.read.model import Ref
+from codegen.write.checks import Checks
 from tests.support.small_specs import INTEGER, NUMBER, STRING, Schema, any_of, array_of, const, object_of, ref, spec
 
 TREE = {"Tree": object_of("name", name=STRING, below=array_of(ref("Tree")))}

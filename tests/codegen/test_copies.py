@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.copies import SUPPORT, copy_support
+from codegen.write.copies import SUPPORT, copy_support
 
 
 def test_a_copy_differs_from_its_source_by_the_first_line_alone() -> None:

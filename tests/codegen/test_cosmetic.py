@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from codegen.docs import render_docs
 from codegen.errors import UnusedDecision
-from codegen.nodes import ObjectNode
-from codegen.plan import StepPlan
-from codegen.steps import render_steps
+from codegen.plan.nodes import ObjectNode
+from codegen.plan.plan import StepPlan
+from codegen.write.docs import render_docs
+from codegen.write.steps import render_steps
 from tests.support.small_specs import META, NEWER, OLDER, STRING, Schema, object_of, plan, ref
 
 NOTES = object_of(title=STRING, hint=STRING)

@@ -6,11 +6,11 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from codegen.counterparts import find_counterparts
-from codegen.load import load_spec
-from codegen.normalise import read_normalised
-from codegen.pins import check_pins
-from codegen.regen import plan_steps
+from codegen.maintain.regen import plan_steps
+from codegen.read.load import load_spec
+from codegen.read.normalise import read_normalised
+from codegen.read.pins import check_pins
+from codegen.write.counterparts import find_counterparts
 from tests.support.judge import ROOT
 
 

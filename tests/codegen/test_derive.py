@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from codegen.derive import Derivation
 from codegen.errors import UnusedDecision
-from codegen.model import Literal, Scalar
-from codegen.nodes import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work
-from codegen.twins import ask_definitions
+from codegen.plan.derive import Derivation
+from codegen.plan.nodes import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work
+from codegen.plan.twins import ask_definitions
+from codegen.read.model import Literal, Scalar
 from tests.support.small_specs import (
     INTEGER,
     STRING,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.diff import SpecChange, diff_specs, render_changes
+from codegen.compare.diff import SpecChange, diff_specs
+from codegen.write.changes import render_changes
 from tests.support.small_specs import (
     INTEGER,
     NEWER,

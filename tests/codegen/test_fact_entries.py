@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codegen.errors import UnusedDecision
-from codegen.fact_entries import Said, capability_now, entries_of, first_name, said_of
+from codegen.read.fact_entries import Said, capability_now, entries_of, first_name, said_of
 
 OVERLAY = "codegen/overlays/2025-06-18.toml"
 HEADER = {"name": "Mcp-Mood", "carries": "method", "reason": "because"}

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from codegen.errors import UnusedDecision
-from codegen.fact_entries import Entry, entries_of, said_of
-from codegen.facts import Json, Made, Source, check_entries, derive_facts, missing_facts, source_of
-from codegen.load import build_spec
-from codegen.normalise import normalise
-from codegen.registry import render_facts
+from codegen.read.fact_entries import Entry, entries_of, said_of
+from codegen.read.facts import Json, Made, Source, check_entries, derive_facts, missing_facts, source_of
+from codegen.read.load import build_spec
+from codegen.read.normalise import normalise
+from codegen.write.registry import render_facts
 
 REVISION = "2099-01-01"
 TEXT = {"type": "string"}

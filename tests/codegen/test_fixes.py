@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codegen.errors import UnusedDecision
-from codegen.fixes import Fix, apply_fixes, read_fixes
+from codegen.read.fixes import Fix, apply_fixes, read_fixes
 
 SCHEMA: dict[str, Any] = {"$defs": {"A": {"type": ["string", "integer"]}, "b/c": {"anyOf": [{}, {"type": "null"}]}}}
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from codegen.errors import UnknownSchemaForm
-from codegen.load import build_spec
-from codegen.model import Anything, Array, Field, Literal, Object, Ref, Scalar, Type, Union
+from codegen.read.load import build_spec
+from codegen.read.model import Anything, Array, Field, Literal, Object, Ref, Scalar, Type, Union
 from tests.support.small_specs import META, STRING, Schema, any_of, array_of, const, object_of, ref, request, spec
 
 TEXT = Scalar(frozenset({"string"}))

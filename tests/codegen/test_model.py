@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.model import Object, Ref, Scalar, Type
+from codegen.read.model import Object, Ref, Scalar, Type
 from tests.support.small_specs import INTEGER, STRING, any_of, array_of, const, object_of, ref, spec
 
 SPEC = spec(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from codegen.errors import UnusedDecision
-from codegen.model import Field, Scalar
-from codegen.moves import arranged, left_and_come, most_like
-from codegen.nodes import Moved
-from codegen.overlay import parse_overlay
+from codegen.plan.moves import arranged, left_and_come, most_like
+from codegen.plan.nodes import Moved
+from codegen.read.model import Field, Scalar
+from codegen.read.overlay import parse_overlay
 from tests.support.small_specs import INTEGER, NEWER, STRING, Schema, object_of, plan, ref, spec
 
 

@@ -13,11 +13,11 @@ from typing import Any, cast
 import pytest
 
 from codegen.errors import CodegenError, UnusedDecision
-from codegen.load import union_names
-from codegen.naming import name_definitions
-from codegen.normalise import Normalised, normalise
-from codegen.pins import Era, Pin, read_pins, sha256_hex, write_pins
-from codegen.regen import compare_output, render, write_output
+from codegen.maintain.regen import compare_output, render, write_output
+from codegen.read.load import union_names
+from codegen.read.naming import name_definitions
+from codegen.read.normalise import Normalised, normalise
+from codegen.read.pins import Era, Pin, read_pins, sha256_hex, write_pins
 from dragoman_spec import LATEST
 from tests.support.profile import takes_long
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from codegen.__main__ import main
-from codegen.pull import pull
+from codegen.maintain.pull import pull
 from tests.support.next_handshake import NEWEST, NEXT, write_mirror
 
 ROOT = Path(__file__).resolve().parents[2]

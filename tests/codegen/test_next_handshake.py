@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from codegen.__main__ import main
-from codegen.pull import pull
+from codegen.maintain.pull import pull
 from dragoman_spec import PER_REQUEST_REVISIONS
 from tests.support.judge import canonical
 from tests.support.next_handshake import BACK, NEWEST, write_mirror

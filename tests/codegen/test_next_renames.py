@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from codegen.__main__ import main
-from codegen.pull import pull
+from codegen.maintain.pull import pull
 from tests.codegen.renamed_cases import CASES
 from tests.support.next_renames import METHODS, NEXT, write_release
 

@@ -20,8 +20,8 @@ import pytest
 
 from codegen.__main__ import main
 from codegen.errors import UndecidedChange, UnusedDecision
-from codegen.pull import pull
-from codegen.regen import compare_output, render
+from codegen.maintain.pull import pull
+from codegen.maintain.regen import compare_output, render
 from dragoman_spec import LATEST
 from tests.support.next_revision import NEXT, write_mirror
 from tests.support.profile import takes_long

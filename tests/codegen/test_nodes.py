@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.model import Literal
-from codegen.nodes import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work, prune
+from codegen.plan.nodes import Action, ArrayNode, Case, Member, Node, ObjectNode, UnionNode, Work, prune
+from codegen.read.model import Literal
 
 DROPS = ObjectNode("Drops", drops=("a",))
 IDLE_CIRCLE: dict[str, Node] = {

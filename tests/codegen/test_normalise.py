@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codegen.errors import UnknownSchemaForm
-from codegen.normalise import Normalised, normalise
+from codegen.read.normalise import Normalised, normalise
 
 TEXT = {"type": "object", "properties": {"type": {"const": "text", "type": "string"}}, "required": ["type"]}
 IMAGE = {"type": "object", "properties": {"type": {"const": "image", "type": "string"}}, "required": ["type"]}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codegen.nulls import render_nulls
+from codegen.write.nulls import render_nulls
 from tests.support.small_specs import (
     META,
     OLDER,

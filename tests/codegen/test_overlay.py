@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codegen.errors import UnusedDecision
-from codegen.overlay import Change, Decision, Overlay, Rule, matches, parse_overlay, read_overlay
+from codegen.read.overlay import Change, Decision, Overlay, Rule, matches, parse_overlay, read_overlay
 from tests.support.small_specs import NEWER, decision
 
 CHANGE = Change("down", "narrowed", "Tool.name", "string becomes 'a'", "/$defs/Tool", "/$defs/Tool")

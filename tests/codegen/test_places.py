@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from codegen.errors import UnknownSchemaForm
-from codegen.load import _type
-from codegen.model import Anything, Array, Literal, Object, Ref, Scalar, Spec, Type, Union
 from codegen.names import escaped
-from codegen.normalise import normalise, read_normalised
-from codegen.places import Places
-from codegen.plain import plain_arms, read_plain
-from codegen.plan import StepPlan
+from codegen.plan.plan import StepPlan
+from codegen.read.load import _type
+from codegen.read.model import Anything, Array, Literal, Object, Ref, Scalar, Spec, Type, Union
+from codegen.read.normalise import normalise, read_normalised
+from codegen.read.places import Places
+from codegen.read.plain import plain_arms, read_plain
 from tests.codegen.releases.cases import STRING, add, both
 from tests.codegen.releases.test_releases import OF_TOOLS, RELEASES
 from tests.support.judge import canonical

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from codegen.errors import UnusedDecision
-from codegen.model import Scalar
-from codegen.nodes import Action, Case, Member, ObjectNode, UnionNode, Work
-from codegen.overlay import ErrorCode
-from codegen.plan import DirectionPlan, Repair
+from codegen.plan.nodes import Action, Case, Member, ObjectNode, UnionNode, Work
+from codegen.plan.plan import DirectionPlan, Repair
+from codegen.read.model import Scalar
+from codegen.read.overlay import ErrorCode
 from tests.support.small_specs import META, STRING, Schema, any_of, const, decision, object_of, plan, ref, request
 
 

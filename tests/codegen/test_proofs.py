@@ -13,8 +13,8 @@ import pytest
 
 from codegen.__main__ import main
 from codegen.errors import PinMismatch, PullFailed
-from codegen.pins import Pin, sha256_hex, write_pins
-from codegen.proofs import Proof, pull_proofs, read_proofs
+from codegen.maintain.proofs import Proof, pull_proofs, read_proofs
+from codegen.read.pins import Pin, sha256_hex, write_pins
 from tests.support.drafts import ARE_THERE, _files
 from tests.support.judge import UPSTREAM
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from codegen.errors import UnknownSchemaForm
-from codegen.fact_entries import Said, entries_of, said_of
-from codegen.load import build_spec
-from codegen.model import Spec
-from codegen.normalise import Normalised, normalise
-from codegen.protocol import (
+from codegen.read.fact_entries import Said, entries_of, said_of
+from codegen.read.load import build_spec
+from codegen.read.model import Spec
+from codegen.read.normalise import Normalised, normalise
+from codegen.read.protocol import (
     ErrorCode,
     MethodEntry,
     envelopes,

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from codegen import fetch
 from codegen.errors import CodegenError, NotASchema, PinMismatch, PullFailed, UnknownRevision
-from codegen.pins import SCHEMA_DIR, check_pins, read_pins, sha256_hex
-from codegen.pull import add_arguments, pull, run
+from codegen.maintain import fetch
+from codegen.maintain.pull import add_arguments, pull, run
+from codegen.read.pins import SCHEMA_DIR, check_pins, read_pins, sha256_hex
 from tests.support.judge import UPSTREAM
 
 REVISION = "2031-01-02"
@@ -446,7 +446,7 @@ def parse(*argv: str) -> argparse.Namespace:
 def test_run_pulls_and_says_what_comes_next(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codegen.pull.pull", lambda revision, **_: read_pins()[revision])
+    monkeypatch.setattr("codegen.maintain.pull.pull", lambda revision, **_: read_pins()[revision])
     code = run(parse("2025-06-18", "--from", "somewhere"))
     assert (code, capsys.readouterr().out.splitlines()[-1]) == (0, "next: nox -s regen")
 

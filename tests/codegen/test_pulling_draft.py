@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from codegen.__main__ import main
-from codegen.draft import pull_draft
-from codegen.pins import sha256_hex
+from codegen.maintain.draft import pull_draft
+from codegen.read.pins import sha256_hex
 
 ROOT = Path(__file__).parents[2]
 LATEST = "2026-07-28"

@@ -13,9 +13,9 @@ import pytest
 
 from codegen.__main__ import main
 from codegen.errors import CodegenError, PinMismatch, UndecidedChange
+from codegen.maintain.regen import Difference, compare_output, format_python, plan_steps, render, write_output
 from codegen.names import module_name
-from codegen.pins import Pin, read_pins, sha256_hex, write_pins
-from codegen.regen import Difference, compare_output, format_python, plan_steps, render, write_output
+from codegen.read.pins import Pin, read_pins, sha256_hex, write_pins
 from tests.support.profile import takes_long
 from tests.support.small_specs import META, NEWER, any_of, ref, request, spec
 

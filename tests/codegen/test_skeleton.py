@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from codegen.overlay import Change
-from codegen.plan import StepPlan
-from codegen.skeleton import add_entries, safe_default, undecided_error
-from codegen.verbs import verbs_for
+from codegen.ask.skeleton import add_entries, safe_default, undecided_error
+from codegen.plan.plan import StepPlan
+from codegen.plan.verbs import verbs_for
+from codegen.read.overlay import Change
 from tests.support.small_specs import INTEGER, STRING, Schema, any_of, array_of, const, decision, object_of, plan, ref
 
 TEXT = object_of("type", type=const("text"), text=STRING)

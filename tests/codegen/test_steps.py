@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from codegen.bodies import MOST_KEYS_ASKED
-from codegen.checks import Checks
-from codegen.docs import render_docs
 from codegen.errors import UnusedDecision
-from codegen.model import Scalar
-from codegen.nodes import Action, ArrayNode, Case, Node, ObjectNode, UnionNode, Work
-from codegen.spelling import can_be_gone, negate, spell_action
-from codegen.steps import render_steps
+from codegen.plan.nodes import Action, ArrayNode, Case, Node, ObjectNode, UnionNode, Work
+from codegen.read.model import Scalar
+from codegen.write.bodies import MOST_KEYS_ASKED
+from codegen.write.checks import Checks
+from codegen.write.docs import render_docs
+from codegen.write.spelling import can_be_gone, negate, spell_action
+from codegen.write.steps import render_steps
 from dragoman_spec.errors import TranslationError
 from dragoman_spec.losses import Losses
 from tests.support.small_specs import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.twins import alike
+from codegen.plan.twins import alike
 from tests.support.small_specs import INTEGER, STRING, Schema, const, derivation, object_of, ref, request
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.type_facts import accepts, fits, json_type, same_kind, words, words_all
+from codegen.compare.type_facts import accepts, fits, json_type, same_kind, words, words_all
 from tests.support.small_specs import (
     BOOLEAN,
     INTEGER,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.actions import declared_actions
+from codegen.ask.skeleton import _verbs
 from codegen.errors import UnusedDecision
-from codegen.overlay import Change
-from codegen.skeleton import _verbs
-from codegen.verbs import BESIDE, KINDS, verbs, verbs_for
+from codegen.plan.actions import declared_actions
+from codegen.plan.verbs import BESIDE, KINDS, verbs, verbs_for
+from codegen.read.overlay import Change
 from tests.docs.verbs import PAGE, text
 from tests.support.small_specs import INTEGER, STRING, decision, object_of, plan
 

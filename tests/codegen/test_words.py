@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from codegen.blanks import add_blanks, blanks_of
+from codegen.ask.blanks import add_blanks, blanks_of
 from codegen.errors import UnusedDecision
-from codegen.normalise import Normalised, normalise, read_normalised
-from codegen.overlay import overlay_path, read_until
-from codegen.pins import check_pins
-from codegen.words import NO_WORDS, Words, check_words, missing_words, words_of, words_of_fields
+from codegen.read.normalise import Normalised, normalise, read_normalised
+from codegen.read.overlay import overlay_path, read_until
+from codegen.read.pins import check_pins
+from codegen.read.words import NO_WORDS, Words, check_words, missing_words, words_of, words_of_fields
 from tests.support.judge import UPSTREAM
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from codegen.overlay import read_overlay
+from codegen.read.overlay import read_overlay
 from tests.support.judge import ROOT
 
 MODULES = sorted((ROOT / "generated" / "dragoman_spec").rglob("*.py"))

@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 from typing import Final
 
-from codegen.docs import WayFacts, facts_of_way
-from codegen.regen import plan_steps, read_tree
+from codegen.maintain.regen import plan_steps, read_tree
+from codegen.write.docs import WayFacts, facts_of_way
 from dragoman.core.commands import Side
 from dragoman.demo.stage import perform
 from website.drawing import Arrow, Group, Row, bars, sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codegen.verbs import table_of_kinds, table_of_verbs
+from codegen.plan.verbs import table_of_kinds, table_of_verbs
 
 PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 TABLES = {"changes": table_of_kinds, "verbs": table_of_verbs}

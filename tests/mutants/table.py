@@ -39,10 +39,15 @@ OWN = {
 WITH_TESTS = {path.stem.removeprefix("test_") for path in (Path(__file__).parents[1] / "codegen").glob("test_*.py")}
 
 
+_ROOT = Path(__file__).resolve().parents[2]
+_FILES = {path.stem: path.relative_to(_ROOT).as_posix() for path in (_ROOT / "codegen").glob("[!s]*/*.py")}
+"""Where each module of the generator is."""
+
+
 def of(module: str, *rows: tuple[str, str, str], tests: tuple[str, ...] = ()) -> list[Mutant]:
     """Mutants of one module of the generator; its own tests are asked first, then the made-up releases."""
     own = (f"tests/codegen/test_{module}.py",) if module in WITH_TESTS else ()
-    return [Mutant(name, f"codegen/{module}.py", old, new, (*own, *tests, RELEASES, LAWS)) for name, old, new in rows]
+    return [Mutant(name, _FILES[module], old, new, (*own, *tests, RELEASES, LAWS)) for name, old, new in rows]
 
 
 def in_support(module: str, *rows: tuple[str, str, str]) -> list[Mutant]:
@@ -378,7 +383,7 @@ MUTANTS: list[Mutant] = [
         ("a list of places is one long line", "LINE = 118", "LINE = 1000"),
     ),
     *[
-        Mutant(name, "codegen/questions.py", old, new, ("tests/codegen/test_skeleton.py", RELEASES))
+        Mutant(name, "codegen/ask/questions.py", old, new, ("tests/codegen/test_skeleton.py", RELEASES))
         for name, old, new in (
             ("alike changes are asked about one by one", "found.setdefault(_subject(change), [])", "found.setdefault(id(change), [])"),
             ("fields of two names are one question", 'return change.target_way.rpartition("/properties/")[2]', 'return ""'),

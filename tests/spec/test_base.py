@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from codegen.overlay import overlay_path, read_until
-from codegen.words import words_of
+from codegen.read.overlay import overlay_path, read_until
+from codegen.read.words import words_of
 from dragoman_spec import (
     REVISIONS,
     Model,

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from codegen.pins import read_pins
+from codegen.read.pins import read_pins
 from dragoman_spec.errors import UnsupportedRevision
 from dragoman_spec.revisions import HANDSHAKE_REVISIONS, LATEST, REVISIONS, era, load
 from dragoman_spec.translation import translate

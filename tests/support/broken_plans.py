@@ -18,9 +18,9 @@ from functools import cache
 from typing import Any
 
 from codegen.names import module_name
-from codegen.nodes import Node, ObjectNode, UnionNode, Work
-from codegen.plan import DirectionPlan, StepPlan
-from codegen.steps import render_steps
+from codegen.plan.nodes import Node, ObjectNode, UnionNode, Work
+from codegen.plan.plan import DirectionPlan, StepPlan
+from codegen.write.steps import render_steps
 from dragoman_spec import REVISIONS, translation
 from tests.support.left_out import plans
 

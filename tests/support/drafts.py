@@ -17,17 +17,17 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from codegen.canonical import canonical_text, parse_schema
 from codegen.errors import NotASchema
-from codegen.fixes import apply_fixes
-from codegen.load import spec_of, union_names
-from codegen.naming import name_definitions
-from codegen.normalise import read_normalised
-from codegen.overlay import overlay_path
-from codegen.pins import Pin, sha256_hex, write_pins
-from codegen.proofs import SHORT, read_proofs
-from codegen.pull import derive_era
-from codegen.regen import compare_output, render, write_output
+from codegen.maintain.proofs import SHORT, read_proofs
+from codegen.maintain.pull import derive_era
+from codegen.maintain.regen import compare_output, render, write_output
+from codegen.read.canonical import canonical_text, parse_schema
+from codegen.read.fixes import apply_fixes
+from codegen.read.load import spec_of, union_names
+from codegen.read.naming import name_definitions
+from codegen.read.normalise import read_normalised
+from codegen.read.overlay import overlay_path
+from codegen.read.pins import Pin, sha256_hex, write_pins
 from dragoman_spec import REVISIONS
 from tests.support.judge import ROOT, UPSTREAM
 from tests.support.releases import NEXT, Made, Schema, Side, made_of

@@ -18,7 +18,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from codegen.normalise import Normalised, Schema, read_normalised
+from codegen.read.normalise import Normalised, Schema, read_normalised
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPTH = 5

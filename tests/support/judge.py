@@ -13,9 +13,9 @@ from typing import Any
 import jsonschema
 from jsonschema.validators import validator_for
 
-from codegen.fixes import apply_fixes
-from codegen.naming import name_definitions
-from codegen.proofs import PROOFS
+from codegen.maintain.proofs import PROOFS
+from codegen.read.fixes import apply_fixes
+from codegen.read.naming import name_definitions
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = (PROOFS, ROOT.parent / "shared" / "spec")

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 
-from codegen.load import load_spec
-from codegen.nodes import Node, ObjectNode, Work
-from codegen.overlay import read_overlay
-from codegen.plan import DirectionPlan, StepPlan, plan_step
+from codegen.plan.nodes import Node, ObjectNode, Work
+from codegen.plan.plan import DirectionPlan, StepPlan, plan_step
+from codegen.read.load import load_spec
+from codegen.read.overlay import read_overlay
 from dragoman_spec import REVISIONS
 from tests.support.judge import ROOT
 

@@ -17,16 +17,16 @@ from typing import Any
 
 import jsonschema
 
-from codegen.actions import declares
-from codegen.load import build_spec
-from codegen.model import Spec
+from codegen.ask.questions import Question, ask_once
+from codegen.ask.skeleton import add_entries
 from codegen.names import module_name
-from codegen.normalise import Normalised, normalise
-from codegen.overlay import parse_overlay
-from codegen.plan import StepPlan, plan_step
-from codegen.questions import Question, ask_once
-from codegen.skeleton import add_entries
-from codegen.steps import render_steps
+from codegen.plan.actions import declares
+from codegen.plan.plan import StepPlan, plan_step
+from codegen.read.load import build_spec
+from codegen.read.model import Spec
+from codegen.read.normalise import Normalised, normalise
+from codegen.read.overlay import parse_overlay
+from codegen.write.steps import render_steps
 from dragoman_spec import DEFAULT_RULES, LATEST, Translation, TranslationError, Untranslatable
 from dragoman_spec.translation import Translator
 from tests.support.instances import make

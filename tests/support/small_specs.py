@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codegen.derive import Derivation
-from codegen.load import build_spec
-from codegen.model import Spec
-from codegen.overlay import parse_overlay
-from codegen.plan import StepPlan, plan_step
+from codegen.plan.derive import Derivation
+from codegen.plan.plan import StepPlan, plan_step
+from codegen.read.load import build_spec
+from codegen.read.model import Spec
+from codegen.read.overlay import parse_overlay
 
 Schema = Mapping[str, Any]
 

@@ -79,7 +79,7 @@ def test_release_that_cannot_be_read_is_refused_by_name(name: str, change: objec
     with pytest.raises(UnknownSchemaForm) as caught:
         made(release(both(change)))  # type: ignore[arg-type]
     assert (caught.value.pointer, caught.value.found[: len(found)]) == (pointer, found)
-    assert "codegen/keywords.py" in str(caught.value)
+    assert "codegen/read/keywords.py" in str(caught.value)
 
 
 @pytest.mark.parametrize(("name", "change", "overlay", "said"), MISRULED, ids=[row[0] for row in MISRULED])

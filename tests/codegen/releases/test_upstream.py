@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from codegen.__main__ import main
-from codegen.pull import pull
+from codegen.maintain.pull import pull
 from dragoman_spec import LATEST
 from tests.support.judge import UPSTREAM, same
 from tests.support.profile import takes_long
