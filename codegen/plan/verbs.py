@@ -1,4 +1,4 @@
-"""What a `[[decision]]` may `do`, by the kind of change: the one list, for skeletons, CONTRIBUTING.md and the check.
+"""What a `[[decision]]` may `do`, by the kind of change: the one list, for skeletons, a page and the check.
 
 A verb is declared once. An action of `codegen/support` says under `@action` which kinds of change it is for; the few
 that the generator does itself, with no call in a step, are here. Called by `rulings`, `skeleton` and the tests.
@@ -87,7 +87,7 @@ def verbs_for(change: str, direction: str) -> list[Verb]:
 
 
 def table_of_kinds() -> str:
-    """The table of CONTRIBUTING.md that says what can be done about which change."""
+    """The table of `docs/internals/verbs.md` that says what can be done about which change."""
     rows = ["| change | means that the target … | `do`, with its arguments |", "|---|---|---|"]
     for kind, means in KINDS.items():
         found = verbs_for(kind, "down")
@@ -97,7 +97,7 @@ def table_of_kinds() -> str:
 
 
 def table_of_verbs() -> str:
-    """The table of CONTRIBUTING.md that says what each verb does, and which losses tell of it."""
+    """The table of `docs/internals/verbs.md` that says what each verb does, and which losses tell of it."""
     rows = ["| `do` | does | losses |", "|---|---|---|"]
     for verb in _once(verbs()):
         only = f" Only {verb.direction}." if verb.direction else ""

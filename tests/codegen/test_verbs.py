@@ -13,9 +13,8 @@ from tests.docs.verbs import PAGE, text
 from tests.support.small_specs import INTEGER, STRING, decision, object_of, plan
 
 
-def test_contributing_has_the_verbs_that_there_are() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert text(page) == page, "run `python -m tests.docs.verbs`"
+def test_the_page_has_the_verbs_that_there_are() -> None:
+    assert PAGE.read_text(encoding="utf-8") == text(), "run `python -m tests.docs.verbs`"
 
 
 def test_every_kind_of_change_has_a_verb_in_each_direction_in_which_it_can_be() -> None:

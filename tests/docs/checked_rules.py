@@ -1,4 +1,4 @@
-"""The table of rules in docs/check.md: `python -m tests.docs.checked_rules` writes it anew."""
+"""Write `docs/check-rules.md`, the rules that servers are checked against: `python -m tests.docs.checked_rules`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ from typing import Final
 
 from dragoman.check.rules import RULES
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "check.md"
-BEGIN: Final = "| rule | | what a server does |\n"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "check-rules.md"
 WHERE: Final = {(True, True): "", (True, False): "with a handshake", (False, True): "without a handshake"}
+HEAD: Final = """\
+# The rules of a check
+
+<!-- Written by `python -m tests.docs.checked_rules` from `dragoman.check.rules`: do not edit. -->
+
+What [`dragoman check`](check.md) holds a server against. A rule is a *must* if the specification says MUST or the
+schema says it, and a *should* otherwise. Each finding names the page of the specification that its rule comes from.
+
+| rule | | what a server does |
+|---|---|---|
+"""
 
 
-def table() -> str:
-    """Give the table."""
+def text() -> str:
+    """Give the whole page."""
     rows = []
     for rule in RULES.values():
         handshake, per_request = rule.pages
@@ -22,15 +32,8 @@ def table() -> str:
         told = ", ".join(filter(None, notes))
         says = rule.says.replace("|", "\\|")
         rows.append(f"| `{rule.name}` | {rule.level} | {says}{f' ({told})' if told else ''} |\n")
-    return BEGIN + "|---|---|---|\n" + "".join(rows)
-
-
-def page(text: str) -> str:
-    """Give the page with the table as it should be."""
-    before, _, rest = text.partition(BEGIN)
-    _, end, after = rest.partition("\n\n")
-    return before + table() + end[1:] + after
+    return HEAD + "".join(rows)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")
+    PAGE.write_text(text(), "utf-8")
