@@ -55,6 +55,16 @@ def test_code_brings_no_more_than_it_needs(code: str, brings: list[str]) -> None
     assert heavy_modules_after(code) == brings
 
 
+@pytest.mark.parametrize("command", ["convert", "diff", "explain", "revisions"])
+def test_commands_that_only_look_things_up_load_nothing_that_runs(command: str) -> None:
+    code = f"import sys, dragoman.cli, dragoman.cli.{command}; print(*(m for m in sys.modules if 'dragoman.' in m))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    loaded = {module.removeprefix("dragoman.") for module in done.stdout.split()} - {"transports", "transports.early"}
+    parts = {module.split(".")[0] for module in loaded}
+    assert parts <= {"cli", "core", "errors", "options", "system", "values"}
+    assert not [m for m in loaded if m.startswith(("core.edges", "core.serving", "core.switch", "cli.session"))]
+
+
 def test_a_proxy_of_one_server_loads_nothing_for_several() -> None:
     code = (
         "import dragoman.proxy, sys; print([m for m in sys.modules if 'switch.router' in m or 'dragoman.config' in m])"

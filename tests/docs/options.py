@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import ast
+import dataclasses
+import re
+from functools import cache
 from pathlib import Path
 
 from dragoman.cli import COMMANDS
+from dragoman.core.settings import Settings
+from dragoman.core.switch.shared.desk import SharingSettings
+from dragoman.host.shared import PoolConfig
+from dragoman.proxy import ProxyConfig
+from dragoman.transports.http.config import Admission, FrontConfig, Limits, Paths, Patience
+from dragoman.transports.upstream.config import UpstreamConfig
 from tests.docs.test_options import parser_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "options.md"
@@ -43,6 +53,28 @@ key in a [configuration file](configuration.md#our-own-keys), too. The other com
 own](commands.md).
 """
 
+PROGRAMS_HEAD = """\
+## For programs
+
+Values that no option sets, since almost nobody needs another: [a program that embeds the proxy](embedding.md) gives
+them where it makes the object.
+
+| value | usual | says |
+|---|---|---|"""
+
+RECORDS = (
+    ProxyConfig,
+    FrontConfig,
+    Paths,
+    Limits,
+    Patience,
+    Admission,
+    UpstreamConfig,
+    PoolConfig,
+    SharingSettings,
+    Settings,
+)
+
 COMMANDS_HEAD = """\
 # The options of the other commands
 
@@ -66,7 +98,33 @@ def text() -> str:
         if rows:
             heading = "General" if title == "options" else f"{str(title)[0].upper()}{str(title)[1:]}"
             lines += [f"## {heading}", "", "| flag | says | more |", "|---|---|---|", *rows, ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, PROGRAMS_HEAD, *_rows_for_programs(), ""])
+
+
+def _rows_for_programs() -> list[str]:
+    """Give a row for each value that nothing but a program sets."""
+    rows = []
+    for record in RECORDS:
+        said = re.findall(
+            r"^    (?:    )?(\w+): (.*(?:\n {12}.*|\n {8}(?=\S)(?!\w+: ).*)*)", record.__doc__ or "", re.MULTILINE
+        )
+        says = {name: " ".join(about.split()) for name, about in said}
+        for field in dataclasses.fields(record):
+            if isinstance(field.default, int | float | str) and field.name not in _set_by_us():
+                rows.append(f"| `{record.__name__}.{field.name}` | {field.default!r} | {says[field.name]} |")
+    return rows
+
+
+@cache
+def _set_by_us() -> frozenset[str]:
+    """Give the names that our own modules give values for, as arguments or in tables of options."""
+    runtime = PAGE.parents[1] / "runtime" / "dragoman"
+    trees = [ast.parse(path.read_text("utf-8")) for path in runtime.rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    named = {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+    return frozenset(
+        named | {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    )
 
 
 def commands_text() -> str:

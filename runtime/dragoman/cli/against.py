@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from dragoman.client.client import Client
 
 EXIT_BREAKING: Final = 1
-FORMATS: Final = ("text", "json", "github")
-
 _MARKS: Final = {r"^breaking\b": Style.ERROR, r"^risky\b": Style.LOSS, r"^safe\b": Style.GOOD}
 _GITHUB: Final = {"breaking": "error", "risky": "warning", "safe": "notice"}
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import dragoman_spec
-from dragoman.cli.against import FORMATS, compare_with_file
+from dragoman.cli.against import compare_with_file
 from dragoman.cli.child import Launcher
 from dragoman.cli.ink import REVISIONS, Style, complain, write_painted
 from dragoman.cli.options import add_seconds, revision, seconds
-from dragoman.cli.screen import columns, fit
+from dragoman.cli.screen import FORMATS, columns, fit
 from dragoman.cli.session import (
     EXIT_GONE,
     EXIT_TIMEOUT,

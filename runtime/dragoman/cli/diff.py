@@ -13,10 +13,9 @@ from itertools import groupby
 from typing import Any, Final
 
 import dragoman_spec
-from dragoman.cli.against import FORMATS
 from dragoman.cli.ink import REVISIONS, Style, write_painted
 from dragoman.cli.options import revision
-from dragoman.cli.screen import columns, fit, print_json
+from dragoman.cli.screen import FORMATS, columns, fit, print_json
 from dragoman_spec.revisions import steps_between
 
 INVERSES: Final = {

@@ -13,6 +13,9 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final, TextIO
 
+FORMATS: Final = ("text", "json", "github")
+"""How changes and findings are printed: for people, for programs, and as the notes of a workflow."""
+
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
