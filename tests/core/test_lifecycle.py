@@ -108,27 +108,16 @@ def draw_diagram(table: Table[Any, Any, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw_table(table: Table[Any, Any, Any]) -> str:
-    """Write a table as Markdown."""
-    lines = ["| in state | when | go to | and |", "|---|---|---|---|"]
-    for (state, event), to in table.transitions.items():
-        actions = ", ".join(action.value for action in to.actions)
-        lines.append(f"| {state.value} | {event.value} | {to.state.value} | {actions} |")
-    return "\n".join(lines) + "\n"
-
-
 def node(state: Any) -> str:
     return str(state.value).replace("-", "_")
 
 
 @pytest.mark.parametrize("table", [FRONT, UPSTREAM])
-def test_the_page_shows_the_table(table: Table[Any, Any, Any]) -> None:
+def test_the_page_has_the_picture_of_the_table(table: Table[Any, Any, Any]) -> None:
     remedy = "run `python -m tests.core.test_lifecycle` and paste what it prints"
     assert draw_diagram(table) in PAGE.read_text(), remedy
-    assert draw_table(table) in PAGE.read_text(), remedy
 
 
 if __name__ == "__main__":
     for table in (FRONT, UPSTREAM):
         print(draw_diagram(table))
-        print(draw_table(table))
