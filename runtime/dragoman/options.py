@@ -243,6 +243,11 @@ LISTEN: Final = (
         "file",
         "secrets; clients must send one of them: one a line, or NAME SECRET (or one in $DRAGOMAN_AUTH_TOKEN)",
     ),
+    Option(
+        "trust-callers",
+        "state-keys",
+        "clients are proxies that say with --tell-callers whose each request is, sealed with a key of this file",
+    ),
     Option("tls-cert", "file", "certificate chain in PEM; needs https:// in --listen"),
     Option("tls-key", "file", "its key, if not in the same file"),
     Option("max-body", "size", "the longest message of a client", "16m"),
@@ -362,6 +367,13 @@ SCOPE: Final = (
         "client",
     ),
     Option("server-idle", "seconds", "close a shared server after S seconds without use", 60),
+    Option(
+        "tell-callers",
+        "state-keys",
+        "the server at --url is another proxy: tell it whose each request is, sealed with the first key of this file, which it "
+        "has in --trust-callers; no name is told",
+        key="tellCallers",
+    ),
 )
 
 UPSTREAM: Final = (
@@ -523,7 +535,7 @@ SERVER_KEYS: Final = (
         field="prefix",
     ),
     _LIST_TIMEOUT,
-    *(option for option in (*REVISIONS, *SESSIONS, *CHILD, *UPSTREAM) if option.key),
+    *(option for option in (*REVISIONS, *SESSIONS, *SCOPE, *CHILD, *UPSTREAM) if option.key),
     Option(
         "",
         "headers",

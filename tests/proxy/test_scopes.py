@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,12 @@ PATIENCE_S = 60
 class Running:
     """A proxy that listens, and how often it has started its server."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, server: Sequence[str] = ()) -> None:
         self.note = folder / "starts"
         line = [sys.executable, "-m", "dragoman", "proxy", "--listen", "http://127.0.0.1:0", *options]
-        server = [] if "--url" in options else ["--", *SERVER, "--note", str(self.note)]
-        self.process = subprocess.Popen([*line, *server], stderr=subprocess.PIPE)
+        has_other = "--url" in options or "--config" in options
+        command = [] if has_other else ["--", *(server or (*SERVER, "--note", str(self.note)))]
+        self.process = subprocess.Popen([*line, *command], stderr=subprocess.PIPE)
         self.lines = Lines(self.process.stderr, PATIENCE_S)
         told = self.lines.read().decode()
         while "listening on" not in told:

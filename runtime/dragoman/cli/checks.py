@@ -82,6 +82,8 @@ def _find_nonsense_of_page(args: argparse.Namespace) -> Iterator[str]:
 def _find_nonsense_of_upstream(args: argparse.Namespace) -> Iterator[str]:
     if args.upstream != "auto" and str(args.url).lower().startswith(("ws:", "wss:")):
         yield "--upstream chooses between the HTTP transports, and means nothing with a WebSocket URL"
+    if args.tell_callers is not None and args.url is None:
+        yield "--tell-callers means nothing without --url; a configuration file has tellCallers for each server"
     if args.listen is None and args.oauth_redirect_url is not None:
         yield "--oauth-redirect-url means nothing without --listen"
     if args.client_key is not None and args.client_cert is None:

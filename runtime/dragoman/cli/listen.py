@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import astuple
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from dragoman.cli.descriptors import raise_limit
@@ -24,7 +25,7 @@ from dragoman.cli.secrets import caution_secrets
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
 from dragoman.cli.upstream import choose_loop
 from dragoman.errors import TransportClosed
-from dragoman.values import state_key_file
+from dragoman.values import StateKeys, state_key_file
 
 if TYPE_CHECKING:
     from dragoman.cli.reloading import Reloading
@@ -147,6 +148,7 @@ def _make_front(
 def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront, server: HttpServer) -> Reloading:
     """Have the files that the flags name read again when they change."""
     from dragoman.cli.reloading import Reloading
+    from dragoman.transports.callers import callers_of
 
     reloading = Reloading()
 
@@ -162,6 +164,10 @@ def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront
         change_state_keys(config, keys)
         return f"states are sealed with the first of {len(keys)} keys"
 
+    def read_caller_keys(option: StateKeys) -> str:
+        callers_of(*option).change_keys(state_key_file(option.file).keys)
+        return "whose requests are, is sealed with the first of them"
+
     def read_certificate() -> str:
         server.renew_certificate()
         return "for connections that come from now on"
@@ -172,6 +178,8 @@ def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront
         from dragoman.proxy import change_state_keys
 
         reloading.add(read_keys, args.state_key_file.file)
+    for option in filter(None, (args.tell_callers, args.trust_callers)):
+        reloading.add(partial(read_caller_keys, option), option.file)
     if args.tls_cert is not None:
         reloading.add(read_certificate, args.tls_cert, args.tls_key)
     for file in args.files:
@@ -263,6 +271,7 @@ def _read_admission(args: argparse.Namespace) -> Admission:
     from pathlib import Path
     from urllib.parse import urlsplit
 
+    from dragoman.transports.callers import callers_of
     from dragoman.transports.http.config import Admission
     from dragoman.transports.http.security import check_secret, read_tokens
 
@@ -283,6 +292,7 @@ def _read_admission(args: argparse.Namespace) -> Admission:
         tokens=tokens,
         guard=args.guard,
         notes_origins=args.guard is not None or args.notes_origins,
+        callers=None if args.trust_callers is None else callers_of(*args.trust_callers),
     )
 
 

@@ -87,7 +87,7 @@ def take_from_config(args: argparse.Namespace, takes_several: bool = False) -> N
         args.inherit_env = options.inherit_env or args.inherit_env
     else:
         args.url, args.headers, args.upstream = target.url, list(target.headers), target.kind.value
-        for name in ("ca_file", "client_cert", "client_key", "proxy", "insecure"):
+        for name in ("ca_file", "client_cert", "client_key", "proxy", "insecure", "tell_callers"):
             setattr(args, name, getattr(options, name))
         args.injected = options.headers
         args.sign_in, args.no_sign_in = options.sign_in, options.sign_in is None

@@ -67,6 +67,7 @@ def make_router(args: argparse.Namespace, config: ProxyConfig, warden: Warden) -
             stderr=args.child_words or args.stderr,
             hides_url=args.listen is not None,
             invitations=args.invitations,
+            caller="" if args.scope == "shared" else None,
         )
 
     return Router(args.configuration, config, open_server, functools.partial(know_server, args))

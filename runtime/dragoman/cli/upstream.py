@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Add `--url` and what goes with it; return what means nothing without it."""
-    parser.set_defaults(injected=None, invitations=None)  # what a configuration file says beside, and `--listen` makes
+    # what a configuration file says beside, and `--listen` has
+    parser.set_defaults(injected=None, invitations=None, tell_callers=None, scope="client")
     group = add_group(parser, "a server on the network, in place of COMMAND", UPSTREAM, "url")
     return [*group, *add_sign_in_arguments(parser)]
 
@@ -33,6 +34,7 @@ def add_upstream_arguments(parser: argparse.ArgumentParser) -> list[argparse.Act
 def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
     """Put the options together."""
     from dragoman.signin.authority import sign_in_for
+    from dragoman.transports.callers import callers_of
     from dragoman.transports.upstream.config import Kind, UpstreamConfig
 
     injected = () if args.injected is None else args.injected.headers
@@ -55,6 +57,8 @@ def configure_upstream(args: argparse.Namespace) -> UpstreamConfig:
         name=None if args.listen is None else "the server",  # whose URL is no business of clients over the network
         header_middleware=() if args.injected is None else (args.injected.headers_to_server,),
         authority=sign_in_for(args.url, named, read_sign_in(args), invitations=args.invitations),
+        tells=None if args.tell_callers is None else callers_of(*args.tell_callers).tell,
+        caller="" if args.scope == "shared" else None,
     )
 
 

@@ -17,6 +17,7 @@ from dragoman.transports.upstream.config import Kind, describe_url
 
 if TYPE_CHECKING:
     from dragoman.transports.upstream.inject_headers import InjectHeaders
+    from dragoman.values import StateKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class ServerOptions:
         client_key: A file with its key, if that is not in the same one.
         proxy: The URL of an HTTP proxy on the way to a URL, or `none`; None for what the environment says.
         insecure: Whether the certificate of a URL is not checked at all.
+        tell_callers: The keys with which another proxy at a URL is told whose each request is; None: it is not.
         headers: What to send along with every request to a URL, made anew for each.
         sign_in: How to sign in to a URL; None for not at all.
     """
@@ -79,6 +81,7 @@ class ServerOptions:
     client_key: str | None = None
     proxy: str | None = field(default=None, repr=False)
     insecure: bool = False
+    tell_callers: StateKeys | None = field(default=None, repr=False)
     headers: InjectHeaders | None = None
     sign_in: SignInSettings | None = DEFAULT
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from dragoman.config.model import CommandTarget, ServerConfig
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.signin.authority import sign_in_for
+from dragoman.transports.callers import callers_of
 from dragoman.transports.upstream.config import UpstreamConfig
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def opener_of(
     stderr: Stderr = None,
     hides_url: bool = False,
     invitations: Invitations | None = None,
+    caller: str | None = None,
 ) -> Callable[[], Transport]:
     """Return what opens a transport to a server, each time it is called; nothing is started before.
 
@@ -48,6 +50,7 @@ def opener_of(
         stderr: Where the stderr of a child goes: a descriptor, or what gives one by its name; None for ours.
         hides_url: Whether errors call it by its name in the file, rather than by URL.
         invitations: Where people far away are invited to, to sign in; None where they cannot come.
+        caller: Whose connections these are, for a proxy that is told; None: of whoever opens one.
 
     Raises:
         TransportClosed: Raised by what is given: there is no such command, or it may not be run.
@@ -72,6 +75,8 @@ def opener_of(
         name=server.name if hides_url else None,
         header_middleware=() if options.headers is None else (options.headers.headers_to_server,),
         authority=sign_in_for(target.url, named, options.sign_in, invitations=invitations),
+        tells=None if options.tell_callers is None else callers_of(*options.tell_callers).tell,
+        caller=caller,
     )
     return lambda: _connect(config)
 

@@ -270,7 +270,7 @@ def _read_value(findings: Findings, node: Node, what: str, kind: str | tuple[str
                 findings.add(node, f"{what} is empty", "write something, or leave it out")
     if not text or not text.strip():
         return None
-    if kind in ("file", "certificates"):
+    if kind in ("file", "certificates", "state-keys"):
         text = findings.path_of(text)
     try:
         read = word_among(kind) if isinstance(kind, tuple) else READERS[kind]

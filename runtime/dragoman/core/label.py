@@ -17,6 +17,8 @@ LABEL: Final[ContextVar[str]] = ContextVar("dragoman.session", default="")
 PRINCIPAL: Final[ContextVar[str]] = ContextVar("dragoman.principal", default="")
 """The name that goes with the secret of whoever opened the session; empty where everybody may come in."""
 
+_FOR: Final = " for "
+
 SHARED: Final = "shared server"
 """The label of what concerns a server that several sessions share."""
 
@@ -26,6 +28,16 @@ def speak_for(sender: str) -> None:
     PRINCIPAL.set(sender)
     if not f" {LABEL.get()}".endswith(f" {sender}"):
         LABEL.set(sender)
+
+
+def name_told(teller: str, tag: str) -> str:
+    """Name a principal of whom another proxy tells, which is a principal itself or has no name."""
+    return f"{teller}{_FOR}{tag}".lstrip()
+
+
+def teller_of(principal: str) -> str:
+    """Return who has told of a principal; the same where nobody has. No other name has such a part."""
+    return f" {principal}".partition(_FOR)[0].lstrip()
 
 
 def log_as(label: str, step: Callable[..., Any], *args: Any) -> Any:

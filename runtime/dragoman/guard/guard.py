@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from dragoman.core.label import PRINCIPAL
+from dragoman.core.label import PRINCIPAL, teller_of
 from dragoman.core.places import keep_latest
 from dragoman.errors import SignInFailed, TransportError
 from dragoman.guard.claims import Wanted
@@ -134,7 +134,7 @@ class TokenGuard:
 
     def headers_to_server(self) -> Mapping[str, str]:
         """Return the token of whoever the request is of, for the server; middleware that gives headers."""
-        token = self._tokens.get(PRINCIPAL.get())
+        token = self._tokens.get(teller_of(PRINCIPAL.get()))
         return {} if token is None else {"Authorization": f"Bearer {token}"}
 
     async def _examine(self, token: str, digest: bytes) -> Bearer:

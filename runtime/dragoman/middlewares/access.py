@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from dragoman.config.model import AccessRule, Things
 from dragoman.core.codes import INVALID_REQUEST
+from dragoman.core.label import teller_of
 from dragoman.core.methods import COMPLETE, LISTEN
 from dragoman.core.naming import RESOURCE
 from dragoman.core.origin import NOWHERE, Origin
@@ -68,7 +69,8 @@ class _Rule:
     def lacks(self, caller: _Caller) -> Collection[str] | None:
         """Return the scopes that somebody lacks for this to count; None where it is not about them at all."""
         rule = self._rule
-        if rule.principals is not None and not any(fnmatchcase(caller.principal, one) for one in rule.principals):
+        names = caller.principal, teller_of(caller.principal)
+        if rule.principals is not None and not any(fnmatchcase(name, one) for name in names for one in rule.principals):
             return None
         if caller.is_told:
             return ()

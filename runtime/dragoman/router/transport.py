@@ -11,13 +11,14 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.envelope import Frame, error_frame
-from dragoman.core.label import LABEL
+from dragoman.core.label import LABEL, PRINCIPAL
 from dragoman.core.switch.router.member import Member, MemberState
 from dragoman.core.switch.router.names import Names
 from dragoman.core.switch.router.switch import Catalogue
@@ -85,7 +86,7 @@ class RouterTransport:
         outages: Outages,
     ) -> None:
         self.catalogue = Catalogue(self, names, members, identity, page_size, most_questions, os.urandom(8).hex())
-        self.label = LABEL.get()
+        self.label, self._principal = LABEL.get(), PRINCIPAL.get()
         self._open_proxy = open_proxy
         self._restart = restart
         self._closed = closed
@@ -213,11 +214,10 @@ class RouterTransport:
     def _open(self, member: Member) -> _Running:
         link = FrameLink(partial(self.catalogue.take_from_server, member), WAITING_BYTES)
         proxy = self._open_proxy(member, link)
-        token = LABEL.set(f"{self.label}, {member.name}" if self.label else member.name)
-        try:
-            task = asyncio.get_running_loop().create_task(proxy.run())
-        finally:
-            LABEL.reset(token)
+        whose = copy_context()  # whoever has read the file again, where the server is new in it
+        whose.run(LABEL.set, f"{self.label}, {member.name}" if self.label else member.name)
+        whose.run(PRINCIPAL.set, self._principal)
+        task = asyncio.get_running_loop().create_task(proxy.run(), context=whose)
         running = self._running[member] = _Running(link, proxy, task)
         task.add_done_callback(partial(self._note_end, member))
         return running

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from dragoman.core.label import LABEL, PRINCIPAL
+from dragoman.core.label import LABEL, PRINCIPAL, teller_of
 from dragoman.errors import SignInFailed
 from dragoman.signin.page import HEADERS, PATH, write_page
 from dragoman.signin.people import DECLINED, ask_for
@@ -216,7 +216,7 @@ class Invitations:
         if invitation.cookie and not invitation.knows(visit.cookie):
             return _show(403, *_FOREIGN)
         named = visit.identify(form.get("secret", "").strip())
-        if named is None or (named and invitation.owner and named != invitation.owner):
+        if named is None or (named and invitation.owner and named != teller_of(invitation.owner)):
             return self._refuse(invitation, visit)
         invitation.cookie = invitation.cookie or secrets.token_urlsafe(24)
         parts = urlsplit(invitation.page.address)
@@ -341,7 +341,7 @@ def _ask(invitation: Invitation, visit: PageVisit, status: int = 200) -> PageAns
     """Write the page that says for whom it is."""
     page = invitation.page
     wants_secret = visit.identify("") is None
-    own = html.escape(invitation.owner or "your client")
+    own = html.escape(teller_of(invitation.owner) or "your client")
     fields = _FIELD.format(f"The secret of {own} at this proxy", "secret", "password") if wants_secret else ""
     about = {"action": html.escape(urlsplit(page.address).path), "token": html.escape(invitation.token)}
     forms = _FORM.format(**about, field=fields, button=f"Sign in at {html.escape(urlsplit(page.target).netloc)}")

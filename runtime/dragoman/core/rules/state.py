@@ -56,12 +56,16 @@ class Seal:
         keys: Each `KEY_BYTES` random bytes, kept secret; the first one seals, all of them open. The same for instances
             that shall read each other's tokens.
         instance: `INSTANCE_BYTES` random bytes, made anew at each start.
+        purpose: What is sealed: what was sealed for another purpose does not open.
     """
 
-    __slots__ = ("_cipher", "_keys", "instance")
+    __slots__ = ("_cipher", "_keys", "_purpose", "instance")
 
-    def __init__(self, keys: bytes | tuple[bytes, ...], instance: bytes) -> None:
+    def __init__(
+        self, keys: bytes | tuple[bytes, ...], instance: bytes, purpose: bytes = b"dragoman request state"
+    ) -> None:
         self.instance = instance
+        self._purpose = purpose
         self.change_keys(keys)
 
     def change_keys(self, keys: bytes | tuple[bytes, ...]) -> None:
@@ -69,7 +73,7 @@ class Seal:
         self._keys = (keys,) if isinstance(keys, bytes) else keys
         if {len(key) for key in self._keys} != {KEY_BYTES} or len(self.instance) != INSTANCE_BYTES:
             raise ValueError(f"a key has {KEY_BYTES} bytes and an instance {INSTANCE_BYTES}")
-        self._cipher = _derive(self._keys[0], self.instance)
+        self._cipher = self._derive(self._keys[0], self.instance)
 
     def seal(self, payload: bytes, nonce: bytes) -> str:
         """Seal bytes.
@@ -97,19 +101,18 @@ class Seal:
         instance = raw[1:_HEAD_BYTES]
         nonce, sealed = raw[_HEAD_BYTES : _HEAD_BYTES + NONCE_BYTES], raw[_HEAD_BYTES + NONCE_BYTES :]
         for number, key in enumerate(self._keys):
-            cipher = self._cipher if not number and instance == self.instance else _derive(key, instance)
+            cipher = self._cipher if not number and instance == self.instance else self._derive(key, instance)
             with contextlib.suppress(InvalidTag):
                 return Opened(instance, cipher.decrypt(nonce, sealed, raw[:_HEAD_BYTES]))
         return None
 
+    def _derive(self, key: bytes, instance: bytes) -> AESGCM:
+        # Imported here: it takes 30 ms and 11 MB, which only some paths need.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
-def _derive(key: bytes, instance: bytes) -> AESGCM:
-    # Imported here: it takes 30 ms and 11 MB, which only some paths need.
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
-
-    return AESGCM(HKDFExpand(SHA256(), KEY_BYTES, b"dragoman request state" + instance).derive(key))
+        return AESGCM(HKDFExpand(SHA256(), KEY_BYTES, self._purpose + instance).derive(key))
 
 
 def _decode(token: str) -> bytes | None:

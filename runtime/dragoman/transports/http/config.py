@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal
 
+from dragoman.transports.callers import Callers
 from dragoman.transports.http.bearer import Guard
 from dragoman_spec.record import record
 
@@ -107,6 +108,7 @@ class Admission:
         tokens: Secrets by the name of the principal who has them; none, and no guard, lets everybody in.
         guard: Lets in whoever has a token of an authorization server.
         notes_origins: Whether it is noted of each request where it comes from, for middleware.
+        callers: Reads what another proxy says of whose a request is; None: that is not looked at.
     """
 
     hosts: tuple[str, ...] = ()
@@ -114,6 +116,7 @@ class Admission:
     tokens: dict[str, str] = field(default_factory=dict, repr=False)
     guard: Guard | None = field(default=None, repr=False)
     notes_origins: bool = False
+    callers: Callers | None = field(default=None, repr=False)
 
 
 @record

@@ -17,7 +17,6 @@ from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.edges.per_request_front import read_request
 from dragoman.core.envelope import Frame, decoded
 from dragoman.core.exact_json import encode_line
-from dragoman.core.label import LABEL
 from dragoman.core.methods import LISTEN
 from dragoman.core.rules.errors import find_http_status
 from dragoman.core.rules.headers import check_collected, collect_headers, list_repeated, select_arguments
@@ -161,7 +160,7 @@ class PerRequestHttpFront:
             if is_served:
                 return
         session = self._find(request.principal)
-        LABEL.set(session.label)
+        session.speak()
         transport = session.transport
         with session:
             if not transport.readable.is_set():

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from dragoman.core.envelope import Frame, new_frame, notification_frame
 from dragoman.core.exact_json import decode
+from dragoman.core.label import teller_of
 from dragoman.core.methods import CANCELLED
 from dragoman.core.tally import deserves_a_line
 from dragoman.transports.http.config import FrontConfig
@@ -187,7 +188,8 @@ class RequestsTransport(FlowingTransport):
     def revoke(self, principals: frozenset[str]) -> None:
         """End the requests of these, and what waits for them to come back."""
         reason = "its client may not come in any more"
-        for post in [post for post in self._posts.values() if post.place.principal in principals and not post.is_over]:
+        own = [post for post in self._posts.values() if teller_of(post.place.principal) in principals]
+        for post in [post for post in own if not post.is_over]:
             self._cancel(post, reason)
             post.end()
         for principal in principals if self._tells_whose else ():

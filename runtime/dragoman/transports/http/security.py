@@ -24,7 +24,9 @@ from collections.abc import Generator
 from functools import lru_cache
 from typing import Any, Final
 
+from dragoman.core.label import name_told
 from dragoman.core.origin import INSUFFICIENT, NOTHING, Origin
+from dragoman.transports.callers import HEADER, Callers
 from dragoman.transports.http.bearer import Bearer, TokenRefused
 from dragoman.transports.http.config import Admission
 from dragoman.transports.http.exchange import (
@@ -56,6 +58,7 @@ _ARGUMENT: Final = re.compile(rb"mcp-param-[!#$%&'*+.^_`|~0-9a-z-]{1,200}")
 """The headers that repeat arguments: each tool has others, and `*` does not stand for them beside `Authorization`."""
 _EXPOSED: Final = (b"access-control-expose-headers", b"mcp-session-id, mcp-protocol-version, www-authenticate")
 _VARY: Final = (b"vary", b"origin")
+CALLER: Final = HEADER.lower().encode()
 _CARRIERS: Final = (b"traceparent", b"tracestate", b"baggage")
 
 
@@ -69,6 +72,7 @@ class Doorkeeper:
     def __init__(self, admission: Admission, home: str = "/mcp") -> None:
         self.resource = None if admission.guard is None else Resource(admission.guard, home)
         self._notes_origins = admission.notes_origins
+        self._callers = admission.callers
         self._hosts = frozenset(host.lower() for host in admission.hosts)
         self._origins = frozenset(origin.lower().rstrip("/") for origin in admission.origins)
         self._tokens = tuple((name, _digest(token)) for name, token in admission.tokens.items())
@@ -154,9 +158,28 @@ class Doorkeeper:
             request.principal, scopes, claims, request.until_s = bearer
         elif not self.resource.guard.is_optional:
             raise self.resource.refuse(request, "expected a bearer token")
+        if self._callers is not None and (told := request.header(CALLER)) is not None:
+            self._take_told(self._callers, request, told)
         if self._notes_origins:
             carrier = {name.decode(): value for name in _CARRIERS if (value := request.header(name)) is not None}
             request.origin = Origin(scopes, claims, tuple(request.scope.get("client") or ()), carrier)
+
+    def _take_told(self, callers: Callers, request: HttpRequest, told: str) -> None:
+        """Take a request for that of whoever another proxy says; what opens a WebSocket says it for good.
+
+        Raises:
+            RequestRefused: 403, since nobody can tell whose it is.
+        """
+        try:
+            caller = callers.read(told)
+        except ValueError as error:
+            reason = "the Dragoman-Caller header does not count here"
+            raise RequestRefused(403, reason, advice=f"the Dragoman-Caller header does not count: {error}") from None
+        request.principal = name_told(request.principal, caller.tag)
+        if request.method == "WebSocket":
+            del request.headers[CALLER]  # whether it may still come in is asked again, and this will be too old
+        else:
+            request.until_s = min(request.until_s, caller.until_s)
 
     def _examine(self, resource: Resource, request: HttpRequest, token: str) -> Generator[Waits, Any, Bearer]:
         guard = resource.guard

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from dragoman.core.commands import Finish, Outcome
-from dragoman.core.label import LABEL, PRINCIPAL, write_label
+from dragoman.core.label import LABEL, PRINCIPAL, teller_of, write_label
 from dragoman.transports.base import Transport
 from dragoman.transports.countdown import Countdown
 from dragoman.transports.http.config import FrontConfig
@@ -174,6 +174,11 @@ class HttpSession(Generic[TransportT]):
         self.finish: Finish | None = None
         self.turn = asyncio.Lock()
 
+    def speak(self) -> None:
+        """Say that what happens next is of this session, whoever had this connection before."""
+        LABEL.set(self.label)
+        PRINCIPAL.set(self.caller.principal)
+
     @property
     def takes_at_once(self) -> bool:
         """Whether a body can be read and delivered without waiting for a turn.
@@ -291,14 +296,14 @@ class Sessions:
             or session.transport.over
         ):
             raise RequestRefused(404, NO_SESSION)
-        LABEL.set(session.label)
+        session.speak()
         return session  # type: ignore[return-value]
 
     def revoke(self, principals: frozenset[str]) -> None:
         """End what these have opened, and what of theirs is under way where all are served as one."""
         reason = "the secret that this was opened with has been revoked"
         for session in self.all():
-            if session.caller.principal in principals:
+            if teller_of(session.caller.principal) in principals:
                 session.runner.stop(reason)
             elif session.caller.is_per_request and principals:
                 session.transport.revoke(principals)  # type: ignore[attr-defined]

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.core.exact_json import encode_line
-from dragoman.core.label import LABEL
 from dragoman.core.methods import INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import (
@@ -99,7 +98,7 @@ class StreamableFront:
     def _serve_posted(
         self, session: HttpSession[StreamableSession], takes_json: bool, takes_stream: bool, request: HttpRequest
     ) -> Routine:
-        LABEL.set(session.label)
+        session.speak()
         if session.transport.over:  # by now, where the head is known
             raise RequestRefused(404, NO_SESSION)
         config, transport = self._config, session.transport

@@ -119,6 +119,8 @@ class UpstreamConfig:
         name: What it is called in errors, which clients read, and in the log; None for its URL.
         idle: Connections that are kept for whoever is configured alike; all that is opened with one value shares them.
         authority: Has tokens for the server; None where nobody signs in.
+        tells: Gives the headers that say whose a request is, for another proxy; None where the server is not told.
+        caller: Whose the connection is; empty for nobody's, or for several. None: of whoever opens it (`core.label`).
         dial: Opens a connection in the place of the network, for a server inside our process; None without one.
     """
 
@@ -144,6 +146,8 @@ class UpstreamConfig:
     dial: Callable[[], Awaitable[socket.socket]] | None = None
     header_middleware: tuple[HeaderMiddleware, ...] = field(default=(), repr=False)
     authority: Authority | None = field(default=None, repr=False, compare=False)
+    tells: Callable[[str], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
+    caller: str | None = field(default=None, repr=False, compare=False)
     idle: IdleConnections = field(default_factory=_make_idle, repr=False, compare=False)
 
     @property

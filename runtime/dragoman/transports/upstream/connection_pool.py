@@ -306,7 +306,8 @@ class ConnectionPool:
             raise TransportError(self.peer, f"nothing can be sent to it: {error}") from error
         if body is None:
             return head
-        if method == "POST" and self._cookies is None and not self.config.header_middleware:
+        is_fresh = self.config.header_middleware or self.config.tells
+        if method == "POST" and self._cookies is None and not is_fresh:
             self._last = headers, url, head  # cookies end, and what middleware gives may be a secret soon replaced
         return b"%b%d\r\n\r\n" % (head, len(body))
 

@@ -79,6 +79,8 @@ class Heads:
             line = self._line(url, always)
         else:
             line = self._lines.get(url) or _keep(self._lines, url, self._line(url, self._always))
+        if self._config.tells is not None:
+            headers = {**self._config.tells(self._config.caller or ""), **headers}
         key = tuple(headers.items())
         block = self._blocks.get(key) or _keep(self._blocks, key, _encode_asked(headers))
         sent = cookies or self._cookie

@@ -253,7 +253,10 @@ class Streamable:
         if not self._asking or frame.headers != self._own:
             self._own = frame.headers
             self._asking = {**_ACCEPT_BOTH, **(dict(frame.headers) or self._headers())}
-        return self._asking if self.trace_of is None else self._asking | self.trace_of(frame)
+        asking = self._asking if self.trace_of is None else self._asking | self.trace_of(frame)
+        if frame.sender and frame.headers and self._config.tells is not None:  # a session is not of one of several
+            return {**asking, **self._config.tells(frame.sender)}
+        return asking
 
     def _headers(self) -> dict[str, str]:
         """Return the headers of the session."""

@@ -23,6 +23,7 @@ from dragoman.core.codes import INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.declared import find_missing, read_declared
 from dragoman.core.edges.per_request_front import PerRequestCall
 from dragoman.core.envelope import Frame, Refusal, decoded, error_frame, result_frame
+from dragoman.core.label import teller_of
 from dragoman.core.methods import CALL_TOOL, ROOTS
 from dragoman.core.places import find_giver, keep_latest
 from dragoman.core.rules import replay, urls
@@ -376,9 +377,11 @@ class ClientQuestions:
 
     def revoke(self, reason: str, sender: str) -> None:
         """Record that a principal may not come back: its calls end, and are not kept for it."""
-        for loan in [one for one in self._loans if one.request is None and one.sender == sender and not one.is_left]:
+        own = [one for one in self._loans if teller_of(one.sender) == sender]
+        for loan in [one for one in own if one.request is None and not one.is_left]:
             self.give_up(loan, reason)
-        for loan in [one for one in self.parked.values() if one.outcome is not None and one.sender == sender]:
+        ended = [one for one in self.parked.values() if one.outcome is not None]
+        for loan in [one for one in ended if teller_of(one.sender) == sender]:
             self._expire(loan, reason)
 
     def let_go(self, loan: SessionLoan) -> None:
