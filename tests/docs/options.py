@@ -37,7 +37,10 @@ OF_OPTION = {
     "middleware.md": ("--middleware", "--notice-middleware"),
     "router.md": ("--config", "--server", "--paths"),
     "run-it.md": ("--workers", "--store", "--instance-listen", "--shutdown-delay"),
-    "security.md": ("--allow-host", "--allow-origin", "--auth-token-file", "--tls-cert", "--tls-key"),
+    "security.md": (
+        *("--allow-host", "--allow-origin", "--auth-token-file", "--tls-cert", "--tls-key"),
+        *("--tell-callers", "--trust-callers"),
+    ),
     "sign-in.md": ("--no-sign-in",),
     "trace.md": ("--trace",),
     "watching.md": ("--metrics-listen", "--access-log", "--otel", "--log-file", "--log-format"),

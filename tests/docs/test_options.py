@@ -145,9 +145,10 @@ def test_a_command_that_a_page_shows_is_understood(
     monkeypatch.setenv("TOKEN", "secret")
     for file in ("tokens.txt", "chain.pem", "key.pem"):
         (tmp_path / file).touch()
-    key = tmp_path / "state-keys"
-    key.write_text("0" * 64)
-    key.chmod(0o600)
+    for file in ("state-keys", "callers.key"):
+        key = tmp_path / file
+        key.write_text("0" * 64)
+        key.chmod(0o600)
     args = parser_of("proxy").parse_args(shlex.split(command, comments=True)[2:])
     assert bool(args.command) + bool(args.url) + bool(args.config) == 1
 

@@ -17,9 +17,10 @@ from dragoman.transports.upstream.connect import open_upstream
 from tests.cli.test_listen import INITIALIZE, SERVER, Listening, listening
 from tests.guard.issuer import OURS, guard_of, guarded, issuer
 from tests.support.waiting import put_forward, until, wait_until
-from tests.transports.http.stage import on_loop, serving
+from tests.transports.http.stage import BOTH, on_loop, serving
 from tests.transports.http.test_websocket import dial
 from tests.transports.http.test_websocket import shake_hands as shake_hands_by_websocket
+from tests.transports.http.wire import connect, read_reply
 from tests.transports.upstream.stage import Reply, Request, server, shake_hands
 
 
@@ -124,6 +125,44 @@ async def test_a_token_goes_to_the_server_only_where_that_is_chosen(forwards: bo
                 last = [sent for method, sent in SEEN if method == "tools/call"][-1]
                 assert last == (f"Bearer {tokens[name]}" if forwards else "")
     assert forwards or not any(sent for _, sent in SEEN)
+
+
+@on_loop
+async def test_a_token_does_not_go_with_the_requests_of_nobody_on_the_same_connection() -> None:
+    """A balancer has one connection for many, and with `--auth-mode optional` some of them are nobody."""
+    SEEN.clear()
+    async with issuer() as one, server(serve_echo) as url:
+        guard = guard_of(one, forwards=True, is_optional=True)
+        config = ProxyConfig(header_middleware=(guard.headers_to_server,))
+        async with serving(FrontConfig(admission=Admission(guard=guard))) as stage:
+            stage.make = lambda transport: Proxy(config, transport, lambda: open_upstream(UpstreamConfig(url)))
+            reader, writer = await connect(stage.port)
+
+            async def post(frame: Any, **more: str) -> Any:
+                body = json.dumps({"jsonrpc": "2.0", **frame}).encode()
+                given = {"host": "localhost", "accept": BOTH, "content-type": "application/json", **more}
+                head = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+                writer.write(f"POST /mcp HTTP/1.1\r\n{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+                reply = await read_reply(reader, writer)
+                async for _ in reply.parts():
+                    pass
+                return reply
+
+            async def call(name: str, session: str, **more: str) -> str:
+                params = {"name": name, "arguments": {}}
+                await post({"id": 2, "method": "tools/call", "params": params}, **{"mcp-session-id": session, **more})
+                return [sent for method, sent in SEEN if method == "tools/call"][-1]
+
+            ada, sessions = {"authorization": f"Bearer {one.give(sub='ada')}"}, {}
+            for name, shown in (("nobody", {}), ("ada", ada)):
+                info = {"name": name, "version": "1"}
+                opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+                opened = await post({"id": 1, "method": "initialize", "params": opening}, **shown)
+                sessions[name] = opened.headers["mcp-session-id"]
+                there = {"mcp-session-id": sessions[name], **shown}
+                await post({"method": "notifications/initialized"}, **there)
+            assert await call("hers", sessions["ada"], **ada) == ada["authorization"]
+            assert await call("anybody's", sessions["nobody"]) == ""
 
 
 @on_loop

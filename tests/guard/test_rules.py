@@ -18,6 +18,7 @@ from dragoman.proxy import ProxyConfig
 from dragoman.router import Router
 from dragoman.router.router import before_router
 from dragoman.transports.base import Transport
+from dragoman.transports.callers import Callers
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.config import Admission, FrontConfig
 from dragoman.transports.http.serve import Address, HttpServer, bind
@@ -27,6 +28,7 @@ from tests.transports.http.stage import on_loop
 from tests.transports.http.wire import hang_up, request
 
 BOTH = "application/json"
+FRONT = "secret-of-front-01"
 RULES: list[Any] = [
     {"allow": {"servers": ["files"], "tools": ["read*"], "resources": ["file:///srv/*"]}},
     {"for": {"scopes": ["files:write"]}, "allow": {"servers": ["files"], "tools": ["write"]}},
@@ -128,7 +130,8 @@ async def place(
         rules_ = Rules(configuration.options.rules or (), router.find, router.servers.keys)
         config = with_rules(before_router(ProxyConfig()), rules_)
         pool = UpstreamPool(scope, router.connect)
-        admission = Admission(guard=guard_of(one, clients=("robot",)), notes_origins=True)
+        known = guard_of(one, clients=("robot",))
+        admission = Admission(tokens={"front": FRONT}, guard=known, notes_origins=True, callers=Callers((b"k" * 32,)))
         front = HttpFront(
             lambda transport, caller: pool.proxy(
                 config, transport, caller.principal, is_per_request=caller.is_per_request
@@ -179,6 +182,17 @@ async def test_lists_show_what_may_be_used_and_nothing_else_may(revision: str, s
             seen = await client.tools()
             for tool in ("read", "read_all", "write", "remove_all", "issues", "remove_issue"):
                 assert await client.may(tool) is (tool in seen), tool
+
+
+@on_loop
+async def test_a_rule_for_a_proxy_is_for_all_of_whom_it_tells() -> None:
+    rules = [{"for": {"principals": ["front"]}, "allow": {"tools": ["read"]}}]
+    async with place(HANDSHAKE, HANDSHAKE, Scope.CLIENT, rules) as where:
+        for told in ({}, Callers((b"k" * 32,)).tell("ada")):
+            client = Client(where.port, FRONT, HANDSHAKE)
+            client.headers |= told
+            await client.open()
+            assert await client.tools() == ["read"]
 
 
 @EVERYWHERE

@@ -32,12 +32,13 @@ def speak_for(sender: str) -> None:
 
 def name_told(teller: str, tag: str) -> str:
     """Name a principal of whom another proxy tells, which is a principal itself or has no name."""
-    return f"{teller}{_FOR}{tag}".lstrip()
+    return f"{teller or 'a proxy'}{_FOR}{tag}"
 
 
 def teller_of(principal: str) -> str:
     """Return who has told of a principal; the same where nobody has. No other name has such a part."""
-    return f" {principal}".partition(_FOR)[0].lstrip()
+    teller, is_told, _ = principal.rpartition(_FOR)
+    return teller if is_told else principal
 
 
 def log_as(label: str, step: Callable[..., Any], *args: Any) -> Any:
