@@ -370,8 +370,8 @@ SCOPE: Final = (
     Option(
         "tell-callers",
         "state-keys",
-        "the server at --url is another proxy: tell it whose each request is, sealed with the first key of this file, which it "
-        "has in --trust-callers; no name is told",
+        "the server is another proxy: tell it whose each request is, sealed with the first key of this file, which it "
+        "has in --trust-callers; no name is told (needs --url)",
         key="tellCallers",
     ),
 )
