@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from dragoman.config.model import CommandTarget, ServerConfig
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.signin.authority import sign_in_for
-from dragoman.transports.callers import callers_of
 from dragoman.transports.upstream.config import UpstreamConfig
 
 if TYPE_CHECKING:
@@ -58,6 +57,11 @@ def opener_of(
     target, options = server.target, server.options
     if isinstance(target, CommandTarget):
         return lambda: _start(target, options.inherit_env or inherit_env, limit_bytes, warden, stderr, server.name)
+    tells = None
+    if options.tell_callers is not None:
+        from dragoman.transports.callers import callers_of  # brings what seals
+
+        tells = callers_of(*options.tell_callers).tell
     named = (*(name for name, _ in target.headers), *(() if options.headers is None else options.headers.headers))
     config = UpstreamConfig(
         target.url,
@@ -75,7 +79,7 @@ def opener_of(
         name=server.name if hides_url else None,
         header_middleware=() if options.headers is None else (options.headers.headers_to_server,),
         authority=sign_in_for(target.url, named, options.sign_in, invitations=invitations),
-        tells=None if options.tell_callers is None else callers_of(*options.tell_callers).tell,
+        tells=tells,
         caller=caller,
     )
     return lambda: _connect(config)
