@@ -44,7 +44,14 @@ _OF_LISTENING: Final = "listener._loans.by_key"
 """At a server without a handshake: a router that is shared listens there for whoever comes next."""
 
 OF_CLIENTS: Final = (
-    *("_desk.sessions", "_desk.questions._asked", "turns._queue", "subscriptions._holders", "_elicitations"),
+    *(
+        "_desk.sessions",
+        "_desk.questions._asked",
+        "turns._queue",
+        "subscriptions._holders",
+        "subscriptions._filters",
+        "_elicitations",
+    ),
     *("listener._waiting", "_bridges", "attribution._tasks", "attribution._tokens", ".under_way"),
     *("turns.cancelled", "_desk.loans.by_key", "attribution._loans.by_key", "turns._loans.by_key"),
 )

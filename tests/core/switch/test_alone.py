@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.switch.shared.subscriptions import LEVELS
+from dragoman.core.switch.shared.levels import LEVELS
 from tests.core.switch.talk import Heard, Talk
 from tests.proxy.conversation import READY, initialize, initialized, notification, request, result
 from tests.support.profile import hypothesis_settings

@@ -19,7 +19,8 @@ RESOURCE_FILTER: Final = "resourceSubscriptions"
 UPDATED: Final = FACTS.subscriptions[RESOURCE_FILTER]
 
 
-Filter = frozenset[tuple[str, str]]
+Item = tuple[str, str]
+Filter = frozenset[Item]
 """What is listened to: names of lists, each with an empty string, and `resourceSubscriptions` with each URI."""
 
 
@@ -52,9 +53,15 @@ def write_filter(wanted: Filter) -> dict[str, Any]:
 
 def wants(wanted: Filter, method: str, uri: object) -> bool:
     """Whether a filter asks for a notification, of this resource if it is about one."""
+    return any(item in wanted for item in covering(method, uri))
+
+
+def covering(method: str, uri: object) -> Iterator[Item]:
+    """Return each item of a filter that asks for a notification, of this resource if it is about one."""
     if method == UPDATED:
-        return isinstance(uri, str) and any((RESOURCE_FILTER, one) in wanted for one in list_above(uri))
-    return any((name, "") in wanted for name, announced in FACTS.subscriptions.items() if announced == method)
+        yield from ((RESOURCE_FILTER, one) for one in (list_above(uri) if isinstance(uri, str) else ()))
+    else:
+        yield from ((name, "") for name, announced in FACTS.subscriptions.items() if announced == method)
 
 
 def promises(capabilities: Mapping[str, Any], flag: str) -> bool:

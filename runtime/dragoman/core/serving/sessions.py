@@ -29,7 +29,6 @@ class ClientSession:
         present: Whether it is still there.
         called: Whether it ever made a request during which servers ask back.
         level: The index of the log level that it asked for.
-        uris: The resources that it subscribed to.
     """
 
     __slots__ = (
@@ -43,7 +42,6 @@ class ClientSession:
         "principal",
         "ready",
         "sender",
-        "uris",
     )
 
     def __init__(self, number: int, front: FrontEdge, label: str = "", sender: str = "", principal: str = "") -> None:
@@ -57,4 +55,3 @@ class ClientSession:
         self.present = True
         self.called = False
         self.level: int | None = None
-        self.uris = _NOTHING

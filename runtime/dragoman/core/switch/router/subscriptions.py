@@ -25,6 +25,7 @@ from dragoman.core.rules.notifications import (
     wants,
     write_filter,
 )
+from dragoman.core.serving.subscriptions import Subscriptions
 from dragoman.core.switch.router.common import Common
 from dragoman.core.switch.router.gathering import Gathering
 from dragoman.core.switch.router.member import Member, MemberState
@@ -38,7 +39,7 @@ _NO_MORE: Final = "it is not listened to any more"
 
 
 class _Stream:
-    """One listen request of the client, and what it wants of each server, in the server's words."""
+    """One listen request of the client."""
 
     def __init__(
         self,
@@ -55,20 +56,15 @@ class _Stream:
         self.meta = meta
         self.opening = opening
         self.agreed: dict[str, Any] = {name: True for name in FACTS.subscriptions if (name, "") in self.lists}
-        self.parts: dict[Member, Filter] = {}
+        self.has_more = any(name not in FACTS.subscriptions for name, _ in self.lists)  # than is known to be told
         self.waiting = Backlog()
-
-    def wants(self, member: Member, method: str, uri: object) -> bool:
-        """Whether it asked for what a server says."""
-        if method in FACTS.subscriptions.values():
-            return wants(self.parts.get(member, self.lists), method, uri)
-        return any(name not in FACTS.subscriptions for name, _ in self.lists)
 
 
 class _Ear:
-    """What is listened to at one server: under `current`, and under `opening` until that is acknowledged."""
+    """What is wanted of one server, in its words: under `current`, and under `opening` until that is acknowledged."""
 
     def __init__(self) -> None:
+        self.subscriptions: Subscriptions[_Stream] = Subscriptions()
         self.asked: Filter = frozenset()
         self.current: bytes | None = None
         self.opening: bytes | None = None
@@ -118,8 +114,10 @@ class MemberStreams:
             self._listen(stream, member)
 
     def _listen(self, stream: _Stream, member: Member) -> None:
-        own = {(RESOURCE_FILTER, self._own_uri(member, uri)) for uri in stream.uris}
-        stream.parts[member] = frozenset(stream.lists | {(name, uri) for name, uri in own if uri is not None})
+        own = [self._own_uri(member, uri) for uri in stream.uris]
+        ear = self._ears.setdefault(member, _Ear())
+        for item in (*stream.lists, *((RESOURCE_FILTER, uri) for uri in own if uri is not None)):
+            ear.subscriptions.add(stream, item)
         self._follow(member)
         self._settle(stream, member)
 
@@ -132,8 +130,8 @@ class MemberStreams:
 
     def _follow(self, member: Member) -> None:
         """Listen to what all streams want of a server; where a request is under way, when it is acknowledged."""
-        ear = self._ears.setdefault(member, _Ear())
-        wanted = frozenset[tuple[str, str]]().union(*(one.parts.get(member, ()) for one in self._streams.values()))
+        ear = self._ears[member]
+        wanted = ear.subscriptions.wanted
         if member.state is MemberState.FAILED or not wanted:
             del self._ears[member]
             for key in filter(None, (ear.current, ear.opening)):
@@ -160,7 +158,7 @@ class MemberStreams:
             self._common.withdraw(member, key, _NO_MORE)
             self._end(member, key)
         else:
-            self._tell(member, frame.method or "", params)
+            self._tell(member, ear, frame.method or "", params)
         return True
 
     def _take_agreed(self, member: Member, ear: _Ear, key: bytes, agreed: object) -> None:
@@ -176,10 +174,10 @@ class MemberStreams:
 
     def _settle(self, stream: _Stream, member: Member) -> None:
         """Record what a server has agreed to of a stream; acknowledge the stream, if it was the last."""
-        ear, part = self._ears.get(member), stream.parts.get(member, frozenset())
+        ear = self._ears.get(member)
         if member not in stream.opening.pending or (ear is not None and ear.opening is not None):
             return
-        for name, uri in sorted(part & ear.granted if ear is not None else ()):
+        for name, uri in sorted(ear.subscriptions.filter_of(stream) & ear.granted if ear is not None else ()):
             if name == RESOURCE_FILTER:
                 known, shown = stream.agreed.setdefault(name, []), self._routes.show_uri(member, uri)
                 known += [] if shown in known else [shown]
@@ -187,14 +185,17 @@ class MemberStreams:
                 stream.agreed[name] = True
         stream.opening.settle(member)
 
-    def _tell(self, member: Member, method: str, params: dict[str, Any]) -> None:
+    def _tell(self, member: Member, ear: _Ear, method: str, params: dict[str, Any]) -> None:
         uri = params.get("uri")
         shown = params
         if method == UPDATED and isinstance(uri, str):
             shown = {**params, "uri": self._routes.show_uri(member, uri)}
-        for stream in self._streams.values():
-            if stream.wants(member, method, uri):
-                stream.waiting.put(method, shown)
+        if method in FACTS.subscriptions.values():
+            streams = [*ear.subscriptions.listeners(method, uri)]
+        else:
+            streams = [stream for stream in self._streams.values() if stream.has_more]
+        for stream in streams:
+            stream.waiting.put(method, shown)
         self._flush()
 
     def tell_changed(self, method: str) -> None:
@@ -244,7 +245,7 @@ class MemberStreams:
         stream = self._streams.pop(key, None)
         if stream is None:
             return False
-        for member in stream.parts:
-            if member in self._ears:
-                self._follow(member)
+        for member, ear in list(self._ears.items()):
+            ear.subscriptions.remove_all(stream)
+            self._follow(member)
         return True

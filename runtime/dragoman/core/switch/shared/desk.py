@@ -24,10 +24,11 @@ from dragoman.core.serving.attribution import Attribution
 from dragoman.core.serving.loans import Hook, Loan
 from dragoman.core.serving.questions import SharedQuestions
 from dragoman.core.serving.sessions import ClientSession
+from dragoman.core.serving.subscriptions import Subscriptions
 from dragoman.core.serving.turns import Turns
 from dragoman.core.settings import TURN_S
 from dragoman.core.switch.shared.allowed import methods_of
-from dragoman.core.switch.shared.subscriptions import Levels, Subscriptions
+from dragoman.core.switch.shared.levels import Levels
 from dragoman.core.tally import Lines
 from dragoman.core.unchecked import find_object
 from dragoman_spec.record import record
@@ -107,7 +108,7 @@ class Desk:
         self.turns = Turns(self.loans, settings.asks, settings.waiting_bytes)
         self.attribution = Attribution(self.loans, self.sessions)
         self.questions = SharedQuestions(self.attribution, settings.questions)
-        self.subscriptions = Subscriptions()
+        self.subscriptions = Subscriptions[ClientSession]()
         self.levels = Levels()
         self.now = 0.0
         self._methods: Mapping[str, Method] | None = None

@@ -19,14 +19,18 @@ from dragoman.core.envelope import Frame, decoded, error_frame, key_of, result_f
 from dragoman.core.exact_json import decode
 from dragoman.core.methods import INITIALIZED
 from dragoman.core.paging import Paging
+from dragoman.core.rules.notifications import RESOURCE_FILTER
 from dragoman.core.serving.attribution import NAME_BYTES
 from dragoman.core.serving.loans import Hook, Loan
 from dragoman.core.serving.questions import is_too_long, token_of
 from dragoman.core.serving.sessions import ClientSession
 from dragoman.core.switch.shared.allowed import find_fault
 from dragoman.core.switch.shared.desk import Desk, params_of
-from dragoman.core.switch.shared.subscriptions import LEVELS, URI_BYTES
+from dragoman.core.switch.shared.levels import LEVELS
 from dragoman.core.unchecked import find_object
+
+URI_BYTES: Final = 8192
+"""The longest URI that is remembered: RFC 9110, 4.1, asks for no more than 8000 octets to be supported."""
 
 _OF_REQUEST: Final = ("jsonrpc", "id", "method", "params")
 """What is passed on of a request: for some servers, a result beside it would answer what another client was asked."""
@@ -155,30 +159,28 @@ class FromClients:
         if not isinstance(uri, str):
             self._forward(session, call, frame)
             return
-        limit = desk.settings.subscriptions
-        if len(session.uris) >= limit and uri not in session.uris:
+        limit, item = desk.settings.subscriptions, (RESOURCE_FILTER, uri)
+        wanted = desk.subscriptions.filter_of(session)
+        if len(wanted) >= limit and item not in wanted:
             desk.refuse(session, call, CONNECTION_CLOSED, f"more than {limit} resources are subscribed to")
             return
         if len(uri) > URI_BYTES:
             desk.refuse(session, call, INVALID_PARAMS, f"expected a URI of at most {URI_BYTES} characters")
             return
-        if desk.subscriptions.add(uri, session):
+        if desk.subscriptions.add(session, item):
             self._agree(session, call)
             return
 
         def check(loan: Loan, answer: Frame) -> Frame:
-            if answer.kind == "error":
-                if not desk.subscriptions.refuse(uri, session):
-                    desk.upstream.recovery.session.drop(uri)
-            else:
-                desk.subscriptions.confirm(uri, session)
+            if not desk.subscriptions.settle(session, item, answer.kind == "result"):
+                desk.upstream.recovery.session.drop(uri)
             return answer
 
         self._forward(session, call, frame, check)
 
     def _unsubscribe(self, session: ClientSession, call: Call, frame: Frame) -> None:
         uri = params_of(frame.body).get("uri")
-        if isinstance(uri, str) and self._desk.subscriptions.remove(uri, session):
+        if isinstance(uri, str) and self._desk.subscriptions.remove(session, (RESOURCE_FILTER, uri)):
             self._agree(session, call)
         else:
             self._forward(session, call, frame)

@@ -182,8 +182,7 @@ class FromServer:
         return frame._replace(stream=None if call is None else call.key)
 
     def _spread_update(self, frame: Frame, params: dict[str, Any]) -> None:
-        uri = params.get("uri")
-        listeners = self._desk.subscriptions.listeners(uri) if isinstance(uri, str) else []
+        listeners = list(self._desk.subscriptions.listeners(UPDATED, params.get("uri")))
         for session in listeners:
             self._desk.tell(session, self._on_own_stream(frame, session))
         self._desk.counters.dropped += not listeners

@@ -148,7 +148,7 @@ class Shared:
             desk.abandon(loan)
         for key in desk.questions.forget(session):
             desk.tell_server(error_frame(key, CONNECTION_CLOSED, "the client has closed"))
-        for uri in desk.subscriptions.remove_all(session):
+        for _, uri in desk.subscriptions.remove_all(session):
             desk.send_own("resources/unsubscribe", {"uri": uri})
         desk.tell_level()
         desk.attribution.forget(session)
