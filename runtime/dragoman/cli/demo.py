@@ -94,7 +94,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _stay(feed: Feed) -> None:
     """Keep the page until the user has seen enough."""
-    feed.tell()  # the loop that would have done so soon has ended
     print("The page stays until you press Ctrl-C.", file=sys.stderr, flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         while True:

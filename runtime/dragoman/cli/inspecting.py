@@ -78,6 +78,7 @@ def _start_viewer(sockets: tuple[socket.socket, socket.socket], stderr: int | No
     if sys.platform == "win32":
         # Of a group of its own: Ctrl-C is the proxy's. Without a window, of which it has no use.
         flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
+        flags |= subprocess.BELOW_NORMAL_PRIORITY_CLASS  # a call does not wait for it
         viewer = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=nowhere, stderr=stderr, creationflags=flags, bufsize=0
         )

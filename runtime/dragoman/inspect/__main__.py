@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import sys
 
 from dragoman.inspect.viewer import Viewing, view_feed
 from dragoman.transports.http.serve import Address
+
+_AFTER_CALLS = 5
+"""How much nicer we are than the proxy, so that a call does not wait for us where processors are few."""
 
 
 def main(numbers: list[str]) -> None:
@@ -22,6 +26,7 @@ def main(numbers: list[str]) -> None:
     if sys.platform == "win32":
         feed, listener = (socket.fromshare(bytes.fromhex(one)) for one in sys.stdin.readline().split())
     else:
+        os.nice(_AFTER_CALLS)
         feed, listener = (socket.socket(fileno=int(one)) for one in numbers)
     line = bytearray()
     while not line.endswith(b"\n"):
