@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final, Protocol
 
 from dragoman.pool import Scope, UpstreamPool
@@ -15,7 +16,7 @@ from dragoman.transports.http.site import Site
 from tests.world.http_client import HttpWire
 from tests.world.network import Address, Network, StreamTransport
 from tests.world.peers.client import Client
-from tests.world.plan import ClientPlan, Plan
+from tests.world.plan import Act, ClientPlan, Plan
 from tests.world.record import Record
 from tests.world.streams import End
 from tests.world.transports import LineTransport
@@ -34,6 +35,9 @@ class Front(Protocol):
 
     def admit(self, client: Client) -> None:
         """Give a client its way to the proxy."""
+
+    async def fail(self, fault: Act) -> None:
+        """Let something go wrong that only this can know."""
 
     async def close(self) -> None:
         """End everything."""
@@ -58,6 +62,8 @@ class LineFront:
         client.wire = LineWire(theirs, client, self._record)
         self._start(self._pool.proxy(self._config, LineTransport(ours), client.plan.principal))
 
+    async def fail(self, fault: Act) -> None: ...
+
     async def close(self) -> None: ...
 
 
@@ -67,12 +73,13 @@ class WebFront:
     def __init__(self, plan: Plan, network: Network, pool: UpstreamPool, config: ProxyConfig, record: Record) -> None:
         self._network = network
         self._record = record
+        self.draining: list[asyncio.Future[None]] = []
 
         def serve(transport: Transport, caller: Caller) -> Runner:
             return pool.proxy(config, transport, caller.principal or None, is_per_request=caller.is_per_request)
 
         self.principals = {client.principal for client in plan.clients}
-        self.front = HttpFront(serve, _config_of(plan, self.principals))
+        self.front = HttpFront(serve, config_of(plan, self.principals))
         tidying = self.front.sessions.tidying.count_connection
         self.site = Site(self.front, self.front.config, self.front.budget, self.front.refusals, tidying)
         network.listen(_ADDRESS, self._accept)
@@ -86,26 +93,32 @@ class WebFront:
         secret = secret_of(plan.principal)
         client.wire = HttpWire(self._network, _ADDRESS, client, self._record, plan.revision, secret, listens)
 
-    def revoke(self, principal: str) -> None:
-        """Let somebody in no more."""
-        self.principals.discard(principal)
-        self.front.admit(_admission(self.principals))
-
-    async def drain(self) -> None:
-        """End in order, as after SIGTERM."""
-        await self.front.drain("the world says so")
+    async def fail(self, fault: Act) -> None:
+        """Let somebody in no more, or end in order, as after SIGTERM."""
+        match fault["do"]:
+            case "revoke":
+                self._record.add("proxy", "lets in no more", fault["principal"])
+                self.principals.discard(fault["principal"])
+                self.front.admit(admission_of(self.principals))
+            case "terminate":
+                self._record.add("proxy", "ends in order")
+                self.draining.append(asyncio.ensure_future(self.front.drain("the world says so")))
 
     async def close(self) -> None:
+        if self.draining:
+            await asyncio.wait(self.draining)
         await self.front.close("the world is over")
         self._network.stop(_ADDRESS)
         await self.site.close(self.front.config.patience.closing_s)
 
 
-def _admission(principals: set[str]) -> Admission:
+def admission_of(principals: set[str]) -> Admission:
+    """Say who is let in."""
     return Admission(tokens={name: secret_of(name) for name in sorted(principals)} or {"nobody": secret_of("nobody")})
 
 
-def _config_of(plan: Plan, principals: set[str]) -> FrontConfig:
+def config_of(plan: Plan, principals: set[str]) -> FrontConfig:
+    """Give what the plan decides about the front."""
     options = plan.front_options
     return FrontConfig(
         limits=Limits(
@@ -114,7 +127,7 @@ def _config_of(plan: Plan, principals: set[str]) -> FrontConfig:
         patience=Patience(
             **{name: options[name] for name in ("poll_s", "idle_s", "stream_after_s", "stall_s") if name in options}
         ),
-        admission=_admission(principals),
+        admission=admission_of(principals),
         answers=options.get("answers", "auto"),
         shares_requests=plan.scope == Scope.SHARED.value,
     )

@@ -51,10 +51,11 @@ class HttpWire:
         self._revision = revision
         self._secret = secret
         self._listens = listens
-        self._idle: list[Connection] = []
+        self.idle: list[Connection] = []
         self.connections: dict[Connection, None] = {}  # in their order
         self._opened = asyncio.Event()  # what is said before waits
         self._stalled = False
+        self._patience = [10.0, 10.0, 5.0, 1.0, 1.0]  # how long it waits before it listens again, the last one first
         self.is_over = False
         self._tasks: dict[asyncio.Task[None], None] = {}
 
@@ -118,7 +119,7 @@ class HttpWire:
             connection.end.close()
             self.connections.pop(connection, None)
         else:
-            self._idle.append(connection)
+            self.idle.append(connection)
 
     def opened(self, frame: Body) -> None:
         """The proxy has taken in that the session is open."""
@@ -128,11 +129,19 @@ class HttpWire:
 
     def refused(self, frame: Body | None, message: Message) -> None:
         """A request was refused with a status; what it says in its body was heard before."""
+        is_request = frame is not None and "method" in frame and "id" in frame
+        if message.status == 503 and frame is not None and not is_request and not self.is_over:
+            self._run(self._post_again(frame))  # nothing has been done; without it, somebody waits for ever
+            return
         key = frame.get("id") if frame is not None else None
+        if frame is None and message.method == "GET" and message.status in (502, 503):
+            self._run(self._listen_again())
         told = {"id": key, "status": message.status}
         self.record.add(self.peer.name, "is refused", told)
+        if frame is not None and frame.get("method") == _OPENING[1] and message.status == 502:
+            self.opened(frame)  # perhaps it has come
         self._opened.set()
-        if frame is not None and "method" in frame and key is not None:
+        if frame is not None and is_request:
             self.peer.refuse(key)
         if message.status == 404 and self.session:
             self.record.add(self.peer.name, "ends", "the session is gone")
@@ -142,8 +151,8 @@ class HttpWire:
     def lost(self, connection: Connection) -> None:
         """A connection has ended."""
         self.connections.pop(connection, None)
-        if connection in self._idle:
-            self._idle.remove(connection)
+        if connection in self.idle:
+            self.idle.remove(connection)
         events, frame = connection.events, connection.frame
         if self.is_over or not connection.is_busy:
             return
@@ -154,6 +163,8 @@ class HttpWire:
             self.peer.refuse(frame["id"])
         elif connection.method == "GET" and not self.is_over:
             self._run(self._listen_again())
+        elif frame is not None and frame.get("method") == _OPENING[1]:
+            self.opened(frame)  # perhaps it has come
 
     # Sending
 
@@ -170,12 +181,16 @@ class HttpWire:
     def _post(self, frame: Body, noted: Event) -> None:
         self._send("POST", json.dumps(frame, ensure_ascii=False).encode(), frame, noted)
 
+    async def _post_again(self, frame: Body) -> None:
+        await asyncio.sleep(2.0)
+        self._send("POST", json.dumps(frame).encode(), frame, None)
+
     async def _take_up(self, connection: Connection, events: Events) -> None:
         await asyncio.sleep(events.retry_s or 1.0)
         self._send("GET", b"", connection.frame, None, {"last-event-id": events.last})
 
     async def _listen_again(self) -> None:
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(self._patience.pop() if self._patience else 60.0)
         self._send("GET", b"", None, None)
 
     def _give_up(self, key: Any, noted: Event) -> None:
@@ -192,12 +207,12 @@ class HttpWire:
     ) -> None:
         if self.is_over:
             return
-        connection = self._idle.pop() if self._idle else self._connect()
+        connection = self.take_connection()
         if connection is None:
             self.peer.over("nobody listens")
             return
         connection.send(method, write_request(method, "/mcp", {**self._headers(method, frame), **(more or {})}, body))
-        connection.begin(method, frame, noted)
+        connection.begin(method, frame, noted, (more or {}).get("last-event-id", ""))
 
     def _headers(self, method: str, frame: Body | None) -> dict[str, str]:
         found = {"accept": "text/event-stream" if method == "GET" else _ACCEPT}
@@ -217,12 +232,17 @@ class HttpWire:
             assert frame["method"].startswith("notifications/") or f"{META}protocolVersion" in params["_meta"]
         return found
 
-    def _connect(self) -> Connection | None:
+    def take_connection(self) -> Connection | None:
+        """Give a connection to whoever gets the next request; None where nobody listens."""
+        return self.idle.pop() if self.idle else self.connect(self._address)
+
+    def connect(self, address: Address) -> Connection | None:
+        """Make a connection."""
         try:
-            end, _ = self._network.dial(self._address, self.peer.name)
+            end, _ = self._network.dial(address, self.peer.name)
         except ConnectionRefusedError:
             return None
-        connection = Connection(self, end)
+        connection = Connection(self, end, address)
         self.connections[connection] = None
         end.hears.stall(self._stalled)
         return connection
@@ -240,14 +260,16 @@ class Connection:
         is_busy: Whether an answer is to come.
     """
 
-    def __init__(self, wire: HttpWire, end: End) -> None:
+    def __init__(self, wire: HttpWire, end: End, address: Address) -> None:
         self.end = end
+        self.address = address
         self.method = ""
         self.frame: Body | None = None
         self.events: Events | None = None
         self.is_busy = False
         self._wire = wire
         self._noted: tuple[int, Event] | None = None
+        self._last = ""
         self._reader = Reader(False, self._take_head, self._take_body, self._take_end)
         end.says.on_taken = self._note_taken
         end.start(self)
@@ -256,9 +278,10 @@ class Connection:
         self.method = method
         self.end.write(data)
 
-    def begin(self, method: str, frame: Body | None, noted: Event | None) -> None:
-        """Wait for the answer to what was just sent."""
+    def begin(self, method: str, frame: Body | None, noted: Event | None, last: str = "") -> None:
+        """Wait for the answer to what was just sent; `last` is the event after which a stream is taken up."""
         self.frame, self.events, self.is_busy = frame, None, True
+        self._last = last
         self._noted = None if noted is None else (self.end.says.written, noted)
 
     def _note_taken(self, taken: int) -> None:
@@ -283,6 +306,7 @@ class Connection:
             self._wire.session = message.headers["mcp-session-id"]
         if message.headers.get("content-type", "").startswith("text/event-stream"):
             self.events = Events()
+            self.events.last = self._last
 
     def _take_body(self, message: Message) -> None:
         if self.events is not None:
@@ -297,6 +321,7 @@ class Connection:
             self._hear(message.body)
         if message.status >= 400 and self.method != "DELETE":
             self.is_busy = False
+            message.method = self.method
             wire.refused(frame, message)
         elif self.method == "POST" and (frame or {}).get("method") == "notifications/initialized":
             wire.opened(frame or {})

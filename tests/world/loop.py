@@ -82,20 +82,28 @@ class WorldLoop(asyncio.SelectorEventLoop):
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
         """Connect to somebody in the world; the socket itself is never connected."""
-        network = self.network
-        manner = network.manner
-        if network.chance.random() < manner.late:
-            await asyncio.sleep(network.chance.uniform(0, min(manner.late_s, 1.0)))
-        self._dialled[sock] = network.dial((address[0], address[1]), "proxy"), (address[0], address[1])
+        await self.network.wait_to_dial()
+        self._dialled[sock] = self.network.dial((address[0], address[1]), "proxy"), (address[0], address[1])
 
-    async def create_connection(self, protocol_factory: Any, *args: Any, sock: Any = None, **more: Any) -> Any:
-        """Speak over a socket that was connected so."""
-        (end, here), there = self._dialled.pop(sock)
-        sock.close()
+    async def create_connection(  # type: ignore[override]
+        self, protocol_factory: Any, host: str = "", port: int = 0, *, sock: Any = None, **more: Any
+    ) -> Any:
+        """Speak over a socket that was connected so, or connect."""
+        if sock is None:
+            await self.network.wait_to_dial()
+            there = host, port
+            end, here = self.network.dial(there, "proxy")
+        else:
+            (end, here), there = self._dialled.pop(sock)
+            sock.close()
         protocol = protocol_factory()
         transport = StreamTransport(end, protocol, self.network, there, here)
         transport.begin()
         return transport, protocol
+
+    async def create_unix_connection(self, protocol_factory: Any, path: Any = None, **more: Any) -> Any:
+        """Connect to a socket in a folder, which is an address without a port here."""
+        return await self.create_connection(protocol_factory, str(path))
 
     def _note_defect(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")

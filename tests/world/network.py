@@ -7,12 +7,14 @@ not read has ended (`select.poll`).
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import itertools
 import random
 import select
 from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
+from tests.world.machines import HERE
 from tests.world.streams import RESET, End, Manner, Turns, connect
 
 Address = tuple[str, int]
@@ -33,6 +35,8 @@ class Socket:
     def fileno(self) -> int:
         return self._number
 
+    def setsockopt(self, *args: Any) -> None: ...
+
 
 class Network:
     """Who listens where.
@@ -48,21 +52,39 @@ class Network:
         self.sockets: dict[int, Socket] = {}
         self.chance = chance
         self._turns = turns
-        self._listeners: dict[Address, Accept] = {}
+        self._listeners: dict[Address, tuple[Accept, contextvars.Context]] = {}
         self._numbers = itertools.count(_FIRST_NUMBER)
         self._ports = itertools.count(40_000)
 
     def listen(self, address: Address, accept: Accept) -> None:
-        """Take connections at an address."""
-        self._listeners[address] = accept
+        """Take connections at an address, on the machine on which this is called."""
+        self._listeners[address] = accept, contextvars.copy_context()
 
     def stop(self, address: Address) -> None:
         """Take no more; those that are open stay."""
         self._listeners.pop(address, None)
 
+    def listens(self, address: Address) -> bool:
+        """Whether anybody does at an address."""
+        return address in self._listeners
+
     def pair(self, one: str, other: str) -> tuple[End, End]:
         """Make a connection that nobody has to listen for."""
-        return connect((one, other), self.manner, self.chance, self._turns)
+        ends = connect((one, other), self.manner, self.chance, self._turns)
+        here = HERE.get()
+        if here is not None:
+            here.own(ends[1])
+            if here.is_gone:
+                ends[1].cut()
+        return ends
+
+    async def wait_to_dial(self) -> None:
+        """Wait for as long as it takes to connect from here."""
+        here = HERE.get()
+        if here is not None:
+            await here.until_it_goes()
+        if self.chance.random() < self.manner.late:
+            await asyncio.sleep(self.chance.uniform(0, min(self.manner.late_s, 1.0)))
 
     def dial(self, address: Address, name: str) -> tuple[End, Address]:
         """Connect to an address; give our end, and the address that the other end sees.
@@ -70,12 +92,17 @@ class Network:
         Raises:
             ConnectionRefusedError: Nobody listens there.
         """
-        accept = self._listeners.get(address)
-        if accept is None:
+        listener = self._listeners.get(address)
+        here = HERE.get()
+        if listener is None or (here is not None and here.is_gone):
             raise ConnectionRefusedError(111, "connection refused")
-        ours, theirs = self.pair(name, f"{address[0]}:{address[1]}")
+        accept, context = listener
+        theirs, ours = self.pair(f"{address[0]}:{address[1]}", name)
+        there = context.get(HERE)
+        if there is not None:
+            there.own(theirs)
         source = "10.0.0.9", next(self._ports)
-        accept(theirs, source)
+        context.copy().run(accept, theirs, source)
         return ours, source
 
     def socket_of(self, end: End) -> Socket:

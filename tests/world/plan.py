@@ -87,6 +87,8 @@ class Plan:
         faults: What goes wrong, each with `at`, `do` and `whom`.
         clients: In the order in which they come.
         servers: One, or those of the router.
+        instances: How many proxies stand side by side, behind a balancer.
+        store: Where those find each other: `redis`, `quick` (the same, without the bytes) or `folder`.
     """
 
     cell: str
@@ -101,6 +103,8 @@ class Plan:
     faults: list[Act] = field(default_factory=list)
     clients: list[ClientPlan] = field(default_factory=list)
     servers: list[ServerPlan] = field(default_factory=list)
+    instances: int = 1
+    store: str = ""
 
     @property
     def uses_http(self) -> bool:

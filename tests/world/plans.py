@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
+from tests.world.replica_plans import BENTS_OF_REPLICAS
 from tests.world.streams import Manner
 
 _KINDS: Final = ("sampling", "elicitation", "roots")
@@ -47,12 +48,23 @@ def _http(plan: Plan, chance: random.Random) -> None:
         plan.front_options = _make_front_options(chance)
 
 
+def _replicas(plan: Plan, chance: random.Random) -> None:
+    """Several instances stand behind a balancer, and find each other by a store."""
+    plan.instances = chance.choice((2, 2, 3))
+    plan.store = chance.choice(("quick", "quick", "redis", "folder", "folder"))
+    plan.scope = chance.choice(("client", "client", "shared", "principal"))
+    plan.front = "http"
+    plan.router = chance.random() < 0.15
+    plan.front_options = _make_front_options(chance)
+
+
 CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "direct": _direct,
     "shared": _shared,
     "router": _router,
     "row": _row,
     "http": _http,
+    "replicas": _replicas,
 }
 """The kinds of worlds, by name."""
 
@@ -69,6 +81,8 @@ def make_plan(cell: str, seed: int) -> Plan:
     if chance.random() < 0.5:
         plan.faults = [_make_fault(plan, chance) for _ in range(chance.randint(1, 3))]
     chance.choice(_BENTS)(plan, chance)
+    if plan.instances > 1:
+        chance.choice(BENTS_OF_REPLICAS)(plan, chance)
     return plan
 
 
@@ -243,7 +257,7 @@ def _make_server(plan: Plan, chance: random.Random, number: int) -> ServerPlan:
     server = ServerPlan(f"s{number}", revisions, manner, chance.choice((0.0, 0.0, 0.0, 0.5, 2.5, 6.0)))
     if chance.random() < 0.02:
         server.start_s = 500.0  # longer than anybody waits
-    if plan.cell == "http" and (plan.front == "lines" or chance.random() < 0.6):
+    if plan.cell in ("http", "replicas") and (plan.front == "lines" or chance.random() < 0.6):
         server.link = "http"
     return server
 

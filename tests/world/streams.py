@@ -7,6 +7,7 @@ or a transport of ours, has of a connection; `transports` makes of it what our o
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import random
 from collections import deque
 from collections.abc import Callable
@@ -71,6 +72,7 @@ class Pipe:
         self._pieces: deque[tuple[float, bytes]] = deque()  # when each comes out
         self._timer: asyncio.Handle | None = None
         self._paused = self._stalled = False
+        self._held = 0
         self._is_full = False
         self.is_ended = self.is_dropped = False
         self.is_told = False
@@ -78,6 +80,7 @@ class Pipe:
         self.marks: deque[tuple[int, int]] = deque()
         self.reader: Reader | None = None
         self.writer: Reader | None = None
+        self.reads_in = self.writes_in = contextvars.copy_context()  # whoever reads is told in a context of its own
         self.on_taken: Callable[[int], None] | None = None
 
     def write(self, data: bytes) -> None:
@@ -128,9 +131,15 @@ class Pipe:
         self._stalled = stalled
         self._watch()
 
+    def hold(self, held: bool) -> None:
+        """Let one of the machines at the ends stand still, or go on."""
+        self._held += 1 if held else -1
+        self._watch()
+
     def start(self, reader: Reader) -> None:
         """Begin to come out."""
         self.reader = reader
+        self.reads_in = contextvars.copy_context()
         self._watch()
 
     def mark_of(self, position: int) -> int:
@@ -146,18 +155,21 @@ class Pipe:
         return [data[one:other] for one, other in zip((0, *places), (*places, len(data)), strict=True)]
 
     def _watch(self) -> None:
-        if self._timer is not None or self.reader is None or self._paused or self._stalled:
+        if self._timer is not None or self.reader is None or self._paused or self._stalled or self._held:
             return
-        loop = asyncio.get_running_loop()
+        loop, here = asyncio.get_running_loop(), self.reads_in
         if self._pieces:
             due = self._pieces[0][0]
-            self._timer = loop.call_soon(self._come) if due <= loop.time() else loop.call_at(due, self._come)
+            is_due = due <= loop.time()
+            self._timer = (
+                loop.call_soon(self._come, context=here) if is_due else loop.call_at(due, self._come, context=here)
+            )
         elif self.is_ended and not self.is_told:
-            self._timer = loop.call_soon(self._come)
+            self._timer = loop.call_soon(self._come, context=here)
 
     def _come(self) -> None:
         self._timer = None
-        if self.reader is None or self._paused or self._stalled or self.is_told:
+        if self.reader is None or self._paused or self._stalled or self._held or self.is_told:
             return
         if not self._pieces:
             if self.is_ended:
@@ -173,7 +185,7 @@ class Pipe:
             self.on_taken(self.taken)
         if self._is_full and self.waiting <= HIGH_WATER_BYTES // 4 and self.writer is not None:
             self._is_full = False
-            self.writer.resume_writing()
+            self.writes_in.run(self.writer.resume_writing)
         self.reader.data_received(data)
         self._watch()
 
@@ -202,16 +214,23 @@ class End:
     def start(self, reader: Reader) -> None:
         """Begin to read."""
         self.says.writer = reader
+        self.says.writes_in = contextvars.copy_context()
         self.hears.start(reader)
 
     def write(self, data: bytes) -> None:
         """Send bytes."""
         other = self.other
         if other is not None and other.is_closed:
-            if self.hears.reader is not None:
-                asyncio.get_running_loop().call_soon(self.hears.reader.broken, f"{other.name} does not read any more")
+            hears, reason = self.hears, f"{other.name} does not read any more"
+            if hears.reader is not None:
+                asyncio.get_running_loop().call_soon(hears.reader.broken, reason, context=hears.reads_in)
         else:
             self.says.write(data)
+
+    def hold(self, held: bool) -> None:
+        """Let nothing through, in either direction, or everything again."""
+        for pipe in (self.hears, self.says):
+            pipe.hold(held)
 
     def end(self) -> None:
         """Say that nothing more comes, and go on reading."""
@@ -230,7 +249,7 @@ class End:
             was_told = pipe.is_told
             pipe.drop()
             if reader is not None and not was_told:
-                asyncio.get_running_loop().call_soon(reader.ended, RESET)
+                asyncio.get_running_loop().call_soon(reader.ended, RESET, context=pipe.reads_in)
 
 
 def connect(names: tuple[str, str], manner: Manner, chance: random.Random, turns: Turns) -> tuple[End, End]:

@@ -19,6 +19,10 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import dragoman.proxy
+from dragoman.core.rules.state import INSTANCE_BYTES, KEY_BYTES
+from tests.world.machines import HERE
+
 BEGINS_AT_S: Final = 1_000.0
 """What the clock shows when a world begins."""
 
@@ -45,6 +49,7 @@ class System:
         self.wall_s = _WALL_S
         self.make_poll: Callable[[], Any] = _REAL_POLL
         self._random = random.Random(f"system of {seed}")
+        self._process: Any = None
 
     def monotonic(self) -> float:
         return self.now_s
@@ -73,6 +78,13 @@ class System:
 
     def poll(self) -> Any:
         return self.make_poll()
+
+    def process(self) -> Any:
+        """Give the key and the name of this process; of several in one world, each has a name of its own."""
+        if self._process is None:
+            self._process = self.bytes(KEY_BYTES), self.bytes(INSTANCE_BYTES)
+        here = HERE.get()
+        return self._process if here is None else (self._process[0], here.identity)
 
     def uuid(self) -> uuid.UUID:
         return uuid.UUID(bytes=self.bytes(16), version=4)
@@ -103,6 +115,7 @@ _PLACES: Final[tuple[tuple[Any, str, Callable[..., Any]], ...]] = tuple(
         (secrets, "token_hex", System.hex),
         (uuid, "uuid4", System.uuid),
         (select, "poll", System.poll),
+        (dragoman.proxy, "_random_key", System.process),
     )
 )
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 from collections import Counter
@@ -23,18 +24,20 @@ from dragoman.router.router import before_router
 from dragoman.transports.base import Transport
 from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
-from tests.world import askings, endings, promises
+from tests.world import askings, endings, promises, replica_rules
 from tests.world.fronts import Front, LineFront, WebFront
 from tests.world.http_server import HttpServer
 from tests.world.known_servers import KnownServer
 from tests.world.leftovers import Tables, census, collect
 from tests.world.loop import Stuck, WorldLoop
+from tests.world.machines import HERE
 from tests.world.network import Network, Poll
 from tests.world.peers.client import Client
 from tests.world.peers.server import Server
 from tests.world.peers.words import chance_of
 from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
 from tests.world.record import Record
+from tests.world.replicas import Replicas
 from tests.world.rules import Finding, Talk, judge
 from tests.world.situations import Step, marks_of, steps_counted
 from tests.world.system import System, installed
@@ -54,7 +57,7 @@ _LAST_TIMERS_S: Final = 15.0
 """How long a timer may be left that does nothing any more."""
 
 
-RULE_BOOKS: Final = (promises, askings, endings)
+RULE_BOOKS: Final = (promises, askings, endings, replica_rules)
 """Modules of rules beside `rules`; they are among `RULES` when they have been imported."""
 
 
@@ -86,6 +89,7 @@ class World:
         self.clients: list[Client] = []
         self.servers: dict[str, list[Server]] = {server.name: [] for server in plan.servers}
         self.runners: list[Any] = []
+        self.pools: list[UpstreamPool] = []
         self.tasks: list[asyncio.Task[Any]] = []
         self._system = system
         self._loop = loop
@@ -114,6 +118,9 @@ class World:
             return lambda: open_upstream(config)
 
         def opens() -> Transport:
+            here = HERE.get()
+            if here is not None and here.is_gone:
+                return LineTransport(self.network.pair("nobody", "proxy")[1], is_child=True)
             runs = self.servers[plan.name]
             run = Server(plan, len(runs) + 1, self.plan.seed, self.record)
             runs.append(run)
@@ -147,7 +154,14 @@ class World:
     def make_config(self, hop: int = 0) -> ProxyConfig:
         known = None if self.plan.router else self.know(self.plan.servers[0], hop)
         key = chance_of(self.plan.seed, "key").randbytes(32)
-        return ProxyConfig(**self.plan.options, known=known, state_key=key)
+        here = HERE.get()
+        keys = key if here is None else (key, hashlib.sha256(here.identity).digest())  # what is made of it is its own
+        return ProxyConfig(**self.plan.options, known=known, state_key=keys)
+
+    def make_front_config(self) -> ProxyConfig:
+        """Give what is decided about the proxies of sessions."""
+        config = self.make_config()
+        return before_router(config) if self.plan.router else config
 
     def _behind(self, connect_upstream: Callable[[], Transport], hop: int) -> Callable[[], Transport]:
         """Give what opens a connection to another proxy, which stands before the server."""
@@ -164,17 +178,20 @@ class World:
 
     async def run(self) -> None:
         """Let everything happen."""
-        pool = self.make_pool()
-        config = self.make_config()
-        if self.plan.router:
-            config = before_router(config)
-        tables = Tables(pool)
         faults = [asyncio.ensure_future(self._fail(fault)) for fault in self.plan.faults]
-        self.front = self._open_front(pool, config)
+        if self.plan.instances > 1:
+            self.front = replicas = Replicas(self)
+            await replicas.begin()
+            tables = Tables(replicas.everything)
+        else:
+            pool = self.make_pool()
+            tables = Tables(pool)
+            self.pools.append(pool)
+            self.front = self._open_front(pool, self.make_front_config())
         await asyncio.gather(*(self._live(client, self.front) for client in self.plan.clients))
         for fault in faults:
             fault.cancel()
-        await self._end(pool, tables)
+        await self._end(tables)
 
     def _open_front(self, pool: UpstreamPool, config: ProxyConfig) -> Front:
         if self.plan.front == "http":
@@ -194,7 +211,7 @@ class World:
         front.admit(client)
         await client.live(PATIENCE_S)
 
-    async def _end(self, pool: UpstreamPool, tables: Tables) -> None:
+    async def _end(self, tables: Tables) -> None:
         """See everything end, and what is left."""
         _, left = await asyncio.wait(self.tasks, timeout=_END_S) if self.tasks else (set(), set())
         for _ in left:
@@ -203,7 +220,8 @@ class World:
         self.record.left_over = tables.left_over()
         assert self.front is not None
         await asyncio.wait_for(self.front.close(), _END_S)
-        await asyncio.wait_for(pool.close(), _END_S)
+        for pool in self.pools:
+            await asyncio.wait_for(pool.close(), _END_S)
         for runs in self.servers.values():
             for run in runs:
                 run.stop()
@@ -219,12 +237,6 @@ class World:
                 await self._kill(fault["whom"], fault.get("for_s", 0.0))
             case "forget" if fault["whom"] in self.processes:
                 self.processes[fault["whom"]].forget()
-            case "revoke" if isinstance(self.front, WebFront):
-                self.record.add("proxy", "lets in no more", fault["principal"])
-                self.front.revoke(fault["principal"])
-            case "terminate" if isinstance(self.front, WebFront):
-                self.record.add("proxy", "ends in order")
-                self.tasks.append(asyncio.ensure_future(self.front.drain()))
             case "stop" | "drain":
                 number = fault["client"] % max(1, len(self.runners))
                 if self.runners:
@@ -233,6 +245,8 @@ class World:
             case "clock":
                 self.record.add("clock", f"jumps by {fault['by_s']} s")
                 self._system.wall_s += fault["by_s"]
+            case _ if self.front is not None:
+                await self.front.fail(fault)
 
     async def _kill(self, whom: str, for_s: float) -> None:
         """Let a server die; a process that listens is started again after a while."""

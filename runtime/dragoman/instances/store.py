@@ -175,7 +175,8 @@ class Store:
         task = asyncio.ensure_future(command)
         self._commands.add(task)
         task.add_done_callback(self._end_command)
-        return await asyncio.wait_for(asyncio.shield(task), _PATIENCE_S)
+        async with asyncio.timeout(_PATIENCE_S):  # `wait_for` loses a cancellation that comes with the answer (3.11)
+            return await asyncio.shield(task)
 
     def _end_command(self, task: asyncio.Future[Any]) -> None:
         self._commands.discard(task)

@@ -203,7 +203,9 @@ class StreamableFront:
             RequestRefused: It cannot be opened.
         """
         caller = Caller(request.principal, "streamable-http", server=self.server)
-        session = self._sessions.open(StreamableSession(self._config), caller, session_id)
+        assert self._sessions.relay is not None
+        mark = self._sessions.relay.name  # a session is opened again only once at an instance
+        session = self._sessions.open(StreamableSession(self._config, mark), caller, session_id)
         transport, nesting = session.transport, self._config.limits.nesting
         with session:
             call = self._post(transport, read_noted(request, initialize, nesting), takes_stream=False)

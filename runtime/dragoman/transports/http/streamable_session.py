@@ -25,6 +25,7 @@ from dragoman.core.exact_json import encode_line
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import Awaited
 from dragoman.transports.http.flow import CallTimer, FlowingTransport, forget
+from dragoman.transports.http.marking import Marking
 from dragoman.transports.http.reading import Posted
 from dragoman.transports.http.streams import Ledger, Stream, StreamConnection
 
@@ -119,6 +120,7 @@ class StreamableSession(FlowingTransport):
 
     Args:
         config: Limits and patience.
+        mark: For a session that other instances had: in no name that they have given out in it.
 
     Attributes:
         has_streams: Frames go out on the stream of the call that they name.
@@ -127,8 +129,9 @@ class StreamableSession(FlowingTransport):
 
     has_streams = True
 
-    def __init__(self, config: FrontConfig) -> None:
+    def __init__(self, config: FrontConfig, mark: str = "") -> None:
         super().__init__(config.limits.high_water_bytes)
+        self._mark, self._marking = mark, Marking(mark) if mark else None
         self.loop = asyncio.get_running_loop()  # kept: asking for it is a system call each time
         self.revision: str | None = None
         self._config = config
@@ -146,7 +149,7 @@ class StreamableSession(FlowingTransport):
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Put each frame onto the stream where it belongs."""
-        for frame in frames:
+        for frame in frames if self._marking is None else map(self._marking.mark, frames):
             if frame.method is not None:
                 self._send_unasked(frame)
             else:
@@ -198,7 +201,9 @@ class StreamableSession(FlowingTransport):
                 self._calls[key] = call
             if posted.initializes and self._initialize is None:
                 self._initialize = call
-        self.deliver(posted.frame)
+        frame = posted.frame if self._marking is None else self._marking.unmark(posted.frame)
+        if frame is not None:
+            self.deliver(frame)
         for key in posted.cancelled:
             given_up = self._calls.pop(key, None)
             if given_up is not None:
@@ -320,7 +325,7 @@ class StreamableSession(FlowingTransport):
         self._initialize = None
 
     def _new_stream(self, kind: str) -> Stream:
-        stream = Stream(f"{kind}{next(self._names)}", self._ledger)
+        stream = Stream(f"{kind}{self._mark}{next(self._names)}", self._ledger)
         self._streams[stream.name] = stream
         self.sweep(self.loop.time())
         return stream
