@@ -35,8 +35,8 @@ class Facts(MetadataHookInterface):
     def update(self, metadata: dict[str, Any]) -> None:
         """Set `project.version` and `project.urls`."""
         text = (find_package(self.root) / "version.py").read_text("utf-8")
-        found = re.search(r'^VERSION: Final = "(.+)"$', text, re.MULTILINE)
-        assert found is not None
+        found = re.search(r'^VERSION\b.* = "(.+)"$', text, re.MULTILINE)
+        assert found is not None, 'version.py has no line VERSION = "…"'
         metadata["version"] = found[1]
         home = os.environ.get("DRAGOMAN_PROJECT_URL", "")
         pages = {"Homepage": "", "Documentation": "/blob/main/docs/bindings.md", "Issues": "/issues"}
