@@ -56,6 +56,21 @@ MEANING = {
     "at-the-top": ('{"a": {"command": "a"}}', 1, 2, "stands at the top", "put all servers into"),
     "nameless": ('{"command": "a"}', 1, 1, "without a name", '"name"'),
     "two-tables": ('{"mcpServers": {}, "servers": {}}', 1, 31, "found mcpServers and servers", "move all"),
+    "our-key-with-a-dot": (
+        '{"mcpServers": {"a": {"command": "a"}}, "dragoman.rules": []}',
+        1,
+        41,
+        "'dragoman.rules' means nothing at the top",
+        'write "dragoman": {"rules": … }',
+    ),
+    "our-object-in-capitals": ('{"mcpServers": {}, "Dragoman": {}}', 1, 20, "'Dragoman' means nothing", '"dragoman"'),
+    "our-rules-alone": (
+        '{"mcpServers": {}, "rules": [{"deny": {"tools": ["x"]}}]}',
+        1,
+        20,
+        "'rules' means nothing at the top",
+        'write "dragoman": {"rules": … }',
+    ),
     "not-an-object": ('{"mcpServers": {"a": "npx a"}}', 1, 22, "server 'a' to be an object", "between { and }"),
     "neither": ('{"mcpServers": {"a": {"args": []}}}', 1, 17, "neither command nor url", '"command": "program"'),
     "both": (
@@ -270,3 +285,10 @@ def test_reading_twice_as_many_servers_is_twice_the_work() -> None:
         return effort(lambda: Names().set_servers({one.name: one.name for one in parse_config(text, {}).servers}))
 
     assert work(20_000) < 8 * work(5_000)  # sixteen times, if each were compared with each
+
+
+def test_what_may_be_a_clients_own_is_a_warning_at_the_top_and_stops_nobody() -> None:
+    text = '{"mcpServers": {"a": {"command": "a"}}, "listTimeout": 5, "rules": ["be kind"], "name": "mine"}'
+    (warning,) = parse_config(text, ENVIRONMENT).warnings
+    assert "'listTimeout' means nothing at the top of the file" in str(warning)
+    assert 'write "dragoman": {"listTimeout": … }' in str(warning)

@@ -22,7 +22,8 @@ PEEKED = [
     (b'{"jsonrpc":"2.0","method":"x","params":{},"id":-7 } \r\n', "request", b"-7", "x"),
     (b' { "id" : 5 , "jsonrpc" : "2.0" , "method" : "x" , "params" : {} } ', "request", b"5", "x"),
     (b'{"jsonrpc":"2.0","id":3,"result":{"id":4,"methods":"y"}}', "result", b"3", None),
-    (b'{"jsonrpc":"2.0","id":3,"result":{"method":"y","x":"' + b"x" * 1100 + b'"}}', "result", b"3", None),
+    (b'{"jsonrpc":"2.0","id":3,"result":{"methods":"y","x":"' + b"x" * 1100 + b'"}}', "result", b"3", None),
+    (b'{"jsonrpc":"2.0","id":3,"result":{"x":"' + b'\\"method\\":' * 2000 + b'"}}', "result", b"3", None),
     (b'{"jsonrpc":"2.0","id":3,"result":{"x":"caf\\u00e9"}}', "result", b"3", None),
     (b'{"result":{"id":4},"jsonrpc":"2.0","id":3}\n', "result", b"3", None),
     (b'{"result":{"id":4},"id":"3","jsonrpc":"2.0"}\n', "result", b'"3"', None),
@@ -53,6 +54,8 @@ NOT_PEEKED = [
     b'{"jsonrpc":"2.0","id":1,"method":"x","params":{},"error":{}}',
     b'{"jsonrpc":"2.0","id":3,"result":{},"method":"y"}',
     b'{"jsonrpc":"2.0","id":3,"result":{},"m\\u0065thod":"y"}',
+    b'{"jsonrpc":"2.0","id":3,"result":{"method":"y","x":"' + b"x" * 1100 + b'"}}',
+    b'{"jsonrpc":"2.0","id":3,"result":{},"method":"y","x":"' + b"x" * 20_000 + b'"}',
     b'{"jsonrpc":"2.0","id":1,"params":{}}',
     b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1',
     b'{"a":"{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1}"}',
@@ -90,6 +93,34 @@ def test_two_frames_in_one_are_refused(line: bytes) -> None:
     told = read_line(line)
     assert isinstance(told, Malformed)
     assert (told.code, told.is_response) == (-32600, False)
+
+
+LONG = {
+    "long strings": b'{"x":"%b"}' % (b"x" * 30_000),
+    "short strings": b'{"rows":[%b]}' % b",".join(b'{"a":"%d"}' % number for number in range(3000)),
+    "of two kilobytes": b'{"x":"%b"}' % (b"x" * 2000),
+}
+
+
+@pytest.mark.parametrize("name", [b"method", b"m\\u0065thod"])
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
+def test_a_result_with_a_method_far_from_its_end_is_refused(text: bytes, name: bytes) -> None:
+    """Clients on the official Python SDK take it for a request."""
+    for answer in (
+        b'"result":%b,"%b":"x","params":%b' % (text, name, text),
+        b'"result":{},"%b":"x","y":%b' % (name, text),
+    ):
+        told = read_line(b'{"jsonrpc":"2.0","id":3,%b}\n' % answer)
+        assert isinstance(told, Malformed)
+        assert (told.code, told.key, told.is_response) == (-32600, b"3", True)
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
+def test_a_method_within_a_result_is_what_it_says(text: bytes) -> None:
+    line = b'{"jsonrpc":"2.0","id":3,"result":{"a":%b,"method":"GET","b":%b}}\n' % (text, text)
+    told = read_line(line)
+    assert isinstance(told, Frame)
+    assert (told.kind, told.key, told.method, told.raw) == ("result", b"3", None, line)
 
 
 @pytest.mark.parametrize("name", [b"result", b"error"])

@@ -34,6 +34,9 @@ LIMIT_BYTES: Final = 16 * 1024 * 1024
 
 _LONGEST_NAME: Final = 200
 
+_PLAINLY_OURS: Final = {key.key for key in ROUTER_KEYS if not key.key.islower()}
+"""Names that are hardly anybody else's; `name`, `prefix` and the like are words of anybody."""
+
 
 def read_config(path: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> Configuration:
     """Read a configuration file.
@@ -194,6 +197,7 @@ def _read_own(
     document: Node, findings: Findings, listed: Sequence[ServerConfig]
 ) -> tuple[RouterOptions, tuple[ServerConfig, ...]]:
     """Read what is said about all servers together, and add to each what is said about it."""
+    _find_misplaced(document, findings)
     node = document.value.get(OURS) if isinstance(document.value, dict) else None
     members = None if node is None else findings.members(node, OURS)
     if node is None or members is None:
@@ -212,6 +216,25 @@ def _read_own(
             remedy = f"write {meant!r}" if meant else "use a name that stands among the servers of this file"
             findings.add(servers.names[name], f"there is no server {name!r} that this could be about", remedy)
     return RouterOptions(**given), tuple(known.values())
+
+
+def _find_misplaced(document: Node, findings: Findings) -> None:
+    """Note keys of ours that stand beside our own object: ignored, they would be rules that do not count."""
+    for name, node in document.value.items() if isinstance(document.value, dict) else ():
+        first, _, key = name.partition(".")
+        is_ours = first.lower() == OURS
+        if name == OURS or not (is_ours or name in _PLAINLY_OURS or _has_rules(name, node)):
+            continue
+        key = key if is_ours else name
+        remedy = f'write "{OURS}": {{"{key}": … }}' if key else f'write "{OURS}"'
+        note = findings.warn if name in _PLAINLY_OURS else findings.add  # it may be a client's own, by chance
+        note(document.names[name], f"{name!r} means nothing at the top of the file", remedy)
+
+
+def _has_rules(name: str, node: Node) -> bool:
+    """Whether this can only be our rules: Continue has others, which are texts."""
+    items = node.value if name == "rules" and isinstance(node.value, list) else ()
+    return any(isinstance(item.value, dict) and not {"allow", "deny"}.isdisjoint(item.value) for item in items)
 
 
 def _read_options(server: ServerConfig, node: Node, findings: Findings) -> ServerConfig:

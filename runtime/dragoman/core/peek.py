@@ -18,14 +18,14 @@ from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, new_frame
 from dragoman.core.exact_json import decode, encode_line, outline
 from dragoman.core.lines import HEAD_BYTES, Overlong
-from dragoman.core.repeats import TWO_FRAMES, may_answer, may_call, repeats_name
+from dragoman.core.repeats import TWO_FRAMES, may_answer, may_call, names_method, repeats_name
 from dragoman.errors import FrameTooLarge
 
 _TAIL_BYTES = 160
 _ERROR: Final = b'"error"'
 _SEARCHED_BYTES: Final = 1024
-"""How much of the end of a result is searched for a method, and of a request for a result: to search a megabyte takes
-longer than all else that is done with it. A server that hides a method farther in front harms its own client alone."""
+"""How much of the end of a request is searched for a result, and of a result for a method in whatever spelling. In
+front of that, a result is searched without its long strings, and for the one spelling that every reader knows."""
 
 SPLICED_BYTES: Final = 4096
 """From here on it is cheaper to put another id into a line than to encode it anew."""
@@ -66,6 +66,8 @@ def peek(line: bytes) -> Frame | None:
         # A library that writes both writes the other one at an edge, most likely; an error is small, and decoded.
         is_plain = line.startswith(b"{", head.end()) and line.rfind(_ERROR, max(0, len(line) - _TAIL_BYTES)) < 0
         if key is None or method is not None or not is_plain or may_call(_end_of(line)):
+            return None
+        if len(line) > _SEARCHED_BYTES and names_method(outline(line)):
             return None
         return new_frame(Frame, (line, "result", key, None, None, None, (), "", (), None))
     if method is None or member == b"error":

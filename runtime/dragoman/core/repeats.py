@@ -47,6 +47,11 @@ def may_call(text: bytes) -> bool:
     return text.lower().rfind(b'"method"') >= 0 or may_disguise(text)  # `rfind` takes a third of what `in` does
 
 
+def names_method(text: bytes) -> bool:
+    """Whether a text has the name of a method, not looking at what only readers in Go take for one."""
+    return text.rfind(b'"method"') >= 0 or may_disguise(text)
+
+
 def may_answer(text: bytes) -> bool:
     """Whether a part of a request may hold a result or an error as well: then somebody may wait for it."""
     return text.rfind(b'"result"') >= 0 or text.rfind(b'"error"') >= 0
