@@ -40,9 +40,9 @@ def matching(pattern: str, expected: str, read: Reader = str) -> Reader:
 whole_number = matching(r"\d+", "a whole number", int)
 count = matching(r"0*[1-9]\d*", "a whole number above 0", int)
 size = matching(
-    r"0*[1-9]\d*[kmg]?",
-    "a number of bytes such as 500k or 16m",
-    lambda text: int(text.rstrip("kmgKMG")) * _UNITS.get(text[-1].lower(), 1),
+    r"0*[1-9]\d*([kmg](i?b)?)?",
+    "a number of bytes such as 500k or 16MB",
+    lambda text: int(text.rstrip("kmgibKMGIB")) * _UNITS.get(text.lstrip("0123456789")[:1].lower(), 1),
 )
 path = matching(r"/[^?#%]*", "a path that begins with /")
 host = matching(rf"\*|{_NAME}(:\d+)?", "NAME, NAME:PORT or *")

@@ -142,7 +142,7 @@ test("the headers with which a WebSocket was opened stand at what was said on it
   const opens = line("http", "client", 5, undefined, { method: "GET", status: 101, request: {}, response: {} });
   const found = hear([opens, line("received", "client", 5, call(1, "a"), { session: "session 3" }), line("received", "client", 5, call(2, "b"), { session: "session 3" })]);
   assert.deepEqual(found.messages.map((one) => one.http), [[1], []]);
-  assert.deepEqual([...found.sessions.keys()], ["session 3"]);
+  assert.deepEqual([...found.sessions.values()].map((one) => [one.label, one.client.transport]), [["session 3", "websocket"]]);
 });
 
 test("behind a router each call stands with its server, and what the router asks them all in the request it is for", () => {

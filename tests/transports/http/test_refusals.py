@@ -7,6 +7,7 @@ import pytest
 from dragoman.status import StatusBoard
 from dragoman.transports.http.config import FrontConfig, Limits, Patience
 from dragoman.transports.http.refusals import Refusals, shorten
+from dragoman.transports.http.site import Budget, Site
 from tests.transports.http.stage import call, content, initialize, on_loop, serving, until, within
 from tests.transports.http.wire import connect
 
@@ -62,6 +63,15 @@ async def test_whoever_a_limit_turns_away_is_counted_by_its_option(caplog: pytes
     assert found["--max-connections"] >= 1
     for option in (*refused, "--max-connections", "--header-timeout"):
         assert sum(f"({option} allows for more)" in line for line in caplog.messages) == 1, option
+
+
+@on_loop
+async def test_where_no_option_sets_the_limit_none_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    config = FrontConfig()
+    site = Site(None, config, Budget(config.limits.memory_bytes, config.limits.body_bytes))
+    site.refusals.note("", "a connection is answered with 503: 64 are open", "--max-connections")
+    site.refusals.close()
+    assert caplog.messages == ["a connection is answered with 503: 64 are open"]
 
 
 @on_loop

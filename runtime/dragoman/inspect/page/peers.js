@@ -13,6 +13,7 @@
  * @property {string} offered The revision that was asked for.
  * @property {string} revision The one that was agreed on.
  * @property {number} connection
+ * @property {string} transport Over which its first message came, where that is not what the page says of all.
  * @property {string} ended Why its connection has ended.
  * @property {boolean} isClosed Whether it was Dragoman who closed it.
  * @property {boolean} isLeaving Whether it ended because its session was over.
@@ -66,7 +67,7 @@ export function makeSession(label, since) {
 
 /** @param {number} connection @param {string} [server] @returns {Peer} */
 function noPeer(connection, server = "") {
-  return { name: "", version: "", title: "", server, offered: "", revision: "", connection, ended: "", isClosed: false, isLeaving: false, trouble: "", refusal: "" };
+  return { name: "", version: "", title: "", server, offered: "", revision: "", connection, transport: "", ended: "", isClosed: false, isLeaving: false, trouble: "", refusal: "" };
 }
 
 /**
@@ -95,7 +96,7 @@ function describe(peer, about) {
  */
 export function learn(session, message, frame, line) {
   const meta = frame.params?._meta ?? frame.result?._meta ?? {};
-  if (line.direction === "received" && message.from === "client") learnClient(session, frame, line, meta);
+  if (line.direction === "received" && message.from === "client") learnClient(session, message, frame, line, meta);
   else if (line.direction === "received" && !isRouter(session, line)) learnServer(serverAt(session, line), message, frame, line, meta);
   else if (line.direction === "given up") serverAt(session, line).trouble = message.words;
   const task = frame.result?.task ?? (typeof frame.result?.taskId === "string" ? frame.result : frame.params?.taskId ? frame.params : null);
@@ -111,8 +112,8 @@ export function learn(session, message, frame, line) {
   }
 }
 
-/** @param {Session} session @param {any} frame @param {any} line @param {any} meta */
-function learnClient(session, frame, line, meta) {
+/** @param {Session} session @param {Message} message @param {any} frame @param {any} line @param {any} meta */
+function learnClient(session, message, frame, line, meta) {
   const { client } = session;
   const opens = frame.method === "initialize";
   const about = opens ? frame.params?.clientInfo : meta["io.modelcontextprotocol/clientInfo"];
@@ -120,6 +121,7 @@ function learnClient(session, frame, line, meta) {
   const offered = opens ? frame.params?.protocolVersion : meta["io.modelcontextprotocol/protocolVersion"];
   if (typeof offered === "string") client.offered = offered;
   client.connection = line.connection;
+  if (message.http.length > 0) client.transport = "websocket"; // those of HTTP have their headers when they are answered
   client.revision = line.revision || client.revision || (opens || typeof offered !== "string" ? "" : offered);
 }
 

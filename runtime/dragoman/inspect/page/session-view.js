@@ -141,7 +141,7 @@ export class SessionView extends HTMLElement {
       h(
         "div",
         { class: "pair" },
-        isShared(session.label) ? h("p", { class: "peer client" }, "several sessions share it") : peer("client", session.client, about.transports?.client ?? ""),
+        isShared(session.label) ? h("p", { class: "peer client" }, "several sessions share it") : peer("client", session.client, session.client.transport || (about.transports?.client ?? "")),
         h("div", { class: "joint", "aria-hidden": "true" }, "⟷"),
         server ? peer("server", server, transport) : h("p", { class: "peer server" }, servers.length > 1 ? `${servers.length} servers behind the router` : "no server has answered yet"),
       ),

@@ -24,14 +24,16 @@ class Refusals:
 
     Args:
         quiet_s: For how long a reason is not repeated.
+        names_options: Whether the limits are set by options, so that a line says which one.
 
     Attributes:
         by_option: How often each limit has turned somebody away, by the option that sets it.
     """
 
-    def __init__(self, quiet_s: float = QUIET_S) -> None:
+    def __init__(self, quiet_s: float = QUIET_S, names_options: bool = True) -> None:
         self.by_option: dict[str, int] = {}
         self._quiet_s = quiet_s
+        self._names_options = names_options
         self._left_out: dict[str, int] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
@@ -45,7 +47,8 @@ class Refusals:
         """
         if option:
             self.by_option[option] = self.by_option.get(option, 0) + 1
-            reason, line = f"turned away by {option}", f"{line} ({option} allows for more)"
+            reason = f"turned away by {option}"
+            line = f"{line} ({option} allows for more)" if self._names_options else line
         if reason in self._left_out:
             self._left_out[reason] += 1
             return

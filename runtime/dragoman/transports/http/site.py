@@ -143,7 +143,7 @@ class Site:
         app: What serves requests: our front, or any application of ASGI.
         config: Limits and patience.
         budget: What unfinished bodies may hold together.
-        refusals: Who is refused here is noted there.
+        refusals: Who is refused here is noted there. Only those of a front have limits that options set.
         ended: Called for each connection that has ended.
         state: What the application keeps of its lifespan.
         arriving: What is accepted, and has nobody yet who serves it.
@@ -154,7 +154,7 @@ class Site:
     app: Any
     config: FrontConfig
     budget: Budget
-    refusals: Refusals = field(default_factory=Refusals)
+    refusals: Refusals = field(default_factory=lambda: Refusals(names_options=False))
     ended: Callable[[], object] = lambda: None
     state: dict[str, Any] = field(default_factory=dict)
     arriving: dict[int, socket.socket] = field(default_factory=dict)
