@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import dragoman_spec
-from dragoman.core.commands import Finish, Outcome, Side
+from dragoman.core.commands import Finish, Outcome, Send, Side
 from dragoman.core.edges.lifecycle import FrontState as State
+from dragoman.core.edges.wiring import Bridging
+from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.settings import Settings
+from dragoman.core.switch.direct import Direct
 from tests.proxy.conversation import READY, error, initialize, initialized, notification, request, result
-from tests.support.wired import OPENED, Sent, Timer, Wired
+from tests.support.wired import OPENED, Sent, Timer, Wired, wiring
 
 A, B, C, D = dragoman_spec.HANDSHAKE_REVISIONS
 CLIENT, SERVER = Side.CLIENT, Side.SERVER
+METADATA = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 def make_session(**settings: Any) -> Wired:
@@ -240,3 +248,21 @@ def test_a_server_that_was_let_go_of_is_not_heard_any_more() -> None:
     session = open_session(C, C)
     session.switch.upstream.release()
     assert session.receive(SERVER, encode_line(request(1, "ping"))) == []
+
+
+def test_a_request_too_late_for_its_session_is_refused_under_its_own_id() -> None:
+    """Over HTTP, where clients of one session choose the same ids, it is known here by a number of ours."""
+
+    def asked(request_id: int, number: bytes) -> Frame:
+        body = {**request(request_id, "tools/list"), "params": {"_meta": METADATA}}
+        return Frame(encode_line(body), "request", number, "tools/list", body)
+
+    bridging = Bridging(lambda: 0.0, lambda: 0.0, bytes, lambda: None)  # type: ignore[arg-type, return-value]
+    switch = Direct(replace(wiring(), bridging=bridging))
+    switch.front.take(asked(30, b"1"))
+    switch.front.stop("it is ending")
+    switch.outbox.take_all()
+    switch.front.take(asked(40, b"2"))
+    (send,) = [command for command in switch.outbox.take_all() if isinstance(command, Send)]
+    (answer,) = send.frames
+    assert (answer.key, decode(answer.raw)["id"]) == (b"2", 40)

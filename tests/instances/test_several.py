@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -222,3 +223,22 @@ def test_while_the_store_is_away_own_sessions_go_on(tmp_path: Path) -> None:
         assert (status, headers["retry-after"]) == (503, "5")
         with redis(tmp_path, port):
             wait_until(lambda: proxies[1].post(CALL, mcp_session_id=sessions[2])[0] == 200)
+
+
+def test_a_store_that_has_lost_what_it_knew_takes_nobody_for_gone(tmp_path: Path) -> None:
+    """Until each instance has had time to say that it is there; after 404 a client would give its session up."""
+    port = free_port()
+    with ExitStack() as stack:
+        running = stack.enter_context(ExitStack())
+        url = running.enter_context(redis(tmp_path, port))
+        options = ("--store", url, "--instance-listen", "http://127.0.0.1:0")
+        proxies = stack.enter_context(instances(2, *options))
+        session = open_session(proxies[0])
+        running.close()
+        wait_until(lambda: not is_open(port))
+        with redis(tmp_path, port):
+            statuses = [503]
+            while statuses[-1] == 503:
+                statuses.append(proxies[1].post(CALL, mcp_session_id=session)[0])
+                time.sleep(0.05)
+        assert statuses[-1] == 200

@@ -3,7 +3,8 @@
 Proxies with a network front, before stdio servers with a handshake and without, before an HTTP server, and before stdio
 servers that clients share, all of them or those of a person; and a proxy over stdio that is started again and again.
 Clients of both eras ask small and large things, have calls parked, repeated or made tasks, run tools as tasks, send
-nonsense, leave without a word. At the end of every minute the load rests until the proxies are idle, and a line says
+nonsense, leave without a word. Three instances before a server each are killed meanwhile, as are the servers and a
+store (`killing`). At the end of every minute the load rests until the proxies are idle, and a line says
 what they hold. Before that, proxies of their own are put to trials (`trials`), smaller ones where there are fewer
 minutes. Exits with 1 if an answer was wrong, if there is more of anything at the end than after the first minute, or if
 a trial misses its target.
@@ -25,6 +26,7 @@ from typing import Final
 
 from bench.peers import listening, over_stdio
 from tests.soak.clients import LIMIT_S, abandon, ask, visit
+from tests.soak.killing import KEPT_CONNECTIONS, NEWER, OLDER, Killer, Victims, among_instances
 from tests.soak.per_request import visit_without_a_handshake
 from tests.soak.proxies import DRAGOMAN, IDLE_S, Holding, watched_proxy
 from tests.soak.sharing import visit_shared
@@ -42,6 +44,7 @@ STATELESS_SERVER: Final = (sys.executable, "-m", "bench.server", "2026-07-28")
 SHARED_SERVER: Final = (sys.executable, "-m", "tests.soak.server")
 TASK_SERVER: Final = (sys.executable, "-m", "bench.asking_server", "2026-07-28")
 SECRETS: Final = {"ada": "a" * 32, "bob": "b" * 32}
+KILLED: Final = (("by redis", OLDER, "redis"), ("by a folder", NEWER, "folder"), ("started again", OLDER, "stdio"))
 HTTP_SERVER: Final = (sys.executable, "-m", "bench.http_server", SERVER_REVISION)
 
 
@@ -62,6 +65,7 @@ class Door:
     secrets: tuple[str, ...]
     way: str
     fronts: tuple[str, ...]
+    victims: Victims | None = None
 
 
 class Load:
@@ -108,6 +112,8 @@ class Load:
 
 def one_visit(front: str, door: Door, chance: random.Random) -> int:
     """Visit once over a front; return how many requests were answered."""
+    if door.victims:
+        return door.victims.visit(front, chance)
     if front == "abandon":
         abandon(door.port, chance)
         return 0
@@ -157,12 +163,19 @@ def soak(minutes: int, seed: int) -> int:
             Door(name, proxy.port, secrets_of(name), ways.get(name, ""), TASK_FRONTS if name == "tasks" else FRONTS)
             for name, proxy in proxies.items()
         ]
-        load = Load(doors, seed)
+        groups = [stack.enter_context(among_instances(folder, *about)) for about in KILLED]
+        proxies |= {group.name: group.watched for group in groups}
+        spare = {group.name: KEPT_CONNECTIONS for group in groups}
+        doors += [Door(group.name, group.watched.port, (), "", (OLDER, NEWER), group) for group in groups]
+        load, killer = Load(doors, seed), Killer(groups, seed)
         print(f"seed {seed}; {WORKERS} clients at once")
         first: dict[str, Holding] = {}
         grown: list[str] = []
         for minute in range(1, minutes + 1):
-            load.run(60 - 2 * IDLE_S)
+            with killer.at_work():
+                load.run(60 - 2 * IDLE_S)
+            for group in groups:
+                load.wrong += group.take_wrong()
             for proxy in proxies.values():
                 proxy.rest()
             held = {name: proxy.hold() for name, proxy in proxies.items()}  # by now each has given its memory back
@@ -172,8 +185,10 @@ def soak(minutes: int, seed: int) -> int:
                 flush=True,
             )
             first = first or held
-            grown = [name for name, now in held.items() if now.exceeds(first[name])]
+            grown = [name for name, now in held.items() if now.exceeds(first[name], spare.get(name, 0))]
         print("sessions:", ", ".join(f"{count} {front}" for front, count in sorted(load.sessions.items())))
+        for group in groups:
+            print(f"{group.name}:", ", ".join(f"{count} {what}" for what, count in sorted(group.seen.items())))
     for line in sorted(set(load.wrong))[:20]:
         print("wrong:", line)
     for name in grown:

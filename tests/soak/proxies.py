@@ -39,11 +39,12 @@ class Holding:
     tasks: int
     shared: int
 
-    def exceeds(self, other: Holding) -> bool:
-        """Say whether this is more of anything than before; memory may breathe a little."""
+    def exceeds(self, other: Holding, spare: int = 0) -> bool:
+        """Say whether this is more of anything than before, beyond so many connections; memory may breathe a little."""
         limit_kb = other.memory_kb * MEMORY_SLACK + MEMORY_SLACK_KB
-        counts = ("descriptors", "children", "tasks", "shared")
-        return self.memory_kb > limit_kb or any(getattr(self, name) > getattr(other, name) for name in counts)
+        counts = ("children", "tasks", "shared")
+        is_more = any(getattr(self, name) > getattr(other, name) for name in counts)
+        return is_more or self.memory_kb > limit_kb or self.descriptors > other.descriptors + spare
 
     def __str__(self) -> str:
         return (

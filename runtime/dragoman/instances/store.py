@@ -30,8 +30,15 @@ logger = logging.getLogger("dragoman.http")
 
 _PREFIX: Final = "dragoman:"
 _KEY: Final = "dragoman:instance:"
+_BEGAN: Final = "dragoman:began"
+_YOUNG: Final = "dragoman:young"
+"""There for as long as not everybody may have said that it is present, in a store that knows nothing from before."""
+
 _PRESENT_S: Final = 10
 """How long an instance counts as present after it said so."""
+
+_GONE: Final = ""
+"""What an instance leaves that has ended: it is not to be waited for."""
 
 _BEAT_S: Final = 3.0
 _PATIENCE_S: Final = 0.5
@@ -69,6 +76,7 @@ class Store:
         self._commands: set[asyncio.Future[Any]] = set()
         self._found: dict[str, tuple[float, str | None]] = {}
         self._is_away = False
+        self._back_at = -_PRESENT_S * 1.0
         self._heard_at: float | None = None
         self.on_return: Callable[[], Awaitable[None]] = _nothing
 
@@ -85,6 +93,7 @@ class Store:
     async def announce(self) -> None:
         """Say where this instance is, now and every few seconds."""
         self._redis = self._make(self._url)
+        await self._say_present()
         self._beats = asyncio.create_task(self._beat())
 
     async def withdraw(self) -> None:
@@ -92,7 +101,7 @@ class Store:
         if self._beats is not None:
             self._beats.cancel()
             with contextlib.suppress(Exception):
-                await self._command(self._redis.delete(_KEY + self._name))
+                await self._command(self._redis.set(_KEY + self._name, _GONE, ex=_PRESENT_S))
             if self._commands:
                 await asyncio.wait(self._commands, timeout=_PATIENCE_S)
             with contextlib.suppress(Exception):
@@ -102,14 +111,18 @@ class Store:
         """Return where an instance is.
 
         Raises:
-            RequestRefused: 503, where the store does not answer and did not say so before.
+            RequestRefused: 503, where the store does not answer, or may not have heard of everybody yet, and did not
+                say so before.
         """
         now = time.monotonic()
         at, found = self._found.get(name, (-_KEPT_S, None))
         if now - at < _FRESH_S:
             return found
         try:
-            found = _text(await self._ask(self._redis.get(_KEY + name)))
+            said = _text(await self._ask(self._redis.get(_KEY + name)))
+            if said is None:
+                await self._be_sure()
+            found = said or None
         except RequestRefused:
             if found is not None and now - at < _KEPT_S:
                 return found
@@ -152,23 +165,40 @@ class Store:
             answer = await self._command(command)
         except Exception as error:  # whatever its client calls it
             self._tell_away(error)
-            raise RequestRefused(503, "where this is cannot be found out just now", RETRY_AFTER) from None
+            raise _unknown() from None
         self._tell_back()
         return answer
 
+    async def _be_sure(self) -> None:
+        """See that whoever is not in the store is gone, and has not only had no time yet to say that it is there.
+
+        Raises:
+            RequestRefused: 503: the store has lost what it knew, or could not be reached, a moment ago.
+        """
+        began = await self._ask(self._redis.get(_BEGAN))  # the other one is written before this one
+        is_young = began is None or await self._ask(self._redis.get(_YOUNG)) is not None
+        if is_young or time.monotonic() - self._back_at < 2 * _BEAT_S:
+            raise _unknown()
+
     async def _beat(self) -> None:
-        where = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
         while True:
-            try:
-                await self._command(self._redis.set(_KEY + self._name, where, ex=_PRESENT_S))
-                self._tell_back()
-                now, before = time.monotonic(), self._heard_at
-                self._heard_at = now
-                if before is not None and now - before > _PRESENT_S:
-                    await self.on_return()
-            except Exception as error:  # whatever its client calls it
-                self._tell_away(error)
             await asyncio.sleep(_BEAT_S)
+            await self._say_present()
+
+    async def _say_present(self) -> None:
+        where = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
+        try:
+            await self._command(self._redis.set(_KEY + self._name, where, ex=_PRESENT_S))
+            if await self._command(self._redis.get(_BEGAN)) is None:
+                await self._command(self._redis.set(_YOUNG, self._name, ex=_PRESENT_S))
+                await self._command(self._redis.set(_BEGAN, self._name))
+            self._tell_back()
+            now, before = time.monotonic(), self._heard_at
+            self._heard_at = now
+            if before is not None and now - before > _PRESENT_S:
+                await self.on_return()
+        except Exception as error:  # whatever its client calls it
+            self._tell_away(error)
 
     async def _command(self, command: Awaitable[T]) -> T:
         """Wait for the answer to a command, for some time; it is read in any case."""
@@ -192,11 +222,16 @@ class Store:
     def _tell_back(self) -> None:
         if self._is_away:
             self._is_away = False
+            self._back_at = time.monotonic()
             logger.warning("the store of --store answers again")
 
 
 def _text(said: bytes | str | None) -> str | None:
     return said.decode(errors="replace") if isinstance(said, bytes) else said
+
+
+def _unknown() -> RequestRefused:
+    return RequestRefused(503, "where this is cannot be found out just now", RETRY_AFTER)
 
 
 async def _nothing() -> None:

@@ -327,7 +327,7 @@ class FrontEdge:
             per_request.take_frame(frame)
             self.answered()
         else:
-            self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
+            self._early.reply(Side.CLIENT, frame, per_request.write_refusal(frame, self._failure))
 
     def _take_initialize(self, frame: Frame) -> None:
         if frame.kind == "request" and self.state is FrontState.CLOSED:  # a signal came first
