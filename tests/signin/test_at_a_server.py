@@ -6,6 +6,7 @@ import asyncio
 import errno
 import itertools
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,65 @@ async def test_a_token_that_has_ended_is_refreshed_and_nobody_is_asked(folder: P
         assert (await peer.ask("tools/list"))["result"] == {"sent": "Bearer token-secret-2"}
         assert len(home.person.pages) == 1
         assert home.asked[-1][1]["refresh_token"] == "refresh-secret-1"
+
+
+def put_clock_forward(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + seconds)
+
+
+@on_loop
+async def test_a_token_that_should_have_ended_is_refreshed_before_the_server_sees_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FastMCP's authorization server takes the refresh token away when it sees an access token that has ended."""
+    async with house(folder) as home:
+        home.token = {"expires_in": 3600}
+        async with home.client() as peer:
+            await peer.ask("tools/list")
+            put_clock_forward(monkeypatch, 3601)
+            asked = [peer.start("tools/list") for _ in range(3)]  # at once, and over connections that are there
+            for one in asked:
+                assert (await peer.answer(one))["result"] == {"sent": "Bearer token-secret-2"}
+        put_clock_forward(monkeypatch, 3601)
+        async with home.client() as peer:  # and after a start
+            assert (await peer.ask("tools/list"))["result"] == {"sent": "Bearer token-secret-3"}
+        sent = [token for method, token in home.seen if method == "tools/list"]
+        assert sent.count("Bearer token-secret-1") == 1
+        assert len(home.person.pages) == 1
+
+
+@on_loop
+async def test_where_a_token_cannot_be_refreshed_the_server_decides(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of this machine may be wrong, and the authorization server away."""
+
+    async def busy(request: Request, reply: Reply) -> None:
+        tried.append(request.path)
+        await reply.status("503 Service Unavailable")
+
+    tried: list[str] = []
+    async with house(folder) as home:
+        home.token = {"expires_in": 3600}
+        async with home.client() as peer:
+            await peer.ask("tools/list")
+            home.pages["/token"] = busy
+            put_clock_forward(monkeypatch, 3601)
+            for _ in range(3):
+                assert (await peer.ask("tools/list"))["result"] == {"sent": "Bearer token-secret-1"}
+        assert len(tried) == 1, "once for each token"
+
+
+@on_loop
+async def test_a_token_that_ends_as_soon_as_it_is_given_is_used(folder: Path) -> None:
+    """`expires_in` 0 means for ever, at some."""
+    async with house(folder) as home:
+        home.token = {"expires_in": 0}
+        async with home.client() as peer:
+            for _ in range(3):
+                assert (await peer.ask("tools/list"))["result"] == {"sent": "Bearer token-secret-1"}
+        assert [path for path, _ in home.asked].count("/token") == 1
 
 
 @on_loop

@@ -61,6 +61,14 @@ class SignIn:
             return ""
         return self.keeper.authorization
 
+    def has_ended(self) -> bool:
+        """Whether the token should have ended by now, and another one can be had for it without anybody."""
+        return self._keeper is not None and self._keeper.has_ended
+
+    async def refresh_ended(self, headers: tuple[tuple[str, str], ...], config: UpstreamConfig) -> None:
+        """Get another token in place of one that has ended, if there is one."""
+        await self.keeper.refresh_ended(headers, config)
+
     def takes(self, challenge: Challenge) -> bool:
         """Whether a token may help against this."""
         return self.keeper.takes(challenge)

@@ -11,6 +11,7 @@ refused although a sign-in has just given it ends that: a server that always say
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import deque
@@ -83,6 +84,7 @@ class TokenKeeper:
         self._left = asyncio.Event()  # set when there are none of these any more
         self._changed = asyncio.Event()
         self._refreshed = ""  # what a refresh has just given
+        self._as_it_is = ""  # a token that is sent although it should have ended
         self._given = ""  # what a sign-in has just given
         self._refused = ""  # the same, once the server has refused it
 
@@ -95,6 +97,21 @@ class TokenKeeper:
     def authorization(self) -> str:
         """What requests are to say in `Authorization`; empty where there is no token."""
         return f"Bearer {self._current.tokens.access}" if self._current is not None else ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the token should have ended by now, and another one can be had for it without anybody."""
+        tokens = None if self._current is None else self._current.tokens
+        if tokens is None or tokens.expires_at is None or not tokens.refresh or tokens.access == self._as_it_is:
+            return False
+        return time.time() >= tokens.expires_at
+
+    async def refresh_ended(self, headers: tuple[tuple[str, str], ...], config: UpstreamConfig) -> None:
+        """Get another token in place of one that has ended, before the server sees that: some end both of them then."""
+        ended = self.authorization
+        with contextlib.suppress(TransportError):  # the server will say what it thinks of it
+            await self.renew(Challenge(0, _UNAUTHORIZED, "", ended, headers, asks=False, waits=False), config)
+        self._as_it_is = ended.removeprefix("Bearer ")
 
     async def load(self) -> None:
         """Read from the keyring, which may take until somebody has typed a password."""
@@ -287,6 +304,8 @@ class TokenKeeper:
     async def _keep(self, written: Written, signed_in: SignedIn) -> None:
         await self._write(store.add(written, self._url, signed_in))
         self._take(signed_in)
+        if self.has_ended:  # as soon as it was given: that says nothing
+            self._as_it_is = signed_in.tokens.access
 
     def _take(self, signed_in: SignedIn) -> None:
         self._current = signed_in

@@ -584,6 +584,11 @@ class Nobody:
     def authorization(self) -> str:
         return ""
 
+    def has_ended(self) -> bool:
+        return False
+
+    async def refresh_ended(self, headers: Any, config: Any) -> None: ...
+
     def takes(self, challenge: Any) -> bool:
         return True
 

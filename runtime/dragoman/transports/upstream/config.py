@@ -68,6 +68,12 @@ class Authority(Protocol):
     def authorization(self) -> str:
         """Return what requests are to say in `Authorization`; empty where there is no token."""
 
+    def has_ended(self) -> bool:
+        """Whether the token should have ended by now, and another one can be had for it without anybody."""
+
+    async def refresh_ended(self, headers: tuple[tuple[str, str], ...], config: UpstreamConfig) -> None:
+        """Get another token in place of one that has ended, if there is one; the headers are those of the request."""
+
     def takes(self, challenge: Challenge) -> bool:
         """Whether a token may help against this."""
 

@@ -116,6 +116,8 @@ class ConnectionPool:
         authority, attempt = self.config.authority, 0
         if authority is not None:
             await authority.load()
+            if authority.authorization() and authority.has_ended():
+                await authority.refresh_ended(tuple(headers.items()), self.config)
         while True:
             answer, refusal = (
                 await self._send_along(method, url, headers, body, on_sent, idle_s, begun, repeats, key),
@@ -208,7 +210,9 @@ class ConnectionPool:
 
         Whoever takes the answer hands it to `send`, unless it is complete, successful and sets no cookies.
         """
-        if len(body) > _AT_ONCE_BYTES or self.config.header_middleware:
+        authority = self.config.authority
+        has_ended = authority is not None and authority.has_ended()
+        if len(body) > _AT_ONCE_BYTES or self.config.header_middleware or has_ended:
             return None
         there = self._moved.get(url, url)
         try:
