@@ -20,51 +20,80 @@ CAPABILITIES = {"client": "ClientCapabilities", "server": "ServerCapabilities"}
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What an entry of one table says; `key` says what it is about, and is empty where a revision has one at most.
+    """What an entry of one table `says`; `key` says what it is about, and is empty where a revision has one at most.
 
     Where `key` names a list, the entry is about each of its members.
     """
 
+    says: str
     key: str
     required: Mapping[str, type]
     optional: Mapping[str, type]
     choices: Mapping[str, Sequence[str]]
 
 
-def _table(key: str, required: str, optional: str = "", **choices: Sequence[str]) -> Table:
+def _table(says: str, key: str, required: str, optional: str = "", **choices: Sequence[str]) -> Table:
     kinds = {"text": str, "list": list, "number": int, "truth": bool, "table": dict, "any": object}
     wanted, others = (
         {name: kinds[kind] for name, _, kind in (part.partition(":") for part in names.split())}
         for names in (required, optional)
     )
-    return Table(key, wanted, others, choices)
+    return Table(says, key, wanted, others, choices)
 
 
 TABLES: Mapping[str, Table] = {
-    "capability": _table("method", "method:text capability:text"),
-    "error_code": _table("code", "code:number name:text"),
-    "fill": _table("at", "at:text value:any"),
-    "transport": _table("name", "name:text", name=("stdio", "http+sse", "streamable-http")),
-    "http_method": _table("name", "name:text"),
-    "authorization": _table("name", "name:text", name=("default-endpoints", "resource-indicator", "announced-pkce")),
+    "capability": _table(
+        "which capability a method needs, if its name does not show it", "method", "method:text capability:text"
+    ),
+    "error_code": _table("a JSON-RPC error code that no schema lists", "code", "code:number name:text"),
+    "fill": _table("what constructors of models fill in", "at", "at:text value:any"),
+    "transport": _table(
+        "which transports there are", "name", "name:text", name=("stdio", "http+sse", "streamable-http")
+    ),
+    "http_method": _table("which HTTP methods Streamable HTTP has", "name", "name:text"),
+    "authorization": _table(
+        "what the page on authorization demands of a client",
+        "name",
+        "name:text",
+        name=("default-endpoints", "resource-indicator", "announced-pkce"),
+    ),
     "header": _table(
+        "a header of Streamable HTTP, and which member it repeats",
         "carries",
         "name:text carries:text",
         "members:table annotation:text is_encoded:truth",
         carries=("session", "revision", "event", "method", "name", "argument"),
     ),
-    "trait": _table("name", "name:text", name=("polls",)),
-    "lifecycle": _table("part", "part:text method:text", part=("open", "opened", "discover")),
-    "local": _table("methods", "methods:list"),
-    "log_levels": _table("", "order:list"),
-    "quiet": _table("methods", "methods:list"),
-    "impersonal": _table("methods", "methods:list"),
-    "unshared": _table("capability", "capability:text"),
-    "part": _table("capability", "capability:text method:text member:text", "value:text is_default:truth"),
-    "meta": _table("key", "key:text on:list", on=("request", "result", "notification")),
-    "http_status": _table("code", "code:number status:number"),
-    "meta_refusal": _table("", "code:number status:number"),
-    "subscription": _table("member", "member:text method:text"),
+    "trait": _table("a property that the protocol has or does not have", "name", "name:text", name=("polls",)),
+    "lifecycle": _table(
+        "the methods that open a session, or ask a server for its revisions",
+        "part",
+        "part:text method:text",
+        part=("open", "opened", "discover"),
+    ),
+    "local": _table("methods that each peer answers on its own", "methods", "methods:list"),
+    "log_levels": _table("their order", "", "order:list"),
+    "quiet": _table("client requests during which no server sends a request", "methods", "methods:list"),
+    "impersonal": _table("server requests that need no particular person", "methods", "methods:list"),
+    "unshared": _table(
+        "a client capability that cannot be declared for several clients", "capability", "capability:text"
+    ),
+    "part": _table(
+        "which part of a client capability a request needs",
+        "capability",
+        "capability:text method:text member:text",
+        "value:text is_default:truth",
+    ),
+    "meta": _table(
+        "a key of `_meta` that no schema shows", "key", "key:text on:list", on=("request", "result", "notification")
+    ),
+    "http_status": _table("the HTTP status of an error", "code", "code:number status:number"),
+    "meta_refusal": _table("the error for a request whose `_meta` lacks something", "", "code:number status:number"),
+    "subscription": _table(
+        "what a member of the subscription filter asks for, if its name does not show it",
+        "member",
+        "member:text method:text",
+    ),
 }
 GONE = "gone"
 RENAME = "rename"
