@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import platform
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,3 +115,20 @@ def test_what_is_not_ours_stays(other: str, tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(SocketTaken, match="something else is there"):
         run(main())
     assert path.read_text() == other
+
+
+@pytest.mark.skipif(not platform.libc_ver()[0].startswith("glibc"), reason="only glibc has a word for this")
+def test_large_blocks_that_are_freed_are_not_given_back_to_the_system() -> None:
+    """Each page of one that was given back is cleared when we get it again, which is counted as a fault."""
+    script = (
+        "import resource, sys\nfrom dragoman import system\n"
+        "if sys.argv[1:]: system.keep_freed_memory()\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "for size in range(1, 30): b'x' * (size * 1_000_000)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)"
+    )
+    commands = [[sys.executable, "-c", script, *words] for words in ((), ("keep",))]
+    given, kept = (
+        int(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout) for command in commands
+    )
+    assert kept < given / 4

@@ -52,12 +52,12 @@ class Looks:
                 if getattr(module, name, None) is original:
                     monkeypatch.setattr(module, name, counted)
 
-    def _counted(self, how: str, original: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-        def look(line: bytes) -> Any:
+    def _counted(self, how: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def look(line: bytes, *more: bytes) -> Any:
             text = bytes(line)
             if MARK.encode() in text:
                 self.counts[how, text.split(MARK.encode())[1].split(b'"')[0].decode().strip()] += 1
-            return original(line)
+            return original(line, *more)
 
         return look
 

@@ -334,7 +334,9 @@ def _serve(
             return EXIT_NOT_EXECUTABLE
         return EXIT_CODES.get(finish.outcome.name, 1)
 
-    with asyncio.Runner(loop_factory=choose_loop() if args.url or args.config else None) as runner:
+    from dragoman.transports.poller import make_loop
+
+    with asyncio.Runner(loop_factory=choose_loop() if args.url or args.config else make_loop) as runner:
         return runner.run(serve())
 
 

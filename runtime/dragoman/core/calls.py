@@ -395,6 +395,7 @@ def read_reason(frame: Frame) -> str | None:
 
 def read_token(frame: Frame) -> bytes | None:
     """Return the progress token of a request; None without one."""
-    if frame.raw and b"progressToken" not in outline(frame.raw):  # a frame that is not written has its body
+    raw = frame.bare or frame.raw  # a frame that is not written has its body
+    if raw and b"progressToken" not in outline(raw):
         return None
     return key_of(find(read_params(frame), "_meta", "progressToken"))

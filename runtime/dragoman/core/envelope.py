@@ -13,7 +13,7 @@ from operator import is_
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST
-from dragoman.core.exact_json import decode, encode, encode_line
+from dragoman.core.exact_json import decode, encode, encode_line, outline
 from dragoman.core.lines import Overlong
 from dragoman.core.methods import needs_id
 from dragoman.core.origin import Origin
@@ -37,6 +37,8 @@ class Frame(NamedTuple):
         source: The connection that a request came on, where nobody has a name: an opaque key of the front. Of what one
             of several servers says, its name, and the ids of the requests that it may be at work on.
         origin: What is known of a client's request beside; None where nobody asks for it.
+        bare: The line without its long strings, as `exact_json.outline` gives it, where somebody has made that already
+            and it is shorter; another id may stand in it.
     """
 
     raw: bytes
@@ -49,6 +51,7 @@ class Frame(NamedTuple):
     sender: str = ""
     source: tuple[Any, ...] = ()
     origin: Origin | None = None
+    bare: bytes = b""
 
 
 _NEITHER: Final = "expected a method, a result or an error, found none of them"
@@ -184,6 +187,11 @@ def decoded(frame: Frame) -> Frame:
     return new_frame(Frame, (raw, kind, key, method, decode(raw), *rest))
 
 
+def outline_of(frame: Frame) -> bytes:
+    """Return the line of a frame without its long strings; another id may stand in it."""
+    return frame.bare or outline(frame.raw)
+
+
 def read_params(frame: Frame) -> dict[str, Any]:
     """Return the params of a frame; nothing where it has none, or cannot be decoded."""
     try:
@@ -203,7 +211,7 @@ def written(frame: Frame) -> Frame:
 
 def rewrite(frame: Frame, body: Any) -> Frame:
     """Give a frame another body: what kind of frame it is, and where it belongs, does not change."""
-    return frame._replace(raw=encode_line(body), body=body)
+    return frame._replace(raw=encode_line(body), body=body, bare=b"")
 
 
 def mend_response(frame: Frame) -> Frame:

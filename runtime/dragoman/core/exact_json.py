@@ -31,12 +31,13 @@ _LONG_BYTES: Final = 256
 """From here on a string is left out."""
 
 _BYTES_A_QUOTE: Final = 16 * 1024
-_QUOTES: Final = 16
+_QUOTES: Final = 64
 """A text with more quotation marks than so many, and one in so many bytes, is left as it is: to look for each would
-cost more than it saves."""
+cost more than it saves. A request of the newest revision has 42 beside its arguments."""
 
 _SAMPLE_BYTES: Final = 2048
-"""If so much from the middle of a text has twice as many, the whole is left as it is."""
+_SAMPLE_QUOTES: Final = 32
+"""If so much from the middle of a text has more than so many, the whole is left as it is."""
 
 _BACKSLASH: Final = 0x5C
 _MOST_BACKSLASHES: Final = 64
@@ -149,7 +150,7 @@ def outline(text: bytes) -> bytes:
     one is given as it is.
     """
     middle = len(text) // 2
-    if len(text) <= _SHORT_BYTES or text.count(b'"', middle, middle + _SAMPLE_BYTES) > 2 * _QUOTES:
+    if len(text) <= _SHORT_BYTES or text.count(b'"', middle, middle + _SAMPLE_BYTES) > _SAMPLE_QUOTES:
         return text
     parts, kept, left = [], 0, _QUOTES + len(text) // _BYTES_A_QUOTE
     start = text.find(b'"')

@@ -18,11 +18,13 @@ from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, new_frame
 from dragoman.core.exact_json import decode, encode_line, outline
 from dragoman.core.lines import HEAD_BYTES, Overlong
-from dragoman.core.repeats import TWO_FRAMES, may_answer, may_call, names_method, repeats_name
+from dragoman.core.repeats import TWO_FRAMES, may_answer, may_call, may_spell, names_method, repeats_name
 from dragoman.errors import FrameTooLarge
 
 _TAIL_BYTES = 160
 _ERROR: Final = b'"error"'
+_RESULT: Final = b'"result"'
+_ID_NAME: Final = b'"id"'
 _SEARCHED_BYTES: Final = 1024
 """How much of the end of a request is searched for a result, and of a result for a method in whatever spelling. In
 front of that, a result is searched without its long strings, and for the one spelling that every reader knows."""
@@ -41,13 +43,32 @@ _HEAD = re.compile(  # `(?(2)(?!))`: no second id
 _TAIL = re.compile(rb'(?:,\s*(?:("jsonrpc")\s*:\s*"2\.0"|"id"\s*:\s*' + _ID + rb")\s*)+\}\s*\Z")
 
 
-def peek(line: bytes) -> Frame | None:
+_USUAL = re.compile(
+    rb'\{"jsonrpc":"2\.0","id":(0|[1-9][0-9]{0,17}|"[ !#-\[\]-~]*"),'
+    rb'(?:"method":"([ !#-\[\]-~]*)","params":|"result":\{)'
+)
+"""How nearly all requests with params and results begin: to find that out takes a third of the time of `_HEAD`."""
+
+
+def peek(line: bytes, bare: bytes = b"") -> Frame | None:
     """Read kind, id and method off the edges of a line, without decoding it.
+
+    Args:
+        line: With its end.
+        bare: The same without its long strings, if somebody has made that.
 
     Returns:
         The frame, or None where the edges do not tell: then `read_line` decodes. That the middle of the line is
         valid JSON is not looked at: whoever the line is passed on to will.
     """
+    if line.endswith(b"}}\n") and (usual := _USUAL.match(line)) is not None:  # what ends so has no id at its end
+        key, method = usual.groups()
+        if method is None:
+            return _read_result(line, key, bare)
+        searched = line if len(line) <= _SEARCHED_BYTES else line[-_SEARCHED_BYTES:]
+        hides = searched.rfind(_RESULT) >= 0 or searched.rfind(_ERROR) >= 0
+        asked = line, "request", key, method.decode(), None, None, (), "", (), None, b""
+        return None if hides else new_frame(Frame, asked)
     head = _HEAD.match(line)
     if head is None or not (line.endswith(b"}\n") or line.rstrip().endswith(b"}")):
         return None
@@ -63,19 +84,14 @@ def peek(line: bytes) -> Frame | None:
         if version is None:
             return None
     if member == b"result":
-        # A library that writes both writes the other one at an edge, most likely; an error is small, and decoded.
-        is_plain = line.startswith(b"{", head.end()) and line.rfind(_ERROR, max(0, len(line) - _TAIL_BYTES)) < 0
-        if key is None or method is not None or not is_plain or may_call(_end_of(line)):
-            return None
-        if len(line) > _SEARCHED_BYTES and names_method(outline(line)):
-            return None
-        return new_frame(Frame, (line, "result", key, None, None, None, (), "", (), None))
+        is_plain = key is not None and method is None and line.startswith(b"{", head.end())
+        return _read_result(line, key, bare) if is_plain else None
     if method is None or member == b"error":
         return None
     if key is not None:
-        if may_answer(_end_of(line)):
+        if may_answer(line if len(line) <= _SEARCHED_BYTES else line[-_SEARCHED_BYTES:]):
             return None
-        return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", (), None))
+        return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", (), None, b""))
     if not method.startswith(b"notifications/"):
         return None
     folded = line if member is None else line.lower()  # some readers do not tell `ID` from `id`
@@ -84,17 +100,33 @@ def peek(line: bytes) -> Frame | None:
     return None
 
 
-def _end_of(line: bytes) -> bytes:
-    """Return what is searched of a line: all of a short one, as it is."""
-    return line if len(line) <= _SEARCHED_BYTES else line[-_SEARCHED_BYTES:]
+def _read_result(line: bytes, key: bytes, bare: bytes) -> Frame | None:
+    """Return a result, unless another reader may take it for an error or a request."""
+    size, noted = len(line), b""
+    # A library that writes both writes the other one at an edge, most likely; an error is small, and decoded.
+    if line.rfind(_ERROR, max(0, size - _TAIL_BYTES)) >= 0:
+        return None
+    if may_call(line if size <= _SEARCHED_BYTES else line[-_SEARCHED_BYTES:]):
+        return None
+    if size > _SEARCHED_BYTES:
+        bare = bare or outline(line)
+        if names_method(bare):
+            return None
+        noted = b"" if bare is line else bare
+    return new_frame(Frame, (line, "result", key, None, None, None, (), "", (), None, noted))
 
 
-def read_line(line: bytes | Overlong) -> Frame | Malformed | None:
-    """Tell what a line holds, by a peek if possible, by decoding if not; None for an empty line."""
+def read_line(line: bytes | Overlong, bare: bytes = b"") -> Frame | Malformed | None:
+    """Tell what a line holds, by a peek if possible, by decoding if not; None for an empty line.
+
+    Args:
+        line: It.
+        bare: The same without its long strings, if somebody has made that.
+    """
     if isinstance(line, Overlong):
         # Its first bytes say whom to tell: who sent it, or who waits for it.
         return read_beginning(line.head, INVALID_REQUEST, FrameTooLarge("the sender", line.limit_bytes).reason)
-    frame = peek(line)
+    frame = peek(line, bare)
     if frame is not None or line.isspace():
         return frame
     try:
@@ -135,10 +167,16 @@ def with_id(frame: Frame, key: bytes) -> bytes:
     return encode_line({**body, "id": decode(key)})
 
 
-def splice_id(line: bytes, key: bytes) -> bytes | None:
-    """Return a line that was decoded, under another id; None where more than one name in it could be that of its id."""
-    bare = outline(line)
-    return _put_id(line, key) if bare.count(b'"id"') == 1 and b"\\" not in bare else None
+def splice_id(line: bytes, key: bytes, bare: bytes) -> bytes | None:
+    """Return a line under another id; None where more than one name in it could be that of its id.
+
+    Args:
+        line: One that was decoded, or whose peer counts on nobody's looking at what it says.
+        key: The id that it is to have.
+        bare: The same without its long strings.
+    """
+    is_plain = bare.find(_ID_NAME) == bare.rfind(_ID_NAME) >= 0 and not may_spell(bare)
+    return _put_id(line, key) if is_plain else None
 
 
 def _put_id(line: bytes, key: bytes) -> bytes | None:

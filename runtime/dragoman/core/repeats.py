@@ -42,9 +42,15 @@ def may_disguise(text: bytes) -> bool:
     return text.find(b"\\") >= 0 and b"\\u0" in text and _DISGUISED.search(text) is not None
 
 
+def may_spell(text: bytes) -> bool:
+    """Whether anything in a text that is ASCII may be written otherwise than it is read."""
+    return text.find(b"\\") >= 0 and text.rfind(b"\\u00") >= 0
+
+
 def may_call(text: bytes) -> bool:
     """Whether a part of a result may hold a method, in some spelling: some readers then take it for a request."""
-    return text.lower().rfind(b'"method"') >= 0 or may_disguise(text)  # `rfind` takes a third of what `in` does
+    may_name = text.find(b'"m') >= 0 or text.find(b'"M') >= 0  # to make all letters small takes longer
+    return (may_name and text.lower().rfind(b'"method"') >= 0) or may_disguise(text)
 
 
 def names_method(text: bytes) -> bool:

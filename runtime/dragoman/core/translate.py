@@ -187,7 +187,7 @@ class Adaptor:
         translator = self.translator
         if translator is None or self.watch is not None or not self._touched.get((kind, method)):
             asks = method if kind == "request" else None
-            return self.adapt(new_frame(Frame, (b"", kind, key, asks, body, None, (), "", (), None)), method)
+            return self.adapt(new_frame(Frame, (b"", kind, key, asks, body, None, (), "", (), None, b"")), method)
         try:
             translation = translator.translate(body, method)
             crossed = translation.frame
@@ -205,7 +205,7 @@ class Adaptor:
             self.counters.passed += 1
         else:
             self.counters.translated += 1
-        return new_frame(Frame, (line, kind, key, crossed.get("method"), None, None, (), "", (), None))
+        return new_frame(Frame, (line, kind, key, crossed.get("method"), None, None, (), "", (), None, b""))
 
     def _pass(self, frame: Frame) -> Frame:
         self.counters.passed += 1
@@ -264,7 +264,7 @@ class Adaptor:
         self.counters.translated += 1
         method = frame.method and translated["method"]
         line, kept = (encode_line(translated), None) if self.writes else (b"", translated)
-        return new_frame(Frame, (line, frame.kind, frame.key, method, kept, frame.stream, (), "", (), None))
+        return new_frame(Frame, (line, frame.kind, frame.key, method, kept, frame.stream, (), "", (), None, b""))
 
     def _refuse(self, kind: str, method: str | None, refusal: Refusal) -> Refusal:
         self.counters.refused += 1

@@ -26,7 +26,6 @@ import orjson
 
 from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify
-from dragoman.core.exact_json import outline
 from dragoman.core.lines import Overlong
 from dragoman.core.peek import read_beginning, read_line
 
@@ -120,11 +119,15 @@ def parses(message: bytes) -> bool:
     return True
 
 
-def seems_whole(message: bytes) -> bool:
-    """Whether nothing speaks against it that a message is whole of which the transport says so."""
+def seems_whole(message: bytes, bare: bytes) -> bool:
+    """Whether nothing speaks against it that a message is whole of which the transport says so.
+
+    Args:
+        message: It.
+        bare: The same without its long strings.
+    """
     if len(message) <= GLANCED_BYTES:
         return parses(message)
-    bare = outline(message)
     if not message.rstrip().endswith(b"}") or _APART.search(bare) is not None:
         return False
     brackets = bare.translate(None, _NOT_BRACKETS)
@@ -141,9 +144,14 @@ def is_whole(message: bytes) -> bool:
     return brackets.is_whole() and message.rstrip().endswith(b"}")
 
 
-def is_one_text(line: bytes) -> bool:
-    """Whether a line that begins and ends as an object is one JSON text; what else is wrong is for its decoder."""
-    return (len(line) > GLANCED_BYTES and _APART.search(outline(line)) is None) or is_whole(line)
+def is_one_text(line: bytes, bare: bytes) -> bool:
+    """Whether a line that begins and ends as an object is one JSON text; what else is wrong is for its decoder.
+
+    Args:
+        line: It.
+        bare: The same without its long strings.
+    """
+    return (len(line) > GLANCED_BYTES and _APART.search(bare) is None) or is_whole(line)
 
 
 def read_last_line(line: bytes | Overlong) -> Frame | Malformed | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from dragoman.core.codes import PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed
+from dragoman.core.exact_json import outline
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES, LineSplitter, Overlong
 from dragoman.core.peek import read_beginning, read_line
 from dragoman.core.wholeness import is_one_text, read_last_line
@@ -36,10 +37,11 @@ class LineFramer:
         frames = []
         for line in self._splitter.feed(data):
             frame = read_line(line)
-            if self._checks_texts and isinstance(frame, Frame) and frame.body is None and not is_one_text(frame.raw):
+            if frame is None:
+                continue
+            if self._checks_texts and isinstance(frame, Frame) and frame.body is None and not _is_one_text(frame):
                 frame = read_beginning(frame.raw, PARSE_ERROR, "the line is not one JSON text")
-            if frame is not None:
-                frames.append(frame if isinstance(frame, Frame) else _show(frame, line))
+            frames.append(frame if isinstance(frame, Frame) else _show(frame, line))
         return frames
 
     def finish(self) -> list[Frame | Malformed]:
@@ -80,6 +82,10 @@ class FramedReceiver:
             if last := self._framer.finish():
                 receiver.received(last)
             receiver.ended(reason)
+
+
+def _is_one_text(frame: Frame) -> bool:
+    return is_one_text(frame.raw, frame.bare or outline(frame.raw))
 
 
 def _show(frame: Frame | Malformed, line: bytes | Overlong) -> Frame | Malformed:

@@ -17,7 +17,7 @@ import stat
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman import system
 
@@ -212,7 +212,7 @@ class PipeWriter:
             self._loop.call_soon(self._write_kept)
         else:
             self.joins = self._pollable
-            count = self._try_write([data])
+            count = self._try_write(os.write, data)
             if 0 <= count < len(data):
                 self._keep(memoryview(data)[count:])
                 self._loop.add_writer(self._fd, self._write_kept)
@@ -242,11 +242,9 @@ class PipeWriter:
             self._full = True
             self._on_full()
 
-    def _try_write(self, pieces: list[bytes | memoryview]) -> int:
+    def _try_write(self, write: Callable[[int, Any], int], data: bytes | list[bytes | memoryview]) -> int:
         try:
-            if sys.platform != "win32":
-                return os.writev(self._fd, pieces)
-            return 0
+            return write(self._fd, data)
         except (BlockingIOError, InterruptedError):
             return 0
         except OSError as error:
@@ -259,7 +257,7 @@ class PipeWriter:
         if self._fd < 0:
             return  # aborted in this turn of the loop
         pieces = [self._kept[i] for i in range(min(len(self._kept), _WRITE_AT_ONCE))]
-        count = self._try_write(pieces)
+        count = self._try_write(os.writev, pieces) if sys.platform != "win32" else 0
         if count < 0:
             return
         self._kept_bytes -= count

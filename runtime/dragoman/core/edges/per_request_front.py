@@ -371,4 +371,4 @@ def _under_its_id(request: PerRequestCall, frame: Frame) -> Frame:
         body["result"] = {"resultType": "complete", **result}
     elif body["id"] == decoded(frame).body.get("id"):
         return frame
-    return frame._replace(raw=encode_line(body), body=body)
+    return rewrite(frame, body)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.exact_json import decode, encode
+from dragoman.core.repeats import may_spell
 from dragoman.core.rules.names import FACTS
 from dragoman_spec.record import record
 
@@ -82,7 +83,7 @@ def find_mirrored(input_schema: object) -> tuple[Mirrored, ...]:
 
 def may_mention(line: bytes) -> bool:
     """Whether the keyword may stand in a list of tools, by the line that it came as, or none: that may spell it so."""
-    return not line or _WRITTEN in line or b"\\u00" in line
+    return not line or line.rfind(_WRITTEN) >= 0 or may_spell(line)
 
 
 def _mentions(input_schema: object) -> bool:

@@ -9,21 +9,27 @@ so they have to say what the arguments say, by the annotations that the client h
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.edges.per_request import PerRequestLoan
 from dragoman.core.edges.per_request_front import PerRequestCall
+from dragoman.core.exact_json import decode
 from dragoman.core.methods import CALL_TOOL, LIST_TOOLS, TOOLS_CHANGED
 from dragoman.core.paging import AskPage, Listing, Remind, TakePage
 from dragoman.core.rules.annotations import Mirrored, find_mirrored, leave_out_invalid, may_mention, strip_invalid
 from dragoman.core.rules.headers import check_arguments
-from dragoman.core.unchecked import find, find_list
+from dragoman.core.unchecked import find, find_list, find_object
 
 logger = logging.getLogger("dragoman.session")
 
 _MOST_TOOLS: Final = 10_000
+_PAGES_BYTES: Final = 256 * 1024
+"""How much of the lists that were passed on is kept, to be read when that is needed, and to know them again."""
+
+_RESULT: Final = b'"result"'
 
 
 class _Tool(NamedTuple):
@@ -41,7 +47,7 @@ class ListedTools:
         keeps: Whether more than headers matters, so that tools are kept as they were listed.
     """
 
-    __slots__ = ("_has_headers", "_hears", "_keeps", "_listing", "_sends", "_tools")
+    __slots__ = ("_are_read", "_has_headers", "_hears", "_keeps", "_listing", "_pages", "_sends", "_tools")
 
     def __init__(self, *, sends: bool, hears: bool, remind: Remind, keeps: bool = False) -> None:
         self._sends = sends
@@ -49,6 +55,8 @@ class ListedTools:
         self._has_headers = sends or hears
         self._keeps = keeps
         self._tools: dict[str, _Tool] = {}
+        self._pages: list[bytes] = []
+        self._are_read = True
         self._listing = Listing(remind)
 
     def find(self, name: object) -> Mapping[str, Any] | None:
@@ -58,6 +66,8 @@ class ListedTools:
 
     def is_known(self, name: object) -> bool:
         """Whether everything is known of a tool that the server has said."""
+        if not self._are_read:
+            self._read_pages()
         return self._listing.is_done or name in self._tools
 
     def needs_list(self, method: str, params: Mapping[str, Any]) -> bool:
@@ -73,15 +83,44 @@ class ListedTools:
         """
         if not (self._has_headers or self._keeps):
             return result
+        if self._pages:  # which came before this list
+            self._read_pages()
+            self._pages.clear()
         may_mirror = self._has_headers and may_mention(line)
         if may_mirror:
             result = _offer_valid(result, strips=not self._sends)
         for tool in find_list(result, "tools"):
-            name = find(tool, "name")
-            if isinstance(name, str) and (name in self._tools or len(self._tools) < _MOST_TOOLS):
-                mirrored = find_mirrored(tool.get("inputSchema")) if may_mirror else ()
-                self._tools[name] = _Tool(mirrored, tool if self._keeps else None)
+            self._note(tool, may_mirror)
         return result
+
+    def _note(self, tool: Any, may_mirror: bool) -> None:
+        name = find(tool, "name")
+        if isinstance(name, str) and (name in self._tools or len(self._tools) < _MOST_TOOLS):
+            mirrored = find_mirrored(tool.get("inputSchema")) if may_mirror else ()
+            self._tools[name] = _Tool(mirrored, tool if self._keeps else None)
+
+    def put_off(self, line: bytes) -> None:
+        """Record a list that says nothing of headers: it is read once a call is to name a tool, if it is another one.
+
+        Args:
+            line: The response, which is not decoded.
+        """
+        page = line[line.find(_RESULT) :]
+        if self._has_headers and page not in self._pages:
+            self._pages.append(page)
+            self._are_read = False
+            if sum(map(len, self._pages)) > _PAGES_BYTES:
+                self._read_pages()
+                self._pages.clear()
+
+    def _read_pages(self) -> None:
+        """Read what was put off; of what is not JSON nothing is known."""
+        self._are_read = True
+        for page in self._pages:
+            with contextlib.suppress(ValueError):
+                result = find_object(decode(b"{" + page), "result")
+                for tool in find_list(result, "tools"):
+                    self._note(tool, may_mirror=False)
 
     def mirrored(self, method: str, params: Mapping[str, Any]) -> tuple[Mirrored, ...]:
         """Return the arguments of a call that are repeated in headers."""
@@ -101,6 +140,7 @@ class ListedTools:
         """Record a notification: what is known of tools that have changed is outdated."""
         if method == TOOLS_CHANGED:
             self._tools.clear()
+            self._pages.clear()
             self._listing.is_done = False
 
     def list(self, ask: AskPage, then: Callable[[], None]) -> None:

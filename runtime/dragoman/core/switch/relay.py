@@ -28,7 +28,7 @@ from dragoman.core.edges.per_request_front import PerRequestCall, PerRequestFron
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.way import Way
 from dragoman.core.edges.wiring import Bridging, Wiring
-from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, notification_frame
+from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, notification_frame, outline_of
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN, first_name
 from dragoman.core.negotiation import SAME
 from dragoman.core.paging import Remind, TakePage
@@ -44,6 +44,9 @@ from dragoman.core.translate import Counters
 from dragoman.core.unchecked import find_object, with_meta
 
 logger = logging.getLogger("dragoman.bridge")
+
+_READ: Final = frozenset({DISCOVER, LISTEN})
+"""The methods whose results are changed here, whatever they say."""
 
 KIND: Final = "relay"
 """The kind of state that holds one of a server."""
@@ -220,7 +223,9 @@ class ByIds:
         if request.metadata.revision != self._edge.upstream.revision:
             lent.way = self._way(request)
         mirrored = self.tools.mirrored(request.method, params)
-        written = frame.raw if params is request.params else b""
+        written = frame if params is request.params else None
+        if lent.way is None and request.method not in _READ:
+            lent.passes_as = request.id
         request.at_server = self._edge.lend(lent, params, mirrored, written, frame.sender, frame.source, frame.origin)
 
     def bind_state(self, request: PerRequestCall, result: dict[str, Any]) -> dict[str, Any]:
@@ -245,6 +250,11 @@ class ByIds:
     def _take_answer(self, request: PerRequestCall, has_refreshed: bool, frame: Frame) -> None:
         """Give the answer to the client; what is about our own hop is answered anew."""
         request.at_server, body = None, frame.body  # the two know each other, and would stay until somebody looks
+        if body is None:
+            if request.method == LIST_TOOLS:
+                self.tools.put_off(frame.raw)
+            self._requests.put_frame(request, frame._replace(key=request.key))
+            return
         if frame.kind == "error":
             path, declared = Path(request.metadata.revision, NEWER), request.metadata.capabilities
             said = answer_error(body["error"], request.method, path, declared=declared, has_refreshed=has_refreshed)
@@ -263,7 +273,7 @@ class ByIds:
         if frame.kind == "result":
             body = {**body, "result": self.bind_state(request, body["result"])}
             if len(frame.raw) > SPLICED_BYTES and body["result"] is frame.body["result"]:
-                line = splice_id(frame.raw, key_of(request.id) or b"null")
+                line = splice_id(frame.raw, key_of(request.id) or b"null", outline_of(frame))
                 if line is not None:
                     self._requests.put_frame(request, Frame(line, "result", request.key, None))
                     return

@@ -23,6 +23,7 @@ from urllib.parse import unquote
 
 import httptools
 
+from dragoman import system
 from dragoman.transports.countdown import Countdown
 from dragoman.transports.defects import describe
 from dragoman.transports.http.app import HttpFront
@@ -171,8 +172,7 @@ class ServedConnection(asyncio.Protocol):
             return
         request = HttpRequest(turn, self._hold, self._finish)
         if not turn.more_body and len(turn.body) <= self._at_once_bytes:
-            request.body = bytes(turn.body)
-            turn.body.clear()
+            request.body, turn.body = bytes(turn.body), b""
         self.known = self._spare = None
         self._front.serve_at_once(request)
         if request.body is not None and turn.keeps_alive and data and request.again is not None:
@@ -393,12 +393,17 @@ class ServedConnection(asyncio.Protocol):
         self._barren_bytes = 0
         if turn is None or turn.is_complete:
             return
-        turn.body += body
+        if not turn.body:  # a large part is alone here, and not copied
+            turn.body = body
+        else:
+            turn.body = turn.body if isinstance(turn.body, bytearray) else bytearray(turn.body)
+            turn.body += body
         turn.wake()
         if len(turn.body) > LARGE_BYTES:
             self.flow.pause_reading()
         self._body_bytes += len(body)
         if self._body_bytes > FREE_BYTES:
+            system.keep_freed_memory()
             try:
                 self._hold.resize(self._body_bytes)
             except Excess as excess:
@@ -459,7 +464,7 @@ class ServedConnection(asyncio.Protocol):
         else:
             self.transport.close()
         if self.in_body and self._reading is not None:  # whoever serves it sees a client that has left
-            self._reading.body.clear()
+            self._reading.body = b""
             self._reading.lose()
             self._hold.release()
 

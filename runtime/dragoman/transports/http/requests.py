@@ -162,7 +162,7 @@ class RequestsTransport(FlowingTransport):
                 Frame,
                 (
                     *(frame.raw, frame.kind, post.key, frame.method, frame.body),
-                    *(None, headers, sender, source, frame.origin),
+                    *(None, headers, sender, source, frame.origin, frame.bare),
                 ),
             )
         )

@@ -75,7 +75,7 @@ class Turn(Wire):
         self.scope = scope
         self.keeps_alive = keeps_alive
         self.expects = expects
-        self.body = bytearray()
+        self.body: bytes | bytearray = b""
         self.more_body = True
         self.is_gone = self.is_started = self.is_complete = self._is_chunked = self._is_read = False
         self._wake: asyncio.Event | None = None
@@ -94,7 +94,7 @@ class Turn(Wire):
             await self._wake.wait()
         if self.is_gone or self.is_complete:
             return {"type": "http.disconnect"}
-        body, self.body = bytes(self.body), bytearray()
+        body, self.body = bytes(self.body), b""
         self._is_read = not self.more_body
         return {"type": "http.request", "body": body, "more_body": self.more_body}
 

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from dragoman import system
 from dragoman.core.lines import Overlong
 from dragoman.core.pieces import Pieces
 from dragoman.errors import FrameTooLarge, TransportError
@@ -168,6 +169,7 @@ async def read_message(answer: HttpResponse, limit_bytes: int, link: Link, allow
             raise FrameTooLarge(answer.peer, limit_bytes)
         if answer.length <= FREE_BYTES and not answer.header("Content-Encoding"):
             return await answer.whole()  # the common case: nothing can come that was not announced
+    system.keep_freed_memory()
     with allowance.lease() as lease:
         if _may_come_at_once(answer, link, allowance):
             await lease.hold(answer.length or 0)

@@ -15,11 +15,11 @@ from typing import Any, Final
 from dragoman.core.calls import UNANSWERED, cancelled_key
 from dragoman.core.codes import ASKED_IN_VAIN, CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, rewrite, twin_of
-from dragoman.core.exact_json import decode, encode_line
+from dragoman.core.exact_json import decode, encode_line, outline
 from dragoman.core.lines import Overlong, show
 from dragoman.core.methods import CANCELLED, PING
 from dragoman.core.peek import read_beginning, read_line, with_id
-from dragoman.core.wholeness import PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
+from dragoman.core.wholeness import GLANCED_BYTES, PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
 
@@ -79,25 +79,27 @@ class Link:
             TransportError: It would answer that request, and is not whole.
         """
         message = message.strip()
+        bare = message if len(message) <= GLANCED_BYTES else outline(message)
         has_lines = b"\n" in message or b"\r" in message
         if message.startswith(b"{"):  # arrays are decoded in any case
-            seems_so = framed and not has_lines and seems_whole(message)
+            seems_so = framed and not has_lines and seems_whole(message, bare)
             if not seems_so and not await _search(message):
                 reason = "it sent a message that is not one whole JSON object"
                 return self._blame(read_broken(message, PARSE_ERROR, reason), TransportError(self.peer, reason), owed)
-        return self._take(self._to_lines(message, has_lines), owed, watch)
+        return self._take(self._to_lines(message, has_lines), owed, watch, b"" if bare is message else bare)
 
-    def hand_on(self, line: bytes, owed: bytes) -> bool:
+    def hand_on(self, line: bytes, bare: bytes, owed: bytes) -> bool:
         """Hand on one line of JSON, as `read_plain` gives it.
 
         Args:
             line: With its end.
+            bare: The same without its long strings; empty where it has none.
             owed: The id of the request that it may answer, in canonical JSON.
 
         Returns:
             Whether it answers that request.
         """
-        return self._take([line], owed, None)
+        return self._take([line], owed, None, bare)
 
     def take_overlong(self, event: Overlong, owed: bytes | None = None) -> bool:
         """Deal with a message that is too long: tell who waits for it, if its beginning says who.
@@ -164,11 +166,11 @@ class Link:
         """Tell nobody anything any more."""
         self._over = True
 
-    def _take(self, lines: list[bytes], owed: bytes | None, watch: Watch | None) -> bool:
+    def _take(self, lines: list[bytes], owed: bytes | None, watch: Watch | None, bare: bytes) -> bool:
         answered = False
         frames: list[Frame | Malformed] = []
         for line in lines:
-            frame = read_line(line)
+            frame = read_line(line, bare)
             if frame is None:
                 continue
             if owed is not None and frame.key is None and isinstance(frame, Frame) and frame.kind == "error":
@@ -244,12 +246,16 @@ def _rename(frame: Frame, key: bytes | None) -> Frame:
     return rewrite(frame, {**body, "params": {**body["params"], "requestId": decode(key)}})
 
 
-def read_plain(message: bytes) -> bytes | None:
-    """Return a message as a line, if it is plainly one JSON object without line ends; else `Link.take` is to see it."""
+def read_plain(message: bytes) -> tuple[bytes, bytes] | None:
+    """Return a message as a line, if it is plainly one JSON object without line ends; else `Link.take` is to see it.
+
+    With it comes the same without its long strings; empty where it has none.
+    """
     message = message.strip()
-    if not message.startswith(b"{") or b"\n" in message or b"\r" in message or not seems_whole(message):
+    bare = message if len(message) <= GLANCED_BYTES else outline(message)
+    if not message.startswith(b"{") or b"\n" in message or b"\r" in message or not seems_whole(message, bare):
         return None
-    return message + b"\n"
+    return message + b"\n", b"" if bare is message else bare
 
 
 def _is_response(frame: Frame | Malformed) -> bool:

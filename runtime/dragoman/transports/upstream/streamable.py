@@ -135,7 +135,7 @@ class Streamable:
             on_news: Called when something has come of it: then `carry` may be called.
         """
         frame = job.frame
-        if frame.method == LISTEN or (frame.headers and MARK in frame.raw):
+        if frame.method == LISTEN or (frame.headers and MARK in (frame.bare or frame.raw)):
             return False
         idle_s = self._config.idle_timeout_s
         headers = self._headers_for(frame)
@@ -202,7 +202,7 @@ class Streamable:
 
     def _is_answer(self, job: Delivery, epoch: int, frame: Frame) -> bool:
         """Whether a response is one: a request that is invalid because the session is not known was not looked at."""
-        error = find(decoded(frame).body, "error") if b"%d" % INVALID_REQUEST in frame.raw else None
+        error = find(decoded(frame).body, "error") if frame.kind == "error" else None
         words = find(error, "message")
         if find(error, "code") != INVALID_REQUEST or not isinstance(words, str) or not tells_of_session(words):
             return True

@@ -193,15 +193,15 @@ class HttpTransport:
         if is_short and not (answer.complete or answer.failure or is_stream):
             answer.on_news = functools.partial(self._take, job)  # the rest of the body
             return
-        line = None
+        read = None
         if is_short and answer.complete and self._link.reading.is_set():
-            line = read_plain(only_data(answer.show()) if is_stream else answer.show())
-        if line is None or b"%d" % INVALID_REQUEST in line:  # which may be about the session
+            read = read_plain(only_data(answer.show()) if is_stream else answer.show())
+        if read is None or (read[1] or read[0]).rfind(b"%d" % INVALID_REQUEST) >= 0:  # which may be about the session
             self._lanes.go_on(job)
             return
         answer.close()
         self._lanes.end(job)
-        if not self._link.hand_on(line, job.frame.key):
+        if not self._link.hand_on(*read, job.frame.key):
             self._report(job, str(TransportError(self._link.peer, NO_RESPONSE)))
 
     def _report(self, job: Delivery, reason: str, code: int = CONNECTION_CLOSED, data: object = None) -> None:

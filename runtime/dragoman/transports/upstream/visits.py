@@ -126,7 +126,7 @@ class Round:
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         self._action = ""
-        if MARK in frame.raw:
+        if MARK in (frame.bare or frame.raw):
             body = decoded(frame).body
             params = find_object(body, "params")
             own = next((name for name in find_object(params, _INPUT[0]) if name.startswith(_NAME)), "")

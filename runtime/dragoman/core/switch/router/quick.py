@@ -47,7 +47,7 @@ class QuickCalls:
 
     def forward(self, frame: Frame) -> bool:
         """Hand on a call; False where more of it has to be read."""
-        raw, kind, key, method, _, stream, headers, sender, source, origin = frame
+        raw, kind, key, method, _, stream, headers, sender, source, origin, _ = frame
         start = raw.find(_CALLS, 0, _HEAD_BYTES) + len(_CALLS)
         if origin is not None and origin.may is not None:
             return False

@@ -107,7 +107,9 @@ class Hop:
         if call.method == LIST_TOOLS:
             rest = self.tools.note(rest)
         body = {"jsonrpc": "2.0", "id": id_of(call.key), "result": rest}
-        self.front.take_answer(call, new_frame(Frame, (b"", "result", call.key, None, body, None, (), "", (), None)))
+        self.front.take_answer(
+            call, new_frame(Frame, (b"", "result", call.key, None, body, None, (), "", (), None, b""))
+        )
 
     def fail(self, call: Call, code: int, message: str, data: Mapping[str, Any] | None) -> None:
         """With an error of ours."""

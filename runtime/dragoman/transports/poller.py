@@ -1,0 +1,93 @@
+"""A selector for few descriptors, where the system has epoll: that of the standard library looks everything up anew.
+
+Lives here: what `asyncio` asks of a selector. Must not: know who reads or writes. Used by a proxy over pipes, whose two
+or three descriptors are waited for twice a call; uvloop has one of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import selectors
+import sys
+from asyncio import AbstractEventLoop, SelectorEventLoop
+from collections.abc import Mapping
+from typing import Any, Final
+
+_MOST: Final = 64
+"""How many descriptors are told of at once; others are told of the next time."""
+
+_CAN_BE_READ: Final = 1
+_CAN_BE_WRITTEN: Final = 4
+"""What epoll says, a constant in every Linux; an end or an error counts as both."""
+
+if sys.platform == "linux":
+    _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+
+    class Poller(selectors.BaseSelector):
+        """Waits for descriptors, which are integers; beside reading and writing, an end or an error is both."""
+
+        def __init__(self) -> None:
+            self._epoll = select.epoll()
+            self._keys: dict[Any, selectors.SelectorKey] = {}
+            self._reads: dict[int, list[tuple[selectors.SelectorKey, int]]] = {}  # what is told where one can be read
+
+        def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+            """Begin to wait for a descriptor."""
+            self._epoll.register(fileobj, _bits(events))
+            return self._note(fileobj, events, data)
+
+        def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+            """Wait for it no more, which may be closed already."""
+            key = self._keys.pop(fileobj)
+            del self._reads[fileobj]
+            with contextlib.suppress(OSError):
+                self._epoll.unregister(fileobj)
+            return key
+
+        def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+            """Wait for it in another way."""
+            self._epoll.modify(fileobj, _bits(events))
+            return self._note(fileobj, events, data)
+
+        def _note(self, fd: int, events: int, data: Any) -> selectors.SelectorKey:
+            key = self._keys[fd] = selectors.SelectorKey(fd, fd, events, data)
+            self._reads[fd] = [(key, _READ & events)]
+            return key
+
+        def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+            """Wait so many seconds, or until something has happened; give what."""
+            wait_s = -1 if timeout is None else timeout if timeout > 0 else 0
+            try:
+                found = self._epoll.poll(wait_s, _MOST)
+            except InterruptedError:
+                return []
+            if len(found) == 1 and found[0][1] == _CAN_BE_READ and found[0][0] in self._reads:
+                return self._reads[found[0][0]]
+            known = [(self._keys[fd], event) for fd, event in found if fd in self._keys]
+            return [(key, key.events & _meant_by(event)) for key, event in known]
+
+        def close(self) -> None:
+            """Wait for nothing more."""
+            self._epoll.close()
+            self._keys.clear()
+            self._reads.clear()
+
+        def get_key(self, fileobj: Any) -> selectors.SelectorKey:
+            """Return how a descriptor is waited for; a KeyError where it is not."""
+            return self._keys[fileobj]
+
+        def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+            """Return all."""
+            return self._keys
+
+    def _bits(events: int) -> int:
+        return (events & _READ and select.EPOLLIN) | (events & _WRITE and select.EPOLLOUT)
+
+    def _meant_by(event: int) -> int:
+        return (event & ~_CAN_BE_READ and _WRITE) | (event & ~_CAN_BE_WRITTEN and _READ)
+
+
+def make_loop() -> AbstractEventLoop:
+    """Return an event loop for pipes."""
+    return SelectorEventLoop(Poller()) if sys.platform == "linux" else SelectorEventLoop()
