@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from dragoman.errors import SignInFailed
 from dragoman.signin import driver as driving
 from dragoman.signin.driver import Driver
 from dragoman.signin.settings import SignInSettings
-from dragoman.signin.wishes import Fetch
+from dragoman.signin.wishes import Fetch, Fetched, post_form
 from dragoman.transports.upstream import connector
 from dragoman.transports.upstream.config import UpstreamConfig
 from tests.signin.house import House, Person, house
@@ -187,6 +188,33 @@ def test_secrets_that_an_authorization_server_repeats_are_not_passed_on(
         assert "of no use" not in told or where == "error"
 
     check()
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        "\u200b".join,
+        "\0".join,
+        "\xad".join,
+        "\ufe0f".join,
+        lambda secret: " ".join(secret[at : at + 6] for at in range(0, len(secret), 6)),
+        lambda secret: ",".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
+        lambda secret: "".join(chr(ord(char) + 0xFEE0) for char in secret),
+        lambda secret: "".join(f"%{ord(char):02x}" for char in secret),
+        lambda secret: secret.encode().hex(),
+        lambda secret: b64encode(secret.encode()).decode(),
+        lambda secret: b64encode(f"me:{secret}".encode()).decode(),
+        lambda secret: b64encode(f"i:{secret}".encode()).decode(),
+        lambda secret: secret.upper(),
+    ],
+)
+def test_secrets_that_are_repeated_in_another_spelling_are_not_passed_on(hide: Callable[[str], str]) -> None:
+    secret = "Sup3r/S3cret+Cl1ent"
+    said = json.dumps({"error": hide(secret), "error_description": f"it does not know {hide(secret)}"}).encode()
+    asked = post_form("https://auth.example/token", {"client_secret": secret}, {})
+    answer = Fetched(400, said, secrets=asked.secrets)
+    assert answer.why == "***"
+    assert answer.about in ("***", "it does not know ***")
 
 
 @on_loop

@@ -466,6 +466,20 @@ def test_a_person_types_a_code_elsewhere() -> None:
     assert web.sent_to(TOKEN)[0]["device_code"] == "d-1"
 
 
+def test_who_types_a_code_is_not_asked_for_a_thousand_times_a_second() -> None:
+    said = {
+        "device_code": "d-1",
+        "user_code": "AB-CD",
+        "verification_uri": "https://auth.example/device",
+        "interval": 1e-9,
+    }
+    answers = iter([(400, {"error": "authorization_pending"}), token()])
+    device = f"{ISSUER}/device"
+    web = whole(**{SAID: metadata(device_authorization_endpoint=device), device: said, TOKEN: lambda _: next(answers)})
+    assert signed_in(web, grant="device_code").tokens.access == "access-1"
+    assert web.slept == [1, 1]
+
+
 def test_what_passes_does_not_end_a_sign_in_elsewhere() -> None:
     def fail(_: Fetch) -> Any:
         match len(web.sent_to(TOKEN)):

@@ -45,6 +45,7 @@ _REFUSALS: Final = (400, 401)
 
 _DEVICE_INTERVAL_S: Final = 5.0
 _DEVICE_S: Final = 600.0
+_SHORTEST_INTERVAL_S: Final = 1.0
 _LONGEST_INTERVAL_S: Final = 60.0
 
 
@@ -257,7 +258,7 @@ def get_by_device(
     interval_s = seconds(said.get("interval")) or _DEVICE_INTERVAL_S
     left_s = min(seconds(said.get("expires_in")) or _DEVICE_S, _DEVICE_S)
     while left_s > 0:
-        interval_s = min(interval_s, _LONGEST_INTERVAL_S)
+        interval_s = min(max(interval_s, _SHORTEST_INTERVAL_S), _LONGEST_INTERVAL_S)
         yield Sleep(interval_s)
         left_s -= interval_s
         try:

@@ -6,7 +6,8 @@ import base64
 import contextlib
 import json
 import re
-from collections.abc import Collection, Generator, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -188,21 +189,40 @@ def seconds(value: object) -> float | None:
 
 
 def censored(value: object, secrets: Sequence[str]) -> str:
-    """Return what a server says as `quoted` does, without what it repeats of secrets, whole or in part."""
-    said = text(value)
+    """Return what a server says as `quoted` does, without what it repeats of secrets, whole or in part.
+
+    If something of a secret is left once all but letters and digits is taken out, or is there in Base64 or in
+    hexadecimal digits, nothing of the text is returned.
+    """
+    said = unicodedata.normalize("NFKC", text(value))
     for secret in secrets:
         said = said.replace(secret, _CENSORED)
-    parts = {secret[at : at + _PART] for secret in secrets for at in range(len(secret) - _PART + 1)}
-    words = (_CENSORED if _repeats(word, parts) else word for word in said.split())
-    return quoted(" ".join(words))
+    parts = _parts_of(secrets)
+    shown = " ".join(_CENSORED if _repeats(word, parts) else word for word in said.split())
+    spellings = _parts_of(_bare(form) for secret in secrets for form in (secret, *_encode(secret.encode())))
+    return _CENSORED if _repeats(_bare(shown), spellings) else quoted(shown)
 
 
 def _quote(value: str) -> str:
     return quote(value, safe="")
 
 
+def _parts_of(secrets: Iterable[str]) -> frozenset[str]:
+    return frozenset(secret[at : at + _PART] for secret in secrets for at in range(len(secret) - _PART + 1))
+
+
 def _repeats(word: str, parts: Collection[str]) -> bool:
     return any(word[at : at + _PART] in parts for at in range(len(word) - _PART + 1))
+
+
+def _bare(said: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", said))).casefold()
+
+
+def _encode(secret: bytes) -> tuple[str, ...]:
+    """Return a secret in other digits; in Base64 it depends on how much stands before it."""
+    shifted = (base64.b64encode(bytes(shift) + secret).decode()[2 * (shift > 0) + (shift > 1) :] for shift in range(3))
+    return secret.hex(), *shifted
 
 
 def quoted(value: object) -> str:
