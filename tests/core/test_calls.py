@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dragoman.core.calls import CANCELLED_KEPT, NAME_BYTES, Call, Calls, Unfit
+from dragoman.core.envelope import Frame
 
 
 def test_an_answer_finds_its_request_once() -> None:
@@ -97,3 +98,18 @@ def test_a_request_whose_id_is_used_again_is_not_taken_for_the_other() -> None:
 
 def test_requests_that_use_an_id_twice_do_not_fit() -> None:
     assert not Calls().fits([Call(b"1", "ping"), Call(b"1", "ping")])
+
+
+def test_the_answer_to_a_renamed_request_that_was_given_up_is_not_one_to_the_next_of_its_id() -> None:
+    table = Calls()
+    table.add(Call(b"1", "ping"))
+    table.cancel(b"1")
+    renamed = Call(b"1", "prompts/list")
+    table.rename(renamed, Frame(b'{"jsonrpc":"2.0","id":1,"method":"prompts/list"}\n', "request", b"1", "prompts/list"))
+    table.add(renamed)
+    table.cancel(renamed.key)
+    table.add(Call(b"1", "tools/list"))
+    assert table.take(renamed.key) is None
+    found = table.take(b"1")
+    assert found is not None
+    assert found.method == "tools/list"

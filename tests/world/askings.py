@@ -36,9 +36,11 @@ def _put(talk: Talk, peer: str) -> list[Asked]:
 @rule("declared")
 def a_client_is_asked_what_it_can_be_asked(plan: Plan, talk: Talk) -> Iterator[str]:
     """Nobody is asked for what they did not declare; where one revision is spoken between two, all passes as it is."""
-    if plan.scope == "client" and any(server.manner == "rude" for server in plan.servers):
-        return
+    is_rude = plan.scope == "client" and any(server.manner == "rude" for server in plan.servers)
+    spoken = {talk.record.revisions.get(peer) for peer in talk.servers()}
     for peer in talk.clients():
+        if is_rude and (plan.router or plan.hops > 1 or talk.record.revisions[peer] in spoken):
+            continue
         for one in _put(talk, peer):
             if _KINDS[one.frame["method"]] not in client_of(plan, peer).has:
                 yield f"{peer} did not declare that, and heard {short(one.frame)}"
@@ -55,6 +57,8 @@ def every_question_is_answered(plan: Plan, talk: Talk) -> Iterator[str]:
             continue
         until_s = next((event.at_s for event in events if event.what == "ends"), events[-1].at_s) - _SOON_S
         for one in talk.asked[peer]:
+            if one.refused is not None:
+                continue
             if not one.answers and one.cancelled is None and one.asked.there is not None and one.asked.at_s < until_s:
                 yield f"{peer} has no answer to {short(one.frame)}"
 
@@ -227,7 +231,8 @@ def a_server_hears_that_nobody_wants_a_resource(plan: Plan, talk: Talk) -> Itera
             continue
         wanted: dict[str, bool] = {}
         for one in talk.got[peer]:
-            if one.frame["method"] in ("resources/subscribe", "resources/unsubscribe"):
+            is_refused = any("error" in answer.frame for answer in one.answers)
+            if one.frame["method"] in ("resources/subscribe", "resources/unsubscribe") and not is_refused:
                 wanted[one.params["uri"]] = one.frame["method"] == "resources/subscribe"
         left = [uri for uri, is_wanted in wanted.items() if is_wanted]
         if left:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final, Protocol
 
+from dragoman.core.switch.shared.desk import SharingSettings
+from dragoman.host.shared import PoolConfig
 from dragoman.pool import Scope, UpstreamPool
 from dragoman.proxy import ProxyConfig
 from dragoman.transports.base import Transport
@@ -23,6 +25,16 @@ from tests.world.transports import LineTransport
 from tests.world.wires import LineWire
 
 _ADDRESS: Final[Address] = ("127.0.0.1", 8080)
+
+
+_OF_SHARING: Final = ("calls", "subscriptions", "questions", "waiting_bytes", "turn_s", "grace_s", "suspects")
+
+
+def make_pool_config(plan: Plan) -> PoolConfig:
+    """Give what is decided about servers that are shared."""
+    sharing = {name: value for name, value in plan.pool.items() if name in _OF_SHARING}
+    rest = {name: value for name, value in plan.pool.items() if name not in _OF_SHARING}
+    return PoolConfig(sharing=SharingSettings(**sharing), **rest)
 
 
 def secret_of(principal: str) -> str:

@@ -29,10 +29,15 @@ class Stuck(Exception):
 
 
 class _Waiting(selectors.SelectSelector):
-    """Lets time pass instead of waiting for it."""
+    """Lets time pass instead of waiting for it.
+
+    Attributes:
+        on_pause: Called before that: everything that could be done at once is done then.
+    """
 
     def __init__(self, system: System) -> None:
         super().__init__()
+        self.on_pause: Callable[[], None] | None = None
         self._system = system
         self._turns = 0
 
@@ -43,6 +48,8 @@ class _Waiting(selectors.SelectSelector):
             raise Stuck(f"{_MOST_TURNS} turns of the loop, and no end")
         if timeout is None:
             raise Stuck("nobody has anything to do, and somebody waits")
+        if timeout > _TURN_S and self.on_pause is not None:
+            self.on_pause()
         self._system.now_s += max(timeout, 0) + _TURN_S
         return []
 
@@ -61,8 +68,13 @@ class WorldLoop(asyncio.SelectorEventLoop):
         self._dialled: dict[Any, tuple[tuple[End, Address], Address]] = {}
         self.network: Network = None  # type: ignore[assignment]  # of the world, which comes next
         self.defects: list[str] = []
-        super().__init__(_Waiting(system))
+        self._waiting = _Waiting(system)
+        super().__init__(self._waiting)
         self.set_exception_handler(self._note_defect)
+
+    def at_each_pause(self, looks: Callable[[], None] | None) -> None:
+        """Have somebody look each time before time passes."""
+        self._waiting.on_pause = looks
 
     def time(self) -> float:
         return self._system.now_s

@@ -29,7 +29,7 @@ class ClientPlan:
         revision: What it speaks.
         has: What it can be asked: `sampling`, `elicitation`, `roots`.
         manner: How it answers what it is asked: `good`, `slow`, `mute`, `twice`, `odd` (ids that are words), `silent`
-            (connects, and never says a word).
+            (connects, and never says a word), `again` (uses ids of requests again that it has cancelled).
         acts: What it does, each with `at`, in seconds after it began, and `do`.
         begins_s: When it comes.
     """
@@ -51,7 +51,8 @@ class ServerPlan:
         name: `s0`, `s1`, …
         revisions: What it speaks.
         manner: `good`, `slow`, `rude` (asks for what its client cannot do), `words` (ids that are words),
-            `goes-on` (does not heed cancellations), `garbles` (what it answers first is no answer).
+            `goes-on` (does not heed cancellations), `garbles` (what it answers first is no answer), `declines`
+            (subscriptions, and levels of logs).
         start_s: How long it takes to answer the first question.
         link: How the proxy reaches it: `lines`, as over pipes, or `http`.
         has: Its capabilities, beside tools.
@@ -81,6 +82,7 @@ class Plan:
         router: Whether there is a router before the servers; without one there is one server.
         hops: How many proxies stand in a row.
         options: For `ProxyConfig`, as numbers and texts.
+        pool: For servers that are shared, as numbers and texts: `PoolConfig` and `SharingSettings` have them.
         network: How connections behave.
         front: How clients reach the proxy: `lines`, as over pipes, or `http`.
         front_options: For `FrontConfig`, as numbers and texts.
@@ -97,6 +99,7 @@ class Plan:
     router: bool = False
     hops: int = 1
     options: dict[str, Any] = field(default_factory=dict)
+    pool: dict[str, Any] = field(default_factory=dict)
     network: Manner = field(default_factory=Manner)
     front: str = "lines"
     front_options: dict[str, Any] = field(default_factory=dict)

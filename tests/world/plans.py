@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
+from tests.world.bents import AMONG_SEVERAL, EVERYWHERE
 from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
 from tests.world.replica_plans import BENTS_OF_REPLICAS
 from tests.world.streams import Manner
@@ -80,10 +81,15 @@ def make_plan(cell: str, seed: int) -> Plan:
     plan.clients = [_make_client(plan, chance, n) for n in range(chance.choice((1, 2, 2, 3, 4)))]
     if chance.random() < 0.5:
         plan.faults = [_make_fault(plan, chance) for _ in range(chance.randint(1, 3))]
-    chance.choice(_BENTS)(plan, chance)
+    bents = (*_BENTS, *EVERYWHERE, *(AMONG_SEVERAL if cell != "direct" else ()))
+    bents[seed * _STEP % len(bents)](plan, chance)
     if plan.instances > 1:
         chance.choice(BENTS_OF_REPLICAS)(plan, chance)
     return plan
+
+
+_STEP: Final = 7
+"""Seeds that follow each other are bent on different things: this goes round, and has no divisor with their number."""
 
 
 # What a world is bent on: chance alone comes rarely to where several unlikely things happen together.

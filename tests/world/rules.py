@@ -8,16 +8,16 @@ those that are here).
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import dragoman_spec
-from tests.world.peers import words
 from tests.world.peers.words import PER_REQUEST, key_of, nonces_in, secrets_in
 from tests.world.plan import ClientPlan, Plan
-from tests.world.record import Body, Event, Record
+from tests.world.record import Body, Event
+from tests.world.talk import Asked as Asked
+from tests.world.talk import Talk as Talk
 
 
 @dataclass(frozen=True)
@@ -59,100 +59,6 @@ def rule(name: str) -> Callable[[Rule], Rule]:
         return function
 
     return note
-
-
-@dataclass
-class Asked:
-    """A request and what came of it.
-
-    Attributes:
-        asked: The event in which it was said, or heard.
-        answers: The events in which it was answered, by whoever had it.
-        cancelled: Where it was cancelled by who asked.
-        refused: Where it was refused, or lost, on the way: by an HTTP status.
-    """
-
-    asked: Event
-    answers: list[Event]
-    cancelled: Event | None = None
-    refused: Event | None = None
-
-    @property
-    def frame(self) -> Body:
-        found: Body = self.asked.frame
-        return found
-
-    @property
-    def params(self) -> Body:
-        return self.frame.get("params") or {}
-
-
-class Talk:
-    """What happened, put together: requests with their answers, by peer.
-
-    Attributes:
-        record: What happened.
-        by_peer: The events of each.
-        asked: The requests that each peer made, by peer; of a server those are questions.
-        got: The requests that each peer got, by peer.
-    """
-
-    def __init__(self, record: Record) -> None:
-        self.record = record
-        self.by_peer: dict[str, list[Event]] = defaultdict(list)
-        for event in record.events:
-            self.by_peer[event.peer].append(event)
-        self.unasked: list[Event] = []  # responses to what nobody asked
-        self.asked = {peer: self._pair(events, "says", "hears") for peer, events in self.by_peer.items()}
-        self.got = {peer: self._pair(events, "hears", "says") for peer, events in self.by_peer.items()}
-
-    def _pair(self, events: list[Event], asks: str, answers: str) -> list[Asked]:
-        found: list[Asked] = []
-        latest: dict[tuple[Any, ...], Asked] = {}
-        for event in events:
-            frame = event.frame
-
-            def key_of(key: Any, event: Event = event) -> tuple[Any, ...]:
-                """Name a request: at a server without sessions, its connection is a part of that."""
-                is_apart = event.peer.startswith("s") and asks == "hears" and self._is_stateless(event.peer)
-                return (*words.key_of(key), event.via if is_apart else "")
-
-            if event.what in ("is refused", "drops") and asks == ("says" if event.what == "is refused" else "hears"):
-                known = latest.get(key_of(frame["id"]))
-                if known is not None and event.what == "drops":
-                    known.cancelled = event
-                elif known is not None:
-                    known.refused = event
-            if event.what not in (asks, answers) or not isinstance(frame, dict):
-                continue
-            if "method" in frame:
-                if event.what == asks and "id" in frame:
-                    one = latest[key_of(frame["id"])] = Asked(event, [])
-                    found.append(one)
-                elif event.what == asks and frame["method"] == "notifications/cancelled":
-                    known = latest.get(key_of((frame.get("params") or {}).get("requestId")))
-                    if known is not None and known.cancelled is None:
-                        known.cancelled = event
-            elif event.what == answers:
-                known = latest.get(key_of(frame.get("id")))
-                if known is not None:
-                    known.answers.append(event)
-                elif answers == "hears":
-                    self.unasked.append(event)
-        return found
-
-    def _is_stateless(self, peer: str) -> bool:
-        return self.record.revisions.get(peer) == PER_REQUEST
-
-    def clients(self) -> list[str]:
-        return [peer for peer in self.by_peer if peer.startswith("c") and peer != "clock"]
-
-    def servers(self) -> list[str]:
-        return [peer for peer in self.by_peer if peer.startswith("s")]
-
-    def is_gone(self, peer: str) -> bool:
-        """Whether a peer ended before everything else did."""
-        return any(event.what in ("is cut", "dies") for event in self.by_peer[peer])
 
 
 def judge(plan: Plan, talk: Talk) -> list[Finding]:
@@ -236,11 +142,12 @@ def _is_patient(plan: Plan, one: Asked) -> bool:
 def nobody_hears_an_answer_to_what_was_not_asked(plan: Plan, talk: Talk) -> Iterator[str]:
     """A client, or a server, is answered only what it asked, once."""
     for event in talk.unasked:
-        if event.frame.get("id") is not None or event.peer.startswith("s"):
+        is_refusal = event.frame.get("id") is None and any(one.refused for one in talk.asked[event.peer])
+        if (event.frame.get("id") is not None or event.peer.startswith("s")) and not is_refusal:
             yield f"{event.peer} heard an answer to what it did not ask: {short(event.frame)}"
     for peer in talk.servers():
         for one in talk.asked[peer]:
-            if len(one.answers) > 1:
+            if len(one.answers) > 1 and not one.is_muddled:
                 yield f"{peer} heard {len(one.answers)} answers to its question {short(one.frame)}"
 
 
@@ -284,7 +191,7 @@ def a_server_gets_the_answer_to_its_question(plan: Plan, talk: Talk) -> Iterator
         for one in talk.asked[peer]:
             numbers = nonces_in(one.frame)
             owners = {owner for owner, _ in secrets_in(one.frame)}
-            for event in one.answers:
+            for event in [] if one.is_muddled else one.answers:
                 guessed = event.frame.get("result", {}).get("guessed") if "result" in event.frame else None
                 if guessed is not None and guessed in owners:
                     continue  # who was asked says something odd
@@ -332,8 +239,14 @@ def every_frame_is_valid_where_it_arrives(plan: Plan, talk: Talk) -> Iterator[st
         if revision is None:
             continue
         methods = {id(answer): one.frame["method"] for one in talk.asked[peer] for answer in one.answers}
+        muddled = {id(answer) for one in talk.asked[peer] if one.is_muddled for answer in one.answers}
         for event in talk.by_peer[peer]:
-            if event.is_heard and not _is_opening(event.frame, methods.get(id(event))) and not _is_odd(event):
+            if (
+                event.is_heard
+                and not _is_opening(event.frame, methods.get(id(event)))
+                and not _is_odd(event)
+                and id(event) not in muddled
+            ):
                 yield from _invalid(event, revision, methods.get(id(event)))
 
 
@@ -366,13 +279,13 @@ def what_a_server_says_about_a_call_keeps_its_order(plan: Plan, talk: Talk) -> I
         for event in talk.by_peer[peer]:
             if not event.is_heard:
                 continue
-            for mark, number in _numbered(event.frame):
+            for mark, number in numbered(event.frame):
                 if number < last.get(mark, 0):
                     yield f"{peer} heard #{number} after #{last[mark]}: {short(event.frame)}"
                 last[mark] = number
 
 
-def _numbered(frame: Body) -> Iterator[tuple[tuple[str, str], int]]:
+def numbered(frame: Body) -> Iterator[tuple[tuple[str, str], int]]:
     """Give the numbers that a server gave to what it said, with the secret and its run."""
     for word in json.dumps(frame).split("secret-")[1:]:
         mark, _, rest = word.partition(" #")

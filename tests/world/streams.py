@@ -27,12 +27,14 @@ class Manner:
         join: How likely a piece waits for the next one, and comes with it.
         late: How likely a piece is on its way for a while.
         late_s: How long at most, in seconds.
+        room: How many bytes may be on their way before a writer is asked to pause.
     """
 
     split: float = 0.0
     join: float = 0.0
     late: float = 0.0
     late_s: float = 0.0
+    room: int = HIGH_WATER_BYTES
 
 
 RESET: Final = "the connection was reset"
@@ -98,7 +100,7 @@ class Pipe:
                 due = max(due, self._pieces[-1][0])
             self._pieces.append((due, piece))
         self._watch()
-        if not self._is_full and self.waiting > HIGH_WATER_BYTES and self.writer is not None:
+        if not self._is_full and self.waiting > self._manner.room and self.writer is not None:
             self._is_full = True
             self.writer.pause_writing()
 
@@ -183,7 +185,7 @@ class Pipe:
         self._turns.next()
         if self.on_taken is not None:
             self.on_taken(self.taken)
-        if self._is_full and self.waiting <= HIGH_WATER_BYTES // 4 and self.writer is not None:
+        if self._is_full and self.waiting <= self._manner.room // 4 and self.writer is not None:
             self._is_full = False
             self.writes_in.run(self.writer.resume_writing)
         self.reader.data_received(data)

@@ -24,8 +24,9 @@ from dragoman.router.router import before_router
 from dragoman.transports.base import Transport
 from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
-from tests.world import askings, endings, promises, replica_rules
-from tests.world.fronts import Front, LineFront, WebFront
+from tests.world import askings, dues, endings, flows, promises, replica_rules
+from tests.world.books import Books, watched
+from tests.world.fronts import Front, LineFront, WebFront, make_pool_config
 from tests.world.http_server import HttpServer
 from tests.world.known_servers import KnownServer
 from tests.world.leftovers import Tables, census, collect
@@ -57,7 +58,7 @@ _LAST_TIMERS_S: Final = 15.0
 """How long a timer may be left that does nothing any more."""
 
 
-RULE_BOOKS: Final = (promises, askings, endings, replica_rules)
+RULE_BOOKS: Final = (promises, askings, endings, flows, dues, replica_rules)
 """Modules of rules beside `rules`; they are among `RULES` when they have been imported."""
 
 
@@ -149,7 +150,7 @@ class World:
             connect_upstream = self.router.connect
         for hop in range(1, self.plan.hops):
             connect_upstream = self._behind(connect_upstream, hop)
-        return UpstreamPool(Scope(self.plan.scope), connect_upstream)
+        return UpstreamPool(Scope(self.plan.scope), connect_upstream, make_pool_config(self.plan))
 
     def make_config(self, hop: int = 0) -> ProxyConfig:
         known = None if self.plan.router else self.know(self.plan.servers[0], hop)
@@ -235,6 +236,8 @@ class World:
         match fault["do"]:
             case "die":
                 await self._kill(fault["whom"], fault.get("for_s", 0.0))
+            case "silence" if self.servers.get(fault["whom"]):
+                self.servers[fault["whom"]][-1].fall_silent()
             case "forget" if fault["whom"] in self.processes:
                 self.processes[fault["whom"]].forget()
             case "stop" | "drain":
@@ -275,18 +278,19 @@ def run_world(plan: Plan) -> Outcome:
     with installed(System(f"{plan.cell} {plan.seed}")) as system:
         collect()
         before = census()
-        with steps_counted() as steps:
-            record = _run(plan, system)
+        with steps_counted() as steps, watched() as books:
+            record = _run(plan, system, books)
         collect()
         record.notes += [("nothing-left", f"{count} x {kind}") for kind, count in sorted((census() - before).items())]
     talk = Talk(record)
     return Outcome(plan, record, judge(plan, talk), marks_of(plan, talk), steps)
 
 
-def _run(plan: Plan, system: System) -> Record:
+def _run(plan: Plan, system: System, books: Books) -> Record:
     loop = WorldLoop(system)
     world = World(plan, system, loop)
     record = world.record
+    loop.at_each_pause(lambda: record.notes.extend(books.look(system.now_s)))
     handler = _Log(record)
     loggers = [logging.getLogger(name) for name in ("dragoman", "asyncio")]
     for logger in loggers:
@@ -306,6 +310,7 @@ def _run(plan: Plan, system: System) -> Record:
             record.note("ends", str(error) or "it does not end")
         record.notes += [("no-defect", text) for text in loop.defects]
     finally:
+        loop.at_each_pause(None)
         system.forget()
         for logger, level, propagate in before:
             logger.removeHandler(handler)

@@ -52,6 +52,7 @@ TOO_MANY: Final = -32000
 
 OURS: Final = b'"dragoman-'
 """How the ids of requests begin that are made here, of any part of the proxy."""
+_RENAMED: Final = OURS + b"renamed-"
 
 SUSPECTS: Final = 1024
 """How many requests that nobody waits for are remembered one by one."""
@@ -145,6 +146,8 @@ class Calls:
             return Unfit.TOO_LONG
         if self.cancelled:  # an id that is used again has one answer, not two
             self.cancelled.pop(key, None)
+            if self._names:
+                self._disown(key if call.first is None else call.first[0])
         waiting[key] = call
         if call.first is not None:
             self.renamed[call.first[0]] = call
@@ -173,7 +176,7 @@ class Calls:
         if not first.startswith(OURS):
             self.retire(first)
         self._names += 1
-        call.key, call.first = b'%brenamed-%d"' % (OURS, self._names), (first, token)
+        call.key, call.first = b'%b%d"' % (_RENAMED, self._names), (first, token)
         if token is None:
             return frame._replace(raw=with_id(frame, call.key), key=call.key, body=None)
         body = {**decoded(frame).body, "id": id_of(call.key)}
@@ -187,8 +190,18 @@ class Calls:
         if len(self.retired) < CANCELLED_KEPT:
             self.retired[key] = None
 
+    @property
+    def has_renamed(self) -> bool:
+        """Whether any request ever went on under another id."""
+        return self._names > 0
+
+    def _disown(self, first: bytes) -> None:
+        """Note that answers to what was cancelled are for nobody that came under this id and went on under another."""
+        for call in [call for call in self.cancelled.values() if call.first is not None and call.first[0] == first]:
+            self.retire(call.key)
+
     def restore_token(self, frame: Frame) -> Frame | None:
-        """Give progress the token that its request came with; None where it is of one that is over."""
+        """Give progress the token that its request came with; None where it is of one that is over, or given up."""
         params = read_params(frame)
         token = key_of(params.get("progressToken"))
         for call in self.renamed.values():
@@ -197,7 +210,7 @@ class Calls:
                 return None
             if first is not None and token == call.key:
                 return rewrite(frame, {**decoded(frame).body, "params": {**params, "progressToken": id_of(first)}})
-        return frame
+        return None if (token or b"").startswith(_RENAMED) else frame
 
     def fits(self, calls: list[Call]) -> bool:
         """Whether all these could be added."""

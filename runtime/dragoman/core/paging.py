@@ -87,6 +87,11 @@ class Listing:
         self._remind = remind
         self._then: list[Callable[[], None]] = []
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether calls wait for it."""
+        return bool(self._then)
+
     def read(self, ask: AskPage, then: Callable[[], None]) -> None:
         """Read all pages, and go on; if they do not come in time, without those that are missing."""
         self._then.append(then)

@@ -9,6 +9,9 @@
 | `cancel` | the request with the number `of` is cancelled |
 | `leave`, `cut` | it closes in order, or breaks off |
 | `stall`, `junk` | it reads nothing for `for` seconds, says something odd |
+| `roots` | it says that its roots have changed |
+
+Of a client without a session, `has` of an act stands for what it can be asked from there on.
 """
 
 from __future__ import annotations
@@ -68,6 +71,8 @@ class Client:
         self._waiting: dict[tuple[str, Any], Body] = {}  # requests that are not answered yet
         self._keys: dict[int, Any] = {}  # the last id that an act was sent under
         self._given_up: set[tuple[str, Any]] = set()
+        self._free_ids: list[Any] = []  # of requests that were cancelled, for who uses ids again
+        self._has = plan.has
         self._opened = asyncio.Event()
         self._tasks: dict[asyncio.Task[None], None] = {}
         record.revisions[self.name] = plan.revision
@@ -175,8 +180,10 @@ class Client:
     def _ask(self, method: str, params: Body, act: int | None = None) -> None:
         self._last += 1
         key: Any = f"id {self._last}" if self.plan.manner == "odd" else self._last
+        if self._free_ids and method != "initialize":
+            key = self._free_ids.pop()
         if self.is_stateless:
-            has: Body = {name: {} for name in self.plan.has}
+            has: Body = {name: {} for name in self._has}
             meta = {f"{META}protocolVersion": PER_REQUEST, f"{META}clientCapabilities": has}
             info = {f"{META}clientInfo": {"name": self.name, "version": "1"}}
             params = {**params, "_meta": {**(params.get("_meta") or {}), **meta, **info}}
@@ -201,10 +208,12 @@ class Client:
     async def _do(self, act: Act, number: int) -> None:
         mark = secret(self.name, number)
         tool = act.get("server", "s0")
+        self._has = act.get("has", self._has)
         match act["do"]:
             case "call":
                 # Progress is named like the id: tokens of different clients are the same, as in life.
-                meta: Body = {"_meta": {"progressToken": self._last + 1}} if act.get("progress") else {}
+                token = self._free_ids[-1] if self._free_ids else self._last + 1
+                meta: Body = {"_meta": {"progressToken": token}} if act.get("progress") else {}
                 if self.is_stateless and act.get("level"):
                     meta.setdefault("_meta", {})[f"{META}logLevel"] = act["level"]
                 arguments = {"secret": mark, "steps": act["steps"]}
@@ -242,12 +251,18 @@ class Client:
                 self._keep(asyncio.ensure_future(self._stall(act["for"])))
             case "junk":
                 self._say_junk(act["which"])
+            case "roots" if not self.is_stateless and "roots" in self.plan.has:
+                self._say(notification("notifications/roots/list_changed"))
 
     def _cancel(self, act: int) -> None:
         key = self._keys.get(act)
         if key is not None and key_of(key) in self._waiting:
             self._given_up.add(key_of(key))
             self._say(notification("notifications/cancelled", {"requestId": key, "reason": "no more"}))
+            if self.plan.manner == "again":
+                self._free_ids.append(key)
+                self._waiting.pop(key_of(key))
+                self._given_up.discard(key_of(key))
             self._see()
 
     async def _stall(self, for_s: float) -> None:
@@ -270,6 +285,9 @@ class Client:
 
     async def _answer(self, frame: Body, via: str) -> None:
         method, params = frame["method"], frame.get("params") or {}
+        token = (params.get("_meta") or {}).get("progressToken")
+        if token is not None:
+            self._say(notification("notifications/progress", {"progressToken": token, "progress": 1}), via)
         times = await self._consider(method, text_of(method, params))
         for _ in range(times):
             self._say(self._reply(frame["id"], method, params), via)

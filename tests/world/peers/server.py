@@ -5,9 +5,10 @@ Steps of a call, in order:
 | step | what happens |
 |---|---|
 | `["wait", s]` | nothing for so many seconds |
-| `["progress"]`, `["log", level]` | a notification about the call |
+| `["progress"]`, `["log", level]` | a notification about the call; a log message may be made long: `["log", level, bytes]` |
 | `["ask", kind]` | the client is asked (`sampling`, `elicitation`, `roots`, `ping`), and its answer waited for |
 | `["ask-on", kind]` | the same, and nobody waits |
+| `["ask-same", kind]` | the same, under the id of what was asked last: such servers are there |
 | `["answer", how]` | the answer: `text`, `error`, `failed` (isError), `structured`, `both` (result and error), `twice`, `never`, `wrong-id` |
 | `["withdraw"]` | what was asked last, and is not answered, is taken back |
 | `["updated"]` | whoever has subscribed to a resource is told that it has changed |
@@ -59,6 +60,7 @@ class Server:
     Attributes:
         wire: Its way to the proxy.
         is_over: Whether it is gone.
+        is_silent: Whether it is there, and says nothing any more.
         is_for_all: Whether it serves requests of several clients, whose ids may be the same.
         said: How much it said about each call, by its secret; a call that comes back goes on counting.
         capabilities: Of the client, as it declared them when the session was opened.
@@ -68,11 +70,12 @@ class Server:
         self.plan = plan
         self.name = f"{plan.name}.{run}"
         self.wire: Wire | None = None
-        self.is_over = False
+        self.is_over = self.is_silent = False
         self.is_for_all = False
         self._record = record
         self._chance = chance_of(seed, self.name)
         self._asked = 0
+        self._latest: Any = 0  # the id of the latest question
         self._questions: dict[tuple[str, Any], asyncio.Future[Body]] = {}
         self._calls: dict[tuple[str, tuple[str, Any]], asyncio.Task[None]] = {}  # by what they came on, and id
         self._tasks: dict[asyncio.Task[None], None] = {}
@@ -129,6 +132,12 @@ class Server:
             self.stop()
             self.wire.cut()
 
+    def fall_silent(self) -> None:
+        """Say nothing more, and stay."""
+        if not self.is_over:
+            self._record.add(self.name, "falls silent")
+            self.is_silent = True
+
     def stop(self) -> None:
         """Do nothing more."""
         self.is_over = True
@@ -144,7 +153,7 @@ class Server:
         task.add_done_callback(self._tasks.pop)
 
     def _say(self, frame: Body, via: str = "") -> None:
-        if not self.is_over and self.wire is not None:
+        if not self.is_over and not self.is_silent and self.wire is not None:
             self.wire.say(frame, via)
 
     async def _serve(self, frame: Body, via: str) -> None:
@@ -189,6 +198,10 @@ class Server:
                 return {"contents": [{"uri": params["uri"], "text": f"{self.plan.name} has {params['uri']}"}]}
             case "completion/complete":
                 return {"completion": {"values": [f"{params['argument']['value']} of {self.plan.name}"]}}
+            case "resources/subscribe" if self.plan.manner == "declines" and self._chance.random() < 0.6:
+                return {"error": -32002}
+            case "logging/setLevel" if self.plan.manner == "declines" and self._chance.random() < 0.4:
+                return {"error": -32603}
             case "resources/subscribe":
                 self._subscribed.append(params["uri"])
                 return {}
@@ -260,17 +273,22 @@ class Server:
             if number >= first and await call.take(step, number):
                 return
 
-    def ask(self, kind: str, text: str, via: str) -> asyncio.Future[Body] | None:
+    def ask(self, kind: str, text: str, via: str, again: bool = False) -> asyncio.Future[Body] | None:
         """Ask the client, if it said that it can be asked."""
         if kind != "ping" and kind not in self.capabilities and self.plan.manner != "rude":
             return None
         if kind == "elicitation" and self._revision < "2025-06-18":
             return None
         self._asked += 1
-        key: Any = f"q{self._asked}" if self.plan.manner == "words" else self._asked
+        if not again:
+            self._latest = f"q{self._asked}" if self.plan.manner == "words" else self._asked
+        key = self._latest
         waiting: asyncio.Future[Body] = asyncio.get_running_loop().create_future()
-        self._questions[key_of(key)] = waiting
+        if not again:
+            self._questions[key_of(key)] = waiting
         method, params = question(kind, f"{text} {nonce(self.name, self._asked)}")
+        if self.plan.manner == "words" and params:
+            params["_meta"] = {"progressToken": f"token {key}"}
         self._say(request(key, method, params), via)
         return waiting
 
@@ -320,6 +338,7 @@ class Call:
             "log": self._log,
             "answer": self._answer,
             "ask-on": lambda kind: self._server.ask(kind, self._secret, self._via),
+            "ask-same": lambda kind: self._server.ask(kind, self._secret, self._via, again=True),
             "withdraw": server.withdraw,
             "updated": server.tell_updates,
             "changed": lambda: server.tell("notifications/tools/list_changed", {}),
@@ -365,10 +384,13 @@ class Call:
         params = {"progressToken": token, "progress": self._server.said[self._secret], **says}
         self._server._say(notification("notifications/progress", params), self._via)
 
-    def _log(self, level: str) -> None:
+    def _log(self, level: str, size: int = 0) -> None:
         if self._server._revision == PER_REQUEST and f"{META}logLevel" not in self._meta:
             return
-        self._server._say(notification("notifications/message", {"level": level, "data": self._text()}), self._via)
+        more = {"logger": "x" * size} if size else {}
+        self._server._say(
+            notification("notifications/message", {"level": level, "data": self._text()} | more), self._via
+        )
 
     def _answer(self, how: str) -> None:
         said: Body = {"content": [{"type": "text", "text": self._text()}]}

@@ -316,7 +316,7 @@ class Exchange:
         elif self.ages is not None and side is Side.SERVER and frame.method == PROGRESS:
             asked = self.calls[CLIENT]
             self.ages.renew(asked.waiting.get(frame.stream or b"") or asked.find_progressing(frame))
-        if frame.method == PROGRESS and (asked := self.calls[side.other]).renamed:
+        if frame.method == PROGRESS and (asked := self.calls[side.other]).has_renamed:
             told = asked.restore_token(frame)
             if told is None:
                 return

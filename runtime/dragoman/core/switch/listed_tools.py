@@ -70,6 +70,11 @@ class ListedTools:
             self._read_pages()
         return self._listing.is_done or name in self._tools
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether calls wait for the list."""
+        return self._listing.is_awaited
+
     def needs_list(self, method: str, params: Mapping[str, Any]) -> bool:
         """Whether the headers of a request cannot be judged or written before the tools are listed."""
         return method == CALL_TOOL and self._has_headers and not self.is_known(str(params.get("name")))

@@ -195,7 +195,7 @@ class DeclaredSession:
     def is_idle(self) -> bool:
         """Whether nothing is under way in it, and nobody is to come back for anything."""
         kept = self._asking.parked or self._promoting.kept or self._notifications.listens
-        return not (self._waiting or any(self._loans) or kept)
+        return not (self._waiting or any(self._loans) or self._served.tools.is_awaited or kept)
 
     @property
     def is_open(self) -> bool:

@@ -1,0 +1,320 @@
+"""More of what a world may be bent on: situations that chance alone reaches rarely, or only where several things meet.
+
+A bent changes a plan that is made already. Those of `plans` come first; each cell has the ones that can happen in it,
+in an order that goes round with the seed, so that a few dozen worlds have been in every situation once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, Final
+
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
+from tests.world.plan import Act, ClientPlan, Plan
+from tests.world.streams import Manner
+
+Bent = Callable[[Plan, random.Random], None]
+Steps = list[list[Any]]
+
+_KINDS: Final = ("sampling", "elicitation", "roots")
+_PER_REQUEST: Final = REVISIONS[-1]
+
+
+def _is_shared(plan: Plan) -> bool:
+    return plan.scope != "client"
+
+
+def call(at_s: float, number: int, server: str, steps: Steps, **more: Any) -> Act:
+    """Give a call."""
+    return {"at": at_s, "do": "call", "n": number, "server": server, "progress": False, "steps": steps, **more}
+
+
+def _gather(plan: Plan, chance: random.Random, least: int = 2) -> None:
+    """Have several clients of one principal there from the beginning, who do nothing yet, at servers that are well."""
+    plan.faults.clear()
+    plan.options.pop("open_requests", None)
+    while len(plan.clients) < least:
+        number = len(plan.clients)
+        plan.clients.append(ClientPlan(f"c{number}", "ada", chance.choice(HANDSHAKE_REVISIONS[1:])))
+    for client in plan.clients:
+        client.principal, client.begins_s, client.has, client.acts = "ada", 0.0, list(_KINDS), []
+        client.manner = chance.choice(("good", "good", "slow", "odd"))
+        if _is_shared(plan) and client.revision == _PER_REQUEST and plan.front == "lines":
+            client.revision = HANDSHAKE_REVISIONS[-1]
+    for server in plan.servers:
+        server.start_s = min(server.start_s, 0.5)
+        if server.manner in ("garbles", "rude"):
+            server.manner = "good"
+
+
+def _with_sessions(plan: Plan, chance: random.Random) -> None:
+    """Have servers open sessions."""
+    for server in plan.servers:
+        server.revisions = [chance.choice(HANDSHAKE_REVISIONS[1:])]
+
+
+def _taking_turns(plan: Plan, chance: random.Random) -> None:
+    """A shared server asks, so calls of different sessions wait for each other; some are given up while they wait."""
+    _gather(plan, chance, 3)
+    _with_sessions(plan, chance)
+    if chance.random() < 0.4:
+        plan.pool["turn_s"] = 8.0
+    if chance.random() < 0.3:
+        plan.pool["waiting_bytes"] = 500
+    whom = plan.servers[0].name
+    plan.clients[0].acts = [call(0.0, 0, whom, [["ask", "sampling"], ["wait", 1.0], ["answer", "text"]])]
+    for client in plan.clients:
+        for n in range(chance.randint(2, 4)):
+            steps: Steps = [["wait", chance.choice((3.0, 6.0, 20.0))], ["ask", "elicitation"], ["answer", "text"]]
+            client.acts.append(call(60.0 + n * chance.choice((0.0, 0.5)), 10 + n, whom, steps))
+        if chance.random() < 0.6:
+            client.acts.append({"at": 62.0, "do": "cancel", "of": 10 + chance.randrange(2), "n": 20})
+        if chance.random() < 0.3:
+            client.acts.append({"at": 63.0, "do": chance.choice(("leave", "cut")), "n": 21})
+    if chance.random() < 0.3:
+        plan.options["restarts"] = 2
+        plan.faults = [{"at": 64.0, "do": "die", "whom": whom, "for_s": 0.0}]
+
+
+def _levels(plan: Plan, chance: random.Random) -> None:
+    """Clients want log messages of different levels, change their minds, and leave."""
+    _gather(plan, chance)
+    _with_sessions(plan, chance)
+    whom = plan.servers[0].name
+    for client in plan.clients:
+        levels = chance.sample(("debug", "info", "warning", "error"), 2)
+        client.acts.append({"at": chance.choice((0.0, 1.0)), "do": "level", "level": levels[0], "n": 0})
+        if chance.random() < 0.5:
+            client.acts.append({"at": 15.0, "do": "level", "level": levels[1], "n": 1})
+        for n, at_s in enumerate((5.0, 20.0, 40.0)):
+            said = [["log", level] for level in ("debug", "info", "error")]
+            client.acts.append(call(at_s + chance.random(), 10 + n, whom, [*said, ["wait", 1.0], ["answer", "text"]]))
+        if chance.random() < 0.4:
+            client.acts.append({"at": 30.0, "do": "leave", "n": 30})
+    if chance.random() < 0.3:
+        plan.servers[0].manner = "declines"
+
+
+def _flooding(plan: Plan, chance: random.Random) -> None:
+    """A client reads nothing for a while, and its server says much; another one of the server's waits for an answer."""
+    _gather(plan, chance)
+    whom = plan.servers[0].name
+    plan.network = Manner(room=4_000)
+    plan.pool |= {"high_water_bytes": chance.choice((2_000, 20_000)), "stall_s": chance.choice((5.0, 30.0))}
+    plan.front_options["high_water_bytes"] = 4_000
+    first, *others = plan.clients
+    first.acts = [{"at": 0.5, "do": "stall", "for": chance.choice((3.0, 20.0, 60.0)), "n": 0}]
+    said = [["log", "error", 3_000] for _ in range(chance.choice((4, 10, 20)))]
+    first.acts.append(call(0.6, 1, whom, [*said, ["answer", "text"]]))
+    first.acts.append(call(1.0, 2, whom, [["progress"], ["answer", "text"]], progress=True))
+    for other in others:
+        other.acts = [
+            call(at_s, n, whom, [["wait", 1.0], ["answer", "text"]]) for n, at_s in enumerate((1.0, 4.0, 50.0))
+        ]
+
+
+def _using_again(plan: Plan, chance: random.Random) -> None:
+    """Clients use ids of requests again that they have cancelled, and servers those of questions."""
+    _gather(plan, chance, 1)
+    whom = plan.servers[0].name
+    for server in plan.servers:
+        server.manner = chance.choice(("goes-on", "goes-on", "good", "words"))
+    for client in plan.clients:
+        client.manner, client.revision = "again", chance.choice(HANDSHAKE_REVISIONS)
+        for n in range(chance.randint(2, 5)):
+            steps: Steps = [
+                ["wait", chance.choice((1.0, 3.0))],
+                ["progress"],
+                ["ask-on", "sampling"],
+                ["answer", "text"],
+            ]
+            client.acts.append(call(n * 1.0, n, whom, steps, progress=True))
+            if n % 2 == 0 or chance.random() < 0.5:
+                client.acts.append({"at": n + 0.3, "do": "cancel", "of": n, "n": 20 + n})
+    if chance.random() < 0.3:
+        plan.options["restarts"] = 2
+        plan.faults.append({"at": 2.5, "do": "die", "whom": whom, "for_s": 0.0})
+
+
+def _asking_badly(plan: Plan, chance: random.Random) -> None:
+    """A server asks much, takes it back, asks again under an id that is not answered, and asks more than it may."""
+    _gather(plan, chance)
+    _with_sessions(plan, chance)
+    whom = plan.servers[0].name
+    plan.servers[0].manner = chance.choice(("good", "words", "rude"))
+    if chance.random() < 0.5:
+        plan.pool["questions"] = chance.choice((1, 2))
+    if chance.random() < 0.2:
+        plan.options["open_requests"] = 3
+    for client in plan.clients:
+        client.manner = chance.choice(("slow", "slow", "good", "mute"))
+        client.has = [kind for kind in _KINDS if chance.random() < 0.7]
+        for n in range(chance.randint(1, 3)):
+            steps: Steps = [["ask-on", chance.choice(_KINDS)] for _ in range(chance.randint(1, 3))]
+            steps.append(chance.choice((["ask-same", "sampling"], ["withdraw"], ["ask-on", "sampling"])))
+            steps += [["wait", chance.choice((1.0, 8.0, 50.0))], ["answer", "text"]]
+            client.acts.append(call(n * chance.choice((0.5, 20.0)), n, whom, steps))
+        if chance.random() < 0.3:
+            client.acts.append({"at": chance.choice((1.0, 25.0)), "do": chance.choice(("leave", "cut")), "n": 20})
+    if chance.random() < 0.4:
+        plan.options["restarts"] = chance.randint(1, 3)
+        for at_s in (3.0, 30.0, 60.0)[: chance.randint(1, 3)]:
+            plan.faults.append({"at": at_s, "do": "die", "whom": whom, "for_s": 0.0})
+
+
+def _wanting(plan: Plan, chance: random.Random) -> None:
+    """Clients want the same resources, some of which a server does not let them have; and they leave one by one."""
+    _gather(plan, chance, 3)
+    _with_sessions(plan, chance)
+    whom = plan.servers[0].name
+    plan.servers[0].manner = chance.choice(("declines", "declines", "good", "slow"))
+    if chance.random() < 0.3:
+        plan.pool["subscriptions"] = chance.choice((1, 2))
+    wants = {"of": 0, "common": True, "server": whom}
+    for client in plan.clients:
+        client.acts.append({"at": chance.choice((0.0, 0.0, 3.0)), "do": "subscribe", **wants, "n": 0})
+        client.acts.append({"at": 3.5, "do": "subscribe", "server": whom, "n": 1})
+        if chance.random() < 0.4:
+            client.acts.append({"at": 6.0, "do": "unsubscribe", **wants, "n": 2})
+        if chance.random() < 0.4:
+            client.acts.append({"at": 6.5, "do": "subscribe", **wants, "n": 3})
+        for n, at_s in enumerate((8.0, 25.0)):
+            client.acts.append(call(at_s, 10 + n, whom, [["updated"], ["wait", 1.0], ["answer", "text"]]))
+        if chance.random() < 0.4:
+            client.acts.append({"at": 15.0, "do": "leave", "n": 20})
+    if chance.random() < 0.3:
+        plan.options["restarts"] = 2
+        plan.faults.append({"at": 10.0, "do": "die", "whom": whom, "for_s": 0.0})
+
+
+def _silent(plan: Plan, chance: random.Random) -> None:
+    """A server falls silent while it is looked after."""
+    _gather(plan, chance, 1)
+    whom = plan.servers[0].name
+    plan.options["health_s"] = 20.0
+    if chance.random() < 0.6:
+        plan.options["restarts"] = chance.randint(1, 3)
+    for client in plan.clients:
+        for n, at_s in enumerate((0.0, 5.0, 70.0, 150.0)):
+            client.acts.append(call(at_s, n, whom, [["wait", chance.choice((1.0, 15.0))], ["answer", "text"]]))
+    plan.faults.append({"at": chance.choice((7.0, 30.0)), "do": "silence", "whom": whom})
+
+
+def _lasting(plan: Plan, chance: random.Random) -> None:
+    """Sessions last, and their server is lost now and then: each time it was well before."""
+    _gather(plan, chance, 1)
+    whom = plan.servers[0].name
+    plan.options["restarts"] = chance.randint(1, 2)
+    for client in plan.clients:
+        for n in range(6):
+            client.acts.append(call(n * 50.0, n, whom, [["wait", chance.choice((0.1, 20.0))], ["answer", "text"]]))
+            client.acts.append({"at": n * 50.0 + 30.0, "do": "read", "n": 20 + n, "server": whom})
+    for at_s in (45.0, 95.0, 145.0, 195.0)[: chance.randint(2, 4)]:
+        plan.faults.append({"at": at_s, "do": chance.choice(("die", "die", "forget")), "whom": whom, "for_s": 0.0})
+
+
+def _suspecting(plan: Plan, chance: random.Random) -> None:
+    """Calls end without an answer, by more clients than are remembered, and then the server speaks of them."""
+    _gather(plan, chance, 3)
+    _with_sessions(plan, chance)
+    whom = plan.servers[0].name
+    plan.servers[0].manner = "goes-on"
+    plan.pool["suspects"] = chance.choice((1, 2, 3))
+    if chance.random() < 0.5:
+        plan.options["request_timeout_s"] = 5.0
+    for client in plan.clients:
+        client.principal = chance.choice(("ada", "ada", "bob"))
+        late = chance.choice((["ask-on", "sampling"], ["log", "error"], ["ask", "elicitation"]))
+        for n in range(chance.randint(1, 3)):
+            steps: Steps = [["wait", chance.choice((2.0, 12.0))], late, ["answer", chance.choice(("never", "text"))]]
+            client.acts.append(call(n * 0.5, n, whom, steps))
+            if chance.random() < 0.7:
+                client.acts.append({"at": n * 0.5 + 0.2, "do": "cancel", "of": n, "n": 10 + n})
+        quiet = chance.choice(("tools", "prompts"))
+        client.acts.append({"at": 11.0, "do": "list", "what": quiet, "n": 18})
+        client.acts.append(
+            call(20.0, 19, whom, [["wait", 9.0], ["log", "error"], ["ask-on", "roots"], ["answer", "text"]])
+        )
+        if chance.random() < 0.4:
+            client.acts.append({"at": 9.0, "do": chance.choice(("leave", "cut")), "n": 20})
+        client.acts.sort(key=lambda act: float(act["at"]))
+
+
+def _declaring(plan: Plan, chance: random.Random) -> None:
+    """Requests without a session say different things of what their client can be asked; servers have sessions."""
+    _gather(plan, chance, 1)
+    _with_sessions(plan, chance)
+    whom = plan.servers[0].name
+    plan.servers[0].manner = chance.choice(("good", "rude", "words"))
+    if chance.random() < 0.5:
+        plan.options["questions"] = chance.choice(("task", "park", "replay", "refuse"))
+    for client in plan.clients:
+        if not _is_shared(plan) or plan.front == "http":
+            client.revision = _PER_REQUEST
+        for n in range(chance.randint(2, 8)):
+            has = [kind for kind in _KINDS if chance.random() < 0.5]
+            steps: Steps = [
+                ["ask", chance.choice(_KINDS)],
+                ["wait", chance.choice((0.5, 5.0, 60.0))],
+                ["answer", "text"],
+            ]
+            client.acts.append(call(n * chance.choice((0.2, 3.0)), n, whom, steps, has=has))
+        client.acts.append(call(400.0, 20, whom, [["answer", "text"]], has=[]))
+        if chance.random() < 0.4:
+            client.acts.append({"at": 5.0, "do": "cancel", "of": 0, "n": 21})
+        client.acts.sort(key=lambda act: float(act["at"]))
+    if chance.random() < 0.5:
+        plan.faults.append({"at": chance.choice((4.0, 10.0)), "do": "die", "whom": whom, "for_s": 0.0})
+
+
+def _timing_out(plan: Plan, chance: random.Random) -> None:
+    """Requests take too long at servers that go on, and speak of them later; ids are used again meanwhile."""
+    _gather(plan, chance)
+    whom = plan.servers[0].name
+    plan.servers[0].manner = chance.choice(("goes-on", "goes-on", "words", "good"))
+    plan.options["request_timeout_s"] = 5.0
+    plan.options.pop("health_s", None)
+    for client in plan.clients:
+        for n in range(chance.randint(2, 4)):
+            how = [chance.choice((["progress"], ["log", "error"], ["ask-on", "sampling"], ["wait", 0.1]))]
+            steps: Steps = [
+                ["wait", 3.0],
+                *how,
+                ["wait", chance.choice((1.0, 4.0, 9.0))],
+                *how,
+                ["answer", "text"],
+                *how,
+            ]
+            client.acts.append(call(n * chance.choice((0.0, 3.0)), n, whom, steps, progress=True))
+        client.acts.sort(key=lambda act: float(act["at"]))
+        if chance.random() < 0.3:
+            client.acts.append({"at": 20.0, "do": chance.choice(("leave", "cut")), "n": 20})
+
+
+def _opening(plan: Plan, chance: random.Random) -> None:
+    """Servers take long to open, or never do, and clients say much before, cancel it, and leave."""
+    _gather(plan, chance)
+    for server in plan.servers:
+        server.start_s = chance.choice((3.0, 10.0, 70.0))
+        server.manner = chance.choice(("good", "good", "garbles"))
+    plan.options.pop("greets", None) if chance.random() < 0.5 else plan.options.update(greets=True)
+    for client in plan.clients:
+        client.begins_s = chance.choice((0.0, 1.0, 5.0))
+        client.revision = _PER_REQUEST if not _is_shared(plan) and chance.random() < 0.6 else client.revision
+        for n in range(chance.randint(1, 4)):
+            client.acts.append(call(n * 0.5, n, chance.choice(plan.servers).name, [["answer", "text"]]))
+        if chance.random() < 0.4:
+            client.acts.append({"at": 2.2, "do": "cancel", "of": chance.randrange(2), "n": 10})
+        if chance.random() < 0.4:
+            client.acts.append({"at": 2.5, "do": chance.choice(("leave", "cut")), "n": 11})
+    if chance.random() < 0.4:
+        whom = plan.servers[0].name
+        plan.faults.append({"at": chance.choice((2.0, 4.0)), "do": "die", "whom": whom, "for_s": 0.0})
+
+
+EVERYWHERE: Final[tuple[Bent, ...]] = (
+    *(_using_again, _asking_badly, _timing_out, _declaring, _lasting, _silent, _opening, _flooding, _levels),
+)
+AMONG_SEVERAL: Final[tuple[Bent, ...]] = (_taking_turns, _wanting, _suspecting)
+"""Those for servers that may be shared."""
