@@ -21,7 +21,7 @@ def no_table_has_rows_when_all_have_left(plan: Plan, talk: Talk) -> Iterator[str
         return  # its servers may be opening still
     if plan.front == "http" and any(talk.is_gone(peer) for peer in talk.clients()):
         return  # sessions of clients that have gone without a word are kept for those
-    if plan.instances > 1 and plan.faults:
+    if plan.instances > 1 and (plan.faults or plan.network.late):
         return  # and those of clients whose goodbye did not come through
     yield from (text for text in talk.record.left_over if any(place in text for place in OF_CLIENTS))
     if "health_s" in plan.options:

@@ -130,7 +130,7 @@ class HttpWire:
     def refused(self, frame: Body | None, message: Message) -> None:
         """A request was refused with a status; what it says in its body was heard before."""
         is_request = frame is not None and "method" in frame and "id" in frame
-        if message.status == 503 and frame is not None and not is_request and not self.is_over:
+        if message.status in (408, 503) and frame is not None and not is_request and not self.is_over:
             self._run(self._post_again(frame))  # nothing has been done; without it, somebody waits for ever
             return
         key = frame.get("id") if frame is not None else None
@@ -165,6 +165,8 @@ class HttpWire:
             self._run(self._listen_again())
         elif frame is not None and frame.get("method") == _OPENING[1]:
             self.opened(frame)  # perhaps it has come
+        elif frame is not None and "method" not in frame:
+            self._run(self._post_again(frame))  # the same; whoever has it already drops it
 
     # Sending
 

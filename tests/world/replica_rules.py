@@ -75,8 +75,8 @@ def a_request_is_refused_for_a_reason(plan: Plan, talk: Talk) -> Iterator[str]:
 
 def _ends_by_itself(talk: Talk, peer: str) -> bool:
     """Whether a session may have ended for what its client or its server did."""
-    return any(event.what in ("leaves", "writes", "dies", "reads nothing") for event in talk.by_peer[peer]) or any(
-        "is over" in text or "internal" in text for _, text in talk.record.log
+    return any(event.what in ("leaves", "writes", "reads nothing") for event in talk.by_peer[peer]) or any(
+        event.what in ("dies", "is told to stop", "is told to drain") for event in talk.record.events
     )
 
 
@@ -85,7 +85,10 @@ def sessions_go_on_elsewhere(plan: Plan, talk: Talk) -> Iterator[str]:
     """Where all servers are reached over HTTP and live, and the store is well, a session outlives its instance."""
     if plan.instances == 1 or plan.router or any(server.link != "http" for server in plan.servers):
         return
-    if _faults(plan) - {"kill", "retire", "clock", "save"} or plan.network.late_s > 1:
+    kept = {fault["keeps"] for fault in plan.faults if fault["do"] == "store"}
+    if _faults(plan) - {"kill", "retire", "hang", "clock", "save", "slow", "silence", "store"} or kept - {"all"}:
+        return
+    if plan.network.late_s > 1:
         return
     if any(server.manner == "garbles" or server.start_s > 1 or len(server.revisions) > 1 for server in plan.servers):
         return

@@ -8,6 +8,7 @@ time before, as one that writes to its disk now and then.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from typing import Final
 
@@ -104,7 +105,7 @@ class StoreServer:
 
     def _set(self, key: bytes, value: bytes, options: list[bytes]) -> bytes:
         before = self._find(key)
-        kept_s = int(options[options.index(b"EX") + 1])
+        kept_s = int(options[options.index(b"EX") + 1]) if b"EX" in options else math.inf
         if b"NX" in options and before is not None:
             return _NOTHING
         self._kept[key] = value, asyncio.get_running_loop().time() + kept_s
@@ -128,8 +129,11 @@ class StoreClient:
     async def get(self, key: str) -> bytes | None:
         return await self._store.ask("GET", key)
 
-    async def set(self, key: str, value: str, ex: int, nx: bool = False, get: bool = False) -> bytes | None:
-        return await self._store.ask("SET", key, value, "EX", ex, *(["NX"] if nx else []), *(["GET"] if get else []))
+    async def set(
+        self, key: str, value: str, ex: int | None = None, nx: bool = False, get: bool = False
+    ) -> bytes | None:
+        options = [*([] if ex is None else ["EX", ex]), *(["NX"] if nx else []), *(["GET"] if get else [])]
+        return await self._store.ask("SET", key, value, *options)
 
     async def delete(self, key: str) -> bytes | None:
         return await self._store.ask("DEL", key)

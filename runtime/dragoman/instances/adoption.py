@@ -23,6 +23,7 @@ import logging
 from typing import Any, Final
 
 from dragoman.core.methods import SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
+from dragoman.core.places import keep_latest
 from dragoman.instances.directory import Directory
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.exchange import RETRY_AFTER, HttpRequest, RequestRefused
@@ -36,6 +37,7 @@ _LONGEST_BYTES: Final = 64 * 1024
 """The longest request of which anything is kept; URIs of subscriptions together are not longer, either."""
 
 _MOST_SUBSCRIPTIONS: Final = 256
+_MOST_GIVEN_UP: Final = 4096
 _RENEWALS: Final = 4
 """How often a record is written again in the time for which it is kept."""
 
@@ -48,6 +50,9 @@ class Adoption:
         directory: Where records are kept.
         front: Of this instance.
         adopts: Whether sessions of other instances are opened again here.
+
+    Attributes:
+        given_up: Sessions that were here, and go on at another instance.
     """
 
     def __init__(self, name: str, directory: Directory, front: HttpFront, adopts: bool) -> None:
@@ -60,6 +65,7 @@ class Adoption:
         self._opening: dict[tuple[str, str], asyncio.Task[str]] = {}
         self._writes: set[asyncio.Task[None]] = set()
         self._renewing: asyncio.Task[None] | None = None
+        self.given_up: dict[str, None] = {}
 
     def begin(self) -> None:
         """Keep records fresh from now on."""
@@ -144,6 +150,7 @@ class Adoption:
             with contextlib.suppress(RequestRefused):
                 if await self._directory.read(_heir_key(session.id, self._name)) is not None:
                     self._records.pop(session.id, None)
+                    keep_latest(self.given_up, session.id, None, _MOST_GIVEN_UP)
                     logger.warning("a session ends here: another instance has taken it over")
                     session.runner.stop("another instance has taken this session over")
 
@@ -170,6 +177,7 @@ class Adoption:
             raise
         record["heirs"].append(self._name)
         self._records[session_id] = record
+        self.given_up.pop(session_id, None)
         logger.info("a session of an instance that is gone goes on here")
         return self._name
 

@@ -38,7 +38,8 @@ class Directory(Protocol):
     """Says where the instances are.
 
     Attributes:
-        on_return: Called when nobody could find this instance for a while, and everybody can again.
+        on_return: Called when nobody could find this instance for a while, and everybody can again; also in the
+            beginning.
     """
 
     on_return: Callable[[], Awaitable[None]]

@@ -73,21 +73,19 @@ class InstanceRelay:
         """Return the id that a request names of a session that another instance has, or had; nothing for none.
 
         Raises:
-            RequestRefused: 421: another instance handed it on, and is to go on without this one, which is ending.
+            RequestRefused: 421: another instance handed it on, and is to go on without this one, which has given it up.
         """
         if find_path(request.scope) == self._config.paths.messages:
             query = parse_qs(request.scope["query_string"].decode("latin-1"))
             session = query.get("sessionId", [""])[0]
         else:
             session = "" if request.speaks_for_itself else request.header(b"mcp-session-id") or ""
-        if (
-            RELAYED in request.scope.get("extensions", {})
-            and self._sessions.closing
-            and not self._sessions.has(session)
-        ):
-            raise RequestRefused(421, "this instance of the proxy is ending", (HANDED_BACK, b"1"))
+        is_elsewhere = session in self.adoption.given_up
+        is_leaving = self._sessions.closing and not self._sessions.has(session)
+        if RELAYED in request.scope.get("extensions", {}) and (is_elsewhere or is_leaving):
+            raise RequestRefused(421, "this instance of the proxy does not have it any more", (HANDED_BACK, b"1"))
         if not self._other(session.rpartition(".")[0]):
-            return ""
+            return session if is_elsewhere else ""
         is_here = self._sessions.has(session) and not self.adoption.is_opening(session, request.principal)
         return "" if is_here else session
 
@@ -108,8 +106,9 @@ class InstanceRelay:
         owner, is_relayed = session.rpartition(".")[0], RELAYED in request.scope.get("extensions", {})
         for _ in range(_MOST_HEIRS):
             if owner == self.name:
-                return False
-            if not is_relayed and await self.hand_on(request, owner):
+                if session not in self.adoption.given_up:
+                    return False
+            elif not is_relayed and await self.hand_on(request, owner):
                 return True
             owner = await self.adoption.find_heir(session, owner, request)
             if not owner:
@@ -141,6 +140,7 @@ class InstanceRelay:
         address = await self._directory.find(owner)
         if address is None:
             return False
+        body = request.body if body is None else body
         if body is None:
             body = await request.read_body(self._config.limits.body_bytes, self._config.patience.body_s)
             request.body = body  # for whoever serves it, if that is not the other one

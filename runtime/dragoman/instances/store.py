@@ -41,6 +41,10 @@ _GONE: Final = ""
 """What an instance leaves that has ended: it is not to be waited for."""
 
 _BEAT_S: Final = 3.0
+_LOOKS: Final = 2
+"""How many beats in a row look for heirs, after one at which nobody could find this instance: while it came back,
+somebody may have taken it for gone."""
+
 _PATIENCE_S: Final = 0.5
 """How long a request waits for the store."""
 
@@ -77,7 +81,8 @@ class Store:
         self._found: dict[str, tuple[float, str | None]] = {}
         self._is_away = False
         self._back_at = -_PRESENT_S * 1.0
-        self._heard_at: float | None = None
+        self._looks = 0
+        self._looking: asyncio.Future[None] | None = None
         self.on_return: Callable[[], Awaitable[None]] = _nothing
 
     def listen(self) -> socket.socket:
@@ -100,6 +105,8 @@ class Store:
         """Say that this instance is gone."""
         if self._beats is not None:
             self._beats.cancel()
+            if self._looking is not None:
+                self._looking.cancel()
             with contextlib.suppress(Exception):
                 await self._command(self._redis.set(_KEY + self._name, _GONE, ex=_PRESENT_S))
             if self._commands:
@@ -188,15 +195,14 @@ class Store:
     async def _say_present(self) -> None:
         where = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
         try:
-            await self._command(self._redis.set(_KEY + self._name, where, ex=_PRESENT_S))
+            said = await self._command(self._redis.set(_KEY + self._name, where, ex=_PRESENT_S, get=True))
             if await self._command(self._redis.get(_BEGAN)) is None:
                 await self._command(self._redis.set(_YOUNG, self._name, ex=_PRESENT_S))
                 await self._command(self._redis.set(_BEGAN, self._name))
             self._tell_back()
-            now, before = time.monotonic(), self._heard_at
-            self._heard_at = now
-            if before is not None and now - before > _PRESENT_S:
-                await self.on_return()
+            self._looks = _LOOKS if said is None else self._looks - 1
+            if self._looks > 0 and (self._looking is None or self._looking.done()):
+                self._looking = asyncio.ensure_future(self.on_return())
         except Exception as error:  # whatever its client calls it
             self._tell_away(error)
 

@@ -100,6 +100,10 @@ class StreamableFront:
     ) -> Routine:
         session.speak()
         if session.transport.over:  # by now, where the head is known
+            relay = self._sessions.relay
+            elsewhere = "" if relay is None else relay.find_session(request)
+            if relay is not None and elsewhere and (yield relay.serve_session(request, elsewhere)):
+                return
             raise RequestRefused(404, NO_SESSION)
         config, transport = self._config, session.transport
         if session.visits >= VISITS_A_STREAM * config.limits.streams:
