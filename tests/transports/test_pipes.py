@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import socket
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.transports.pipes import (
+    FEW_BYTES,
     HIGH_WATER_BYTES,
     READ_BYTES,
     PipeReader,
@@ -61,6 +63,36 @@ def test_bytes_cross_whole_and_then_the_end(connect: Callable[[], tuple[int, int
         await recorder.until(lambda: recorder.end is not None)
         assert recorder.data == data
         assert not recorder.paused
+
+    run(main())
+
+
+@OF_LOOP
+def test_many_short_lines_are_not_handed_on_at_once() -> None:
+    """Each takes time, and nobody else has a turn meanwhile. What is paused waits, and the end comes last."""
+
+    async def main() -> None:
+        read_fd, write_fd = os.pipe()
+        enlarge_pipe(write_fd)
+        recorder, parts = Recorder(), list[bytes]()
+
+        def take(part: bytes) -> None:
+            assert recorder.end is None
+            parts.append(part)
+            if len(parts) in (1, 7):
+                reader.pause()
+                asyncio.get_running_loop().call_later(0.01, reader.resume)
+
+        reader = PipeReader(read_fd, take, lambda: recorder.ended("end"))
+        writer = make_writer(write_fd, recorder)
+        told = b"x" * 3_000_000 + b"\n" + b"x\n" * 400_000 + b"x" * 3_000_000 + b"\n"
+        writer.write(told)
+        reader.resume()
+        await writer.close()
+        await recorder.until(lambda: recorder.end is not None)
+        assert b"".join(parts) == told
+        assert max(part.count(b"\n") for part in parts) < 16_000
+        assert sum(len(part) > FEW_BYTES for part in parts) > 4, "long lines are read fast"
 
     run(main())
 

@@ -279,7 +279,7 @@ async def test_a_server_that_asks_without_end_is_read_no_faster_than_its_answers
         await asyncio.wait({answering})
 
 
-@pytest.mark.parametrize("said", [b"data: {}\n\n", b"data: x\n\n", b":\n", b"\n", b"id: 1\n\n"])
+@pytest.mark.parametrize("said", [b"data: {}\n\n", b"data: x\n\n", b":\n", b"\n", b"id: 1\n\n", b"\r", b":\r"])
 @on_loop
 async def test_a_stream_of_tiny_events_leaves_turns_to_others(said: bytes) -> None:
     """The work between two turns is bounded by a number of events and of bytes, however many come in one piece."""

@@ -152,7 +152,7 @@ async def read_events(
 
 def _cut_often(piece: bytes) -> Iterable[bytes]:
     """Cut what has very many lines: each takes time, however short it is, and others wait."""
-    if piece.count(b"\n") <= _EVENTS_AT_ONCE:
+    if piece.count(b"\n") + piece.count(b"\r") <= 2 * _EVENTS_AT_ONCE:  # each of them ends a line, or both together
         return (piece,)
     return (piece[start : start + _SLICE_BYTES] for start in range(0, len(piece), _SLICE_BYTES))
 
