@@ -207,6 +207,13 @@ READERS: list[Callable[[str], str | None]] = [
 """How servers read the URI of a file; what raises an error reads nothing."""
 
 
+@pytest.mark.parametrize("listed", [Allow(resources=["*"]), Deny(resources=["file:///etc/*"])])
+def test_a_very_long_uri_is_refused_and_not_looked_at(listed: Allow | Deny) -> None:
+    """All its spellings take time, and everybody waits meanwhile."""
+    assert listed.shows("resource", "file:///srv/" + 60_000 * "a")
+    assert not listed.shows("resource", "file:///srv/" + 1_000_000 * "%25")
+
+
 def test_no_reader_of_uris_comes_to_a_denied_file_by_a_spelling_that_passes() -> None:
     """Each spelling of a scheme, an authority and a path with each other."""
     passes, read = Deny(resources=["file:///etc/*"]).shows, 0

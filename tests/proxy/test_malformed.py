@@ -192,6 +192,12 @@ def test_who_waits_for_what_is_not_a_response_is_told(line: bytes) -> None:
     asked(A, line, an_error(1, -32603, "is not a response"))
 
 
+@pytest.mark.parametrize("client_revision", [A, C, D])
+def test_who_waits_for_an_answer_in_an_array_is_told_where_there_are_none(client_revision: str) -> None:
+    line = b'[{"jsonrpc":"2.0","id":[1],"result":{}},7,{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}]\n'
+    asked(client_revision, line, an_error(1, -32603, "expected one JSON-RPC object"))
+
+
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [
@@ -199,6 +205,8 @@ def test_who_waits_for_what_is_not_a_response_is_told(line: bytes) -> None:
         (b'{"code":"E1","message":"no disk","data":7}', -32603, "no disk"),
         (b'{"code":null,"message":"no disk"}', -32603, "no disk"),
         (b'{"code":true,"message":"no disk"}', -32603, "no disk"),
+        (b'{"code":1.5,"message":"no disk"}', -32603, "no disk"),
+        (b'{"code":-32602.0,"message":"no disk"}', -32602, "no disk"),
         (b'{"code":-32601}', -32601, "an error without a message"),
         (b'{"code":5,"message":["no"]}', 5, "an error without a message"),
         (b"{}", -32603, "an error without a message"),

@@ -249,10 +249,11 @@ def _mend(body: Any) -> Any:
     error = body.get("error")
     if not isinstance(error, dict):
         return body
-    has_code, has_message = type(error.get("code")) in (int, float), isinstance(error.get("message"), str)
-    if has_code and has_message:
+    code, has_message = error.get("code"), isinstance(error.get("message"), str)
+    if type(code) is int and has_message:
         return body
-    code = error["code"] if has_code else INTERNAL_ERROR
+    if type(code) is not int:  # "The error code MUST be an integer"; some write one as -32602.0
+        code = int(code) if isinstance(code, float) and code.is_integer() else INTERNAL_ERROR
     message = error["message"] if has_message else "an error without a message"
     return {**body, "error": {**error, "code": code, "message": message}}
 

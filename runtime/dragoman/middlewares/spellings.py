@@ -16,6 +16,9 @@ from urllib.parse import unquote, urlsplit
 _MOST_LAYERS: Final = 4
 """How often a URI may be percent-encoded: each server decodes once, some twice."""
 
+_LONGEST: Final = 64 * 1024
+"""How long a URI may be: all the spellings of one of 16 MB take eight seconds, and everybody waits meanwhile."""
+
 _PREFIXED: Final = re.compile(r"([A-Za-z][A-Za-z0-9.-]*\+)([A-Za-z][A-Za-z0-9+.-]*:.*)", re.DOTALL)
 """A URI behind the prefix that a router gives it."""
 
@@ -40,10 +43,10 @@ def settle(uri: str) -> set[str]:
 def read_strictly(uri: str) -> set[str]:
     """Return the URI, decoded and settled; nothing where servers may see in it what we do not.
 
-    That is a URI with blanks or control characters, which the URL standard removes, or encoded over and over, or one
-    with a scheme that a parser refuses: a server whose parser does not may read anything in it.
+    That is a very long one, or one with blanks or control characters, which the URL standard removes, or encoded over
+    and over, or one with a scheme that a parser refuses: a server whose parser does not may read anything in it.
     """
-    if not uri.isprintable() or " " in uri or not _parses(uri):
+    if len(uri) > _LONGEST or not uri.isprintable() or " " in uri or not _parses(uri):
         return set()
     prefixed = _PREFIXED.fullmatch(uri)
     prefix, rest = prefixed.groups() if prefixed else ("", uri)

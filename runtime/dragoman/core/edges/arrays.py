@@ -13,7 +13,7 @@ from dragoman.core.batches import Batch, explain_batches, has_batches, read_memb
 from dragoman.core.calls import TOO_MANY, Call
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.commands import Side
-from dragoman.core.envelope import Frame, Malformed, error_frame, rewrite
+from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, rewrite
 from dragoman.core.tally import deserves_a_line
 
 if TYPE_CHECKING:
@@ -25,7 +25,11 @@ logger = logging.getLogger("dragoman.exchange")
 def relay_array(exchange: Exchange, side: Side, frame: Frame) -> None:
     """Carry an array from this peer to the other: whole where both know arrays, else one member after the other."""
     if not has_batches(exchange.revisions[side]):
-        exchange.reject(side, Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}"))
+        garbled = Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}")
+        exchange.reject(side, garbled)
+        for member in frame.body:
+            if isinstance(member, dict) and "method" not in member:
+                exchange.fail_garbled(side, garbled._replace(key=key_of(member.get("id"))))
         return
     members = [read_member(member, frame.stream) for member in frame.body]
     if frame.origin is not None:
