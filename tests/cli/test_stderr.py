@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.cli.stderr import ServerWords
+
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = [sys.executable, str(ROOT / "bench" / "server.py"), "2025-06-18"]
 PATIENCE_S = 60.0
@@ -125,3 +127,39 @@ def test_a_reader_that_has_gone_ends_nothing(kind: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], stderr=write_fd, stdout=subprocess.PIPE, timeout=PATIENCE_S)
     os.close(write_fd)
     assert (done.returncode, done.stdout) == (0, b"done\n")
+
+
+def test_of_a_server_that_is_waited_for_a_few_lines_are_shown_and_no_traceback(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """An old server writes a page about our first question before it is asked the second one."""
+    words = ServerWords(is_opening=False, is_kept=True)
+    real, away = os.pipe()
+    given = words.carry(away)
+
+    def tell(*lines: str) -> None:
+        os.write(given, "".join(f"{line}\n" for line in lines).encode())
+
+    tell("begun")
+    words.show_and_go_on(None)
+    assert "begun" in capfd.readouterr().err
+    tell(
+        "open this page",
+        "  + Exception Group Traceback (most recent call last):",
+        *("  | of no interest" for _ in range(50)),
+    )
+    tell("it failed")
+    words.show()
+    tell("after that")
+    words._settle()  # type: ignore[misc]
+    os.close(away)
+    said = os.read(real, 65536).decode()
+    assert said == "open this page\nafter that\n"
+    assert "it failed" in capfd.readouterr().err
+
+
+def test_of_a_server_that_goes_on_and_on_ten_lines_are_shown_while_it_is_waited_for() -> None:
+    words = ServerWords(is_opening=False, is_kept=True)
+    words.carry(os.open(os.devnull, os.O_WRONLY))
+    words.show_and_go_on(None)
+    assert sum(bool(words.filter(b"%d\n" % number)) for number in range(100)) == 10

@@ -57,6 +57,10 @@ _KEPT_BYTES: Final = 8192
 _KEPT_LINES: Final = 20
 """How much of it is kept for somebody who wants to know why something failed."""
 
+_SAID_MEANWHILE: Final = 10
+_TRACEBACK: Final = b"Traceback (most recent call last)"
+"""How many lines are shown while a server is waited for, and what they end at."""
+
 _MOST_SAID: Final = 1000
 """How many lines of one process are remembered while the next one starts."""
 
@@ -157,6 +161,7 @@ class ServerWords:
         self.is_opening = is_opening
         self._said: set[bytes] = set()
         self._kept = b"" if is_kept else None
+        self._more = 0  # how many lines of what is kept are shown as they come
         self._settle: Callable[[], None] | None = None
 
     def filter(self, line: bytes) -> bytes:
@@ -167,6 +172,10 @@ class ServerWords:
             self._said.add(line)
         text = shown(line.decode(errors="replace")).encode()
         if self._kept is None:
+            return text
+        self._more = 0 if _TRACEBACK in line else self._more
+        if self._more:
+            self._more -= 1
             return text
         self._kept = (self._kept + text)[-_KEPT_BYTES:]
         return b""
@@ -182,8 +191,14 @@ class ServerWords:
         return write_fd
 
     def show_and_go_on(self, _: object) -> bool:
-        """Show it, as a filter of the log does that is said that a server is waited for: it may say for what."""
+        """Show it, as a filter of the log does that is said that a server is waited for: it may say for what.
+
+        So may a few lines more. But an old server says a page about our first question, which harms nobody.
+        """
+        is_kept = self._kept is not None
         self.show()
+        if is_kept:
+            self._kept, self._more = b"", _SAID_MEANWHILE
         return True
 
     def show(self) -> None:
