@@ -21,13 +21,18 @@ from bench.asking import measure_asking
 from bench.peers import HttpPeer, Peer, StdioPeer, listening, started
 from bench.proxy import (
     CLIENT_REVISION,
+    FLOORS,
     LISTEN,
     NEW_REVISION,
     OLD_HTTP_REVISION,
     PROXY,
     REQUESTS,
     SAME,
+    TOPOLOGIES,
     TRANSLATING,
+    Candidates,
+    compare,
+    compare_rates,
     connect_directly,
     connect_through_proxy,
     server_command,
@@ -119,8 +124,30 @@ def measure_eras(rounds: int) -> None:
             )
             for kind in ("call", "1m"):
                 _compare(f"stateless  {kind}  {topology}", SAME, peers, kind, rounds)
+    _measure_newest(rounds)
     _measure_sse(rounds)
     measure_asking(rounds, lambda stack, *about: stack.enter_context(connected(*about)))
+
+
+def _measure_newest(rounds: int) -> None:
+    """Measure what is added between two that speak for themselves, over each link, one at a time and many at once."""
+    for topology in TOPOLOGIES:
+        link, depth = ("s", "pump") if topology == "ss" else ("h", FLOORS[topology][SAME])
+        listen = LISTEN if topology[0] == "h" else ()
+        with ExitStack() as stack:
+            target, behind = server_command("s", WITHOUT_A_HANDSHAKE), ("--", *server_command("s", WITHOUT_A_HANDSHAKE))
+            if topology[1] == "h":
+                port = stack.enter_context(listening(server_command("h", WITHOUT_A_HANDSHAKE)))
+                target, behind = (str(port),), ("--url", f"http://127.0.0.1:{port}/mcp")
+            proxy = (*PROXY, *listen, "--server-revision", WITHOUT_A_HANDSHAKE, *behind)
+            candidates = Candidates(
+                _speak(stack, link, server_command(link, WITHOUT_A_HANDSHAKE)),
+                _speak(stack, topology[0], (sys.executable, "-m", "bench.floor", topology, depth, *target)),
+                _speak(stack, topology[0], proxy),
+            )
+            for kind in REQUESTS:
+                compare(f"{topology}  without a handshake  {kind:<4}", candidates, kind, rounds)
+            compare_rates(f"{topology}  without a handshake  call", candidates, rounds)
 
 
 def _measure_sse(rounds: int) -> None:
@@ -144,6 +171,13 @@ def connect_stateless(stack: ExitStack, topology: str, options: tuple[str, ...])
         if topology[1] == "h":
             behind = ("--url", f"http://127.0.0.1:{stack.enter_context(listening(command))}/mcp")
         command = (*PROXY, *LISTEN, *options, *behind)
+    return _speak(stack, "h", command)
+
+
+def _speak(stack: ExitStack, front: str, command: tuple[str, ...]) -> Peer:
+    """Start a process and be a client of it that speaks for itself, over its pipes or its port."""
+    if front == "s":
+        return stack.enter_context(connected(command, WITHOUT_A_HANDSHAKE))
     process, port = stack.enter_context(started(command))
     peer = StatelessHttpPeer(port, WITHOUT_A_HANDSHAKE, process.pid)
     peer.open()
