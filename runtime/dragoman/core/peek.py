@@ -18,7 +18,7 @@ from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, new_frame
 from dragoman.core.exact_json import decode, encode_line, outline
 from dragoman.core.lines import HEAD_BYTES, Overlong
-from dragoman.core.repeats import TWO_FRAMES, may_answer, may_call, may_spell, names_method, repeats_name
+from dragoman.core.repeats import TWO_FRAMES, may_call, may_spell, names_method, repeats_name
 from dragoman.errors import FrameTooLarge
 
 _TAIL_BYTES = 160
@@ -65,10 +65,7 @@ def peek(line: bytes, bare: bytes = b"") -> Frame | None:
         key, method = usual.groups()
         if method is None:
             return _read_result(line, key, bare)
-        searched = line if len(line) <= _SEARCHED_BYTES else line[-_SEARCHED_BYTES:]
-        hides = searched.rfind(_RESULT) >= 0 or searched.rfind(_ERROR) >= 0
-        asked = line, "request", key, method.decode(), None, None, (), "", (), None, b""
-        return None if hides else new_frame(Frame, asked)
+        return _read_request(line, key, method)
     head = _HEAD.match(line)
     if head is None or not (line.endswith(b"}\n") or line.rstrip().endswith(b"}")):
         return None
@@ -89,15 +86,21 @@ def peek(line: bytes, bare: bytes = b"") -> Frame | None:
     if method is None or member == b"error":
         return None
     if key is not None:
-        if may_answer(line if len(line) <= _SEARCHED_BYTES else line[-_SEARCHED_BYTES:]):
-            return None
-        return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", (), None, b""))
+        return _read_request(line, key, method)
     if not method.startswith(b"notifications/"):
         return None
     folded = line if member is None else line.lower()  # some readers do not tell `ID` from `id`
     if member is None or (b'"id"' not in folded and folded.count(b'"method"') == 1 and b"\\u00" not in folded):
         return Frame(line, "notification", None, method.decode())
     return None
+
+
+def _read_request(line: bytes, key: bytes, method: bytes) -> Frame | None:
+    """Return a request, unless it may hold a result or an error as well: then somebody may wait for it."""
+    searched = line if len(line) <= _SEARCHED_BYTES else line[-_SEARCHED_BYTES:]
+    if searched.rfind(_RESULT) >= 0 or searched.rfind(_ERROR) >= 0:
+        return None
+    return new_frame(Frame, (line, "request", key, method.decode(), None, None, (), "", (), None, b""))
 
 
 def _read_result(line: bytes, key: bytes, bare: bytes) -> Frame | None:

@@ -58,11 +58,6 @@ def names_method(text: bytes) -> bool:
     return text.rfind(b'"method"') >= 0 or may_disguise(text)
 
 
-def may_answer(text: bytes) -> bool:
-    """Whether a part of a request may hold a result or an error as well: then somebody may wait for it."""
-    return text.rfind(b'"result"') >= 0 or text.rfind(b'"error"') >= 0
-
-
 def read_widely(text: str) -> str:
     """Return what some readers take a text for: to those in Go cases are one, those in C end it at a NUL."""
     return text.partition("\0")[0].casefold()

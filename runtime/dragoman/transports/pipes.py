@@ -17,7 +17,7 @@ import stat
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dragoman import system
 
@@ -236,17 +236,19 @@ class PipeWriter:
         """Write, or keep for later what does not go through now."""
         if self._fd < 0 or self._closing:
             return
-        if self._kept:
+        if self._kept or self.joins:
+            if not self._kept:
+                self._loop.call_soon(self._write_kept)
             self._keep(data)
-        elif self.joins:
-            self._keep(data)
-            self._loop.call_soon(self._write_kept)
-        else:
-            self.joins = self._pollable
-            count = self._try_write(os.write, data)
-            if 0 <= count < len(data):
-                self._keep(memoryview(data)[count:])
-                self._loop.add_writer(self._fd, self._write_kept)
+            return
+        self.joins = self._pollable
+        try:
+            count = os.write(self._fd, data)
+        except OSError as error:
+            count = self._note_failed(error)
+        if 0 <= count < len(data):
+            self._keep(memoryview(data)[count:])
+            self._loop.add_writer(self._fd, self._write_kept)
 
     async def close(self) -> None:
         """Write what is kept, then close; ends at once when nobody reads."""
@@ -273,22 +275,23 @@ class PipeWriter:
             self._full = True
             self._on_full()
 
-    def _try_write(self, write: Callable[[int, Any], int], data: bytes | list[bytes | memoryview]) -> int:
-        try:
-            return write(self._fd, data)
-        except (BlockingIOError, InterruptedError):
+    def _note_failed(self, error: OSError) -> int:
+        """Return how many bytes were written: none where nobody has read for now, and -1 where nobody ever will."""
+        if isinstance(error, BlockingIOError | InterruptedError):
             return 0
-        except OSError as error:
-            reason = "broken pipe" if error.errno == errno.EPIPE else str(error.strerror)
-            self.abort()
-            self._loop.call_soon(self._on_broken, reason)
-            return -1
+        reason = "broken pipe" if error.errno == errno.EPIPE else str(error.strerror)
+        self.abort()
+        self._loop.call_soon(self._on_broken, reason)
+        return -1
 
     def _write_kept(self) -> None:
         if self._fd < 0:
             return  # aborted in this turn of the loop
         pieces = [self._kept[i] for i in range(min(len(self._kept), _WRITE_AT_ONCE))]
-        count = self._try_write(os.writev, pieces) if sys.platform != "win32" else 0
+        try:
+            count = os.writev(self._fd, pieces) if sys.platform != "win32" else 0
+        except OSError as error:
+            count = self._note_failed(error)
         if count < 0:
             return
         self._kept_bytes -= count

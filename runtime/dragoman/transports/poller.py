@@ -57,13 +57,15 @@ if sys.platform == "linux":
 
         def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
             """Wait so many seconds, or until something has happened; give what."""
-            wait_s = -1 if timeout is None else timeout if timeout > 0 else 0
+            wait_s = -1 if timeout is None else max(0, timeout) if timeout else 0
             try:
                 found = self._epoll.poll(wait_s, _MOST)
             except InterruptedError:
                 return []
-            if len(found) == 1 and found[0][1] == _CAN_BE_READ and found[0][0] in self._reads:
-                return self._reads[found[0][0]]
+            if len(found) == 1:
+                fd, event = found[0]
+                if event == _CAN_BE_READ and fd in self._reads:
+                    return self._reads[fd]
             known = [(self._keys[fd], event) for fd, event in found if fd in self._keys]
             return [(key, key.events & _meant_by(event)) for key, event in known]
 

@@ -88,14 +88,19 @@ class ListedTools:
         """
         if not (self._has_headers or self._keeps):
             return result
+        may_mirror = self._has_headers and may_mention(line)
+        page = b"" if may_mirror else line[line.find(_RESULT) :]
+        if page and page in self._pages:  # clients list again and again what has not changed
+            return result
         if self._pages:  # which came before this list
             self._read_pages()
             self._pages.clear()
-        may_mirror = self._has_headers and may_mention(line)
         if may_mirror:
             result = _offer_valid(result, strips=not self._sends)
         for tool in find_list(result, "tools"):
             self._note(tool, may_mirror)
+        if 0 < len(page) <= _PAGES_BYTES:
+            self._pages.append(page)
         return result
 
     def _note(self, tool: Any, may_mirror: bool) -> None:
@@ -119,9 +124,9 @@ class ListedTools:
                 self._pages.clear()
 
     def _read_pages(self) -> None:
-        """Read what was put off; of what is not JSON nothing is known."""
-        self._are_read = True
-        for page in self._pages:
+        """Read what was put off, if anything was; of what is not JSON nothing is known."""
+        pages, self._are_read = () if self._are_read else self._pages, True
+        for page in pages:
             with contextlib.suppress(ValueError):
                 result = find_object(decode(b"{" + page), "result")
                 for tool in find_list(result, "tools"):
