@@ -166,6 +166,8 @@ class Instance:
         self._making.record.add(self.name, "starts")
         self._network.listen(self._private, self._take_handed)
         await self._directory.announce()
+        if self.machine.is_gone:
+            return
         self.relay.adoption.begin()
         self._network.listen(self.public, self._take)
 

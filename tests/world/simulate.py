@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +43,39 @@ class Ran:
     took_s: float
     lasted_s: float
     events: int
+
+
+@dataclass
+class Sum:
+    """What is told of all worlds of a run: as much memory for an hour as for a minute.
+
+    Attributes:
+        worlds: How many.
+        took_s: How long they took, in seconds of CPU.
+        lasted_s: How long they lasted, in seconds of their time.
+        events: How much happened in them.
+        failed: How many failed, by the rule that was broken first.
+    """
+
+    worlds: int = 0
+    took_s: float = 0.0
+    lasted_s: float = 0.0
+    events: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    marks: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    steps: Counter[Step] = field(default_factory=Counter)
+
+    def add(self, one: Ran) -> None:
+        """Count one more."""
+        self.worlds += 1
+        self.took_s += one.took_s
+        self.lasted_s += one.lasted_s
+        self.events += one.events
+        self.failed.update(finding.rule for finding in one.findings[:1])
+        self.marks.update(one.marks)
+        self.known.update(one.known)
+        self.steps.update(one.steps)
 
 
 def begin() -> None:
@@ -148,49 +181,43 @@ def run_all(seeds: Sequence[int], cells: Sequence[str], limit_s: float | None) -
     """Run worlds until all are done, or the time is over; print each that fails on a line that plays it again."""
     begin()  # here too: a pool whose processes cannot begin would try without end
     began = time.monotonic()
-    ran: list[Ran] = []
+    ran = Sum()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with multiprocessing.get_context("spawn").Pool(cores, begin) as pool:
         for one in pool.imap_unordered(run_seed, jobs_of(seeds, cells), chunksize=4):
-            ran.append(one)
+            ran.add(one)
             for finding in one.findings[:1]:
                 print(f"nox -s simulate -- {one.cell} {one.seed}   # {str(finding)[:200]}", flush=True)
             if limit_s is not None and time.monotonic() - began > limit_s:
                 pool.terminate()
                 break
     tell(ran, time.monotonic() - began)
-    missed = missed_of(ran) if set(cells) == set(CELLS) and len(ran) >= ENOUGH else []
+    missed = missed_of(ran) if set(cells) == set(CELLS) and ran.worlds >= ENOUGH else []
     for says in missed:
         print(f"no world came to where {says}", flush=True)
-    return 1 if missed or any(one.findings for one in ran) else 0
+    return 1 if missed or ran.failed else 0
 
 
-def missed_of(ran: Sequence[Ran]) -> list[str]:
+def missed_of(ran: Sum) -> list[str]:
     """Give the marks, and the steps of the edges, that no world has reached."""
-    reached = {mark for one in ran for mark in one.marks}
-    steps = {step for one in ran for step in one.steps}
-    unseen = [step for step in all_steps() if step not in steps | UNREACHED.keys()]
+    unseen = [step for step in all_steps() if step not in ran.steps.keys() | UNREACHED.keys()]
     return [
-        *(says for says in MARKS if says not in reached),
+        *(says for says in MARKS if says not in ran.marks),
         *(f"the edge of a {edge} is {state!r}, and {event!r} comes" for edge, state, event in unseen),
     ]
 
 
-def tell(ran: Sequence[Ran], took_s: float) -> None:
+def tell(ran: Sum, took_s: float) -> None:
     """Say how much was run, how fast, and what was found."""
-    cpu_ms = sum(one.took_s for one in ran) / max(1, len(ran)) * 1000
-    lasted_h = sum(one.lasted_s for one in ran) / 3600
-    failed = [one for one in ran if one.findings]
-    print(f"{len(ran)} worlds in {took_s:.0f} s: {len(ran) / took_s * 3600:,.0f} an hour, {cpu_ms:.0f} ms of CPU each")
-    print(f"{lasted_h:,.0f} hours of their time, {sum(one.events for one in ran):,} events; {len(failed)} failed")
-    for rule, count in Counter(one.findings[0].rule for one in failed).most_common():
+    worlds, cpu_ms = ran.worlds, ran.took_s / max(1, ran.worlds) * 1000
+    print(f"{worlds} worlds in {took_s:.0f} s: {worlds / took_s * 3600:,.0f} an hour, {cpu_ms:.0f} ms of CPU each")
+    print(f"{ran.lasted_s / 3600:,.0f} hours of their time, {ran.events:,} events; {ran.failed.total()} failed")
+    for rule, count in ran.failed.most_common():
         print(f"  {count} x {rule}")
-    print(show_steps(sum((one.steps for one in ran), Counter())))
-    marks = Counter(mark for one in ran for mark in one.marks)
-    print("\n".join(f"  {marks[says]:>6} x {says}" for says in MARKS))
-    known = Counter(why for one in ran for why in one.known)
+    print(show_steps(ran.steps))
+    print("\n".join(f"  {ran.marks[says]:>6} x {says}" for says in MARKS))
     for entry in KNOWN:
-        print(f"  known, {known[entry.why]} x: {entry.why}")
+        print(f"  known, {ran.known[entry.why]} x: {entry.why}")
 
 
 if sys.flags.hash_randomization and os.environ.get("PYTHONHASHSEED") != "0":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final
 
-from dragoman.core.envelope import Frame, classify, decoded, read_params, to_keep
+from dragoman.core.envelope import Frame, classify, decoded, key_of, read_params, to_keep
 from dragoman.core.exact_json import decode, encode_line
 from dragoman.core.methods import SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
 
@@ -47,6 +48,12 @@ class SessionState:
     def drop(self, uri: str) -> None:
         """Forget a resource that nobody wants: the request for it has failed."""
         self._lines.pop(uri, None)
+
+    def fail(self, keys: Container[bytes]) -> None:
+        """Forget the resources for which these requests are: they have failed, so nobody is subscribed by them."""
+        for uri in self.subscribed:
+            if key_of(decode(self._lines[uri]).get("id")) in keys:
+                del self._lines[uri]
 
     @property
     def subscribed(self) -> list[str]:

@@ -190,6 +190,7 @@ class Direct:
 
     def interrupted(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Answer what the client has asked, and take back what it was asked."""
+        upstream.recovery.session.fail(self.front.exchange.calls[Side.CLIENT].waiting)
         self.front.interrupted(failure)
 
     def lost(self, upstream: UpstreamEdge, reason: str, outcome: Outcome) -> None:

@@ -310,6 +310,7 @@ class Shared:
     def _take_waiting(self) -> list[FrontEdge]:
         waiting = list(self._waiting)
         self._waiting.clear()
+        self._asking = None  # its session may be over long before the server is
         return waiting
 
     def _with_label(self, front: FrontEdge, step: Any) -> None:
