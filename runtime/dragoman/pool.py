@@ -144,6 +144,7 @@ class UpstreamPool:
             lambda gone: self._forget(key, gone),
             self._closing,
         )
+        host.whose = "" if is_for_all else str(key)
         label = SHARED if is_for_all or not key else f"{SHARED} of {key}"
         log_as(label, host.start, opening)  # what it says is not about the session that happens to come first
         return host

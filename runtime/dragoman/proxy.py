@@ -23,13 +23,14 @@ from dragoman.core.commands import Finish, Side
 from dragoman.core.consent import Method
 from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.wiring import Bridging, Wiring
+from dragoman.core.label import PRINCIPAL
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import RestartPolicy, ServerMemory, Settings
 from dragoman.core.switch.direct import Direct
 from dragoman.core.translate import Counters, OnLoss, Translator
 from dragoman.host.host import Host, Opening
-from dragoman.host.settings import HostSettings
+from dragoman.host.settings import HostSettings, NewsDesk
 from dragoman.transports.base import Transport
 from dragoman_spec.record import record
 
@@ -102,6 +103,7 @@ class ProxyConfig:
         server_name: What the user calls the server; such states are good there alone, and a client is told this name
             where the server has none.
         shares_server: Whether a router is before this whose requests are of several principals, and say whose.
+        news: Has what servers tell at other instances of this proxy; None where there are none.
     """
 
     client_revision: str = AUTO
@@ -139,6 +141,7 @@ class ProxyConfig:
     says_why: bool = True
     server_name: str = ""
     shares_server: bool = False
+    news: NewsDesk | None = None
 
     def to_settings(self) -> Settings:
         """Return the part that the core needs."""
@@ -204,6 +207,7 @@ class Proxy:
         self._transport = watched(config, front, Side.CLIENT)
         self._switch = Direct(wiring)
         self._host = Host(self._switch, watched_connect(config, connect), settings)
+        self._host.whose = "" if shares_server or config.shares_server else principal or PRINCIPAL.get()
         if opening is not None:
             self._switch.inherits = functools.partial(opening, self._host)
 
@@ -366,6 +370,7 @@ def host_settings_of(config: ProxyConfig) -> HostSettings:
         middleware=(*(() if config.spans is None else (config.spans.around_request,)), *config.middleware),
         notice_middleware=config.notice_middleware,
         middleware_timeout_s=config.middleware_timeout_s,
+        news=config.news,
     )
 
 

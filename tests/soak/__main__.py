@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,7 +29,7 @@ from bench.peers import listening, over_stdio
 from tests.soak.clients import LIMIT_S, abandon, ask, visit
 from tests.soak.killing import KEPT_CONNECTIONS, NEWER, OLDER, Killer, Victims, among_instances
 from tests.soak.per_request import visit_without_a_handshake
-from tests.soak.proxies import DRAGOMAN, IDLE_S, Holding, watched_proxy
+from tests.soak.proxies import DRAGOMAN, IDLE_S, Holding, Watched, watched_proxy
 from tests.soak.sharing import visit_shared
 from tests.soak.tasks import visit_with_tasks
 from tests.soak.trials import run_trials
@@ -176,8 +177,8 @@ def soak(minutes: int, seed: int) -> int:
                 load.run(60 - 2 * IDLE_S)
             for group in groups:
                 load.wrong += group.take_wrong()
-            for proxy in proxies.values():
-                proxy.rest()
+            with ThreadPoolExecutor(len(proxies)) as pool:
+                list(pool.map(Watched.rest, proxies.values()))
             held = {name: proxy.hold() for name, proxy in proxies.items()}  # by now each has given its memory back
             print(
                 f"minute {minute:3}: {sum(load.sessions.values()):6} sessions {load.requests:7} answers "

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from dragoman.host.settings import NewsDesk
     from dragoman.instances.directory import Directory
     from dragoman.transports.http.app import HttpFront
 
@@ -46,6 +47,17 @@ def check_store(args: argparse.Namespace) -> None:
         args.usage_error("--instance-listen serves no https; expected http://HOST:PORT")
 
 
+def make_news(args: argparse.Namespace) -> NewsDesk | None:
+    """Make what has news of servers for other instances, and from them; None where there are none."""
+    args.news = None
+    if args.store is None:
+        return None
+    from dragoman.instances.news import News
+
+    args.news = news = News()
+    return news
+
+
 @contextlib.asynccontextmanager
 async def among_others(args: argparse.Namespace, front: HttpFront) -> AsyncIterator[None]:
     """Be one of several instances as long as this is open, if that is wanted.
@@ -67,6 +79,7 @@ async def among_others(args: argparse.Namespace, front: HttpFront) -> AsyncItera
     adopts = args.url is not None or args.restarts > 0
     front.sessions.relay = relay = InstanceRelay(name, directory, front, adopts)
     directory.on_return = relay.adoption.end_inherited
+    args.news.begin(directory)
     logger.debug("this is instance %s", name)
     try:
         async with taken_at(listener, front):
@@ -75,6 +88,7 @@ async def among_others(args: argparse.Namespace, front: HttpFront) -> AsyncItera
             try:
                 yield
             finally:
+                await args.news.end()
                 await relay.adoption.end()
                 await directory.withdraw()
                 await relay.close()

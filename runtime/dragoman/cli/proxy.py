@@ -17,7 +17,7 @@ from dragoman.cli.checks import check_options, check_page
 from dragoman.cli.child import Launcher, add_child_arguments
 from dragoman.cli.ink import complain
 from dragoman.cli.inspecting import CannotShow, open_feed
-from dragoman.cli.instances import check_store
+from dragoman.cli.instances import check_store, make_news
 from dragoman.cli.known import know_server
 from dragoman.cli.memory import load_without_tls, set_apart
 from dragoman.cli.metrics import CannotCount, serve_metrics, watch_calls
@@ -376,6 +376,7 @@ def _configure(args: argparse.Namespace, trace: Watcher | None) -> ProxyConfig:
         greets=not args.no_greeting,
         board=_make_board(args),
         names_server=args.listen is None,
+        news=make_news(args),
         **args.around,
         **chosen_bridging(args),
     )

@@ -42,6 +42,7 @@ from dragoman.host.port import Port
 from dragoman.host.settings import FAILURES, WHAT_NEXT, HostSettings, Switch
 from dragoman.host.timers import Timers
 from dragoman.transports.base import Transport
+from dragoman_spec import HANDSHAKE_REVISIONS
 
 if TYPE_CHECKING:
     from dragoman.core.edges.greeting import Greeting
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.proxy")
 
+_HANDSHAKE: Final[frozenset[str | None]] = frozenset(HANDSHAKE_REVISIONS)
 _OPENING: Final = frozenset({FrontState.CONNECTING, FrontState.INITIALIZING, FrontState.SENDING_INITIALIZED})
 
 Opening: TypeAlias = "Callable[[Host, Greeting], UpstreamEdge | None]"
@@ -69,6 +71,7 @@ class Host:
         self._connect = connect
         self._settings = settings
         self.server_name = settings.server_name
+        self.whose = ""  # for whose requests its servers are, where others may listen to them elsewhere
         self._ports: dict[Reached, Port] = {}
         self._timers = Timers()
         self._chains: Chains | None = None
@@ -81,7 +84,7 @@ class Host:
         self._commands: deque[Command] = deque()  # that came out, and are not carried out yet
         self._stopped: dict[FrontEdge, Finish] = {}  # clients that nobody serves yet
         self.not_started = ""  # why, for the log, where the client is told less
-        self._is_defective = False
+        self._is_defective = self._is_hearing = False
 
     # One client, from its beginning to its end
 
@@ -145,11 +148,15 @@ class Host:
         """Let be seen what servers there are."""
         if self._settings.board is not None:
             self._settings.board.put_up(self, self._settings.server_name, self.switch, self._endings)
+        if self._settings.news is not None:
+            self._settings.news.join(self)
 
     def take_down(self) -> None:
         """Let it not be seen any more."""
         if self._settings.board is not None:
             self._settings.board.take_down(self)
+        if self._settings.news is not None:
+            self._settings.news.leave(self)
 
     async def close_front(self, front: FrontEdge, port: Port, at_once: bool) -> None:
         """Close a client's transport, and the servers that only it had.
@@ -190,10 +197,35 @@ class Host:
         for transport in self._closing.values():
             transport.hurry()
 
+    def hear(self, frame: Frame | None) -> None:
+        """Take what a server has told at another instance of this proxy, as if it had told it here.
+
+        Args:
+            frame: A notification; None: nobody knows what it has told.
+        """
+        for port in [port for port in self._ports.values() if self._has_news(port)]:
+            if frame is None:
+                self.perform(port.edge.recovery.tell_all_changed)  # type: ignore[union-attr]
+                continue
+            self._is_hearing = True
+            try:
+                port.received((frame,))
+            finally:
+                self._is_hearing = False
+
+    def _has_news(self, port: Port) -> bool:
+        """Whether what comes by a port may concern somebody at another instance."""
+        edge = port.edge
+        if not isinstance(edge, UpstreamEdge) or not self.switch.shares_news:
+            return False
+        return edge.state is UpstreamState.READY and edge.revision in _HANDSHAKE
+
     # What ports tell
 
     def receive(self, port: Port, frames: Sequence[Frame | Malformed]) -> None:
         """Let an edge take frames, and carry out what follows."""
+        if self._settings.news is not None and not self._is_hearing and self._has_news(port):
+            self._settings.news.tell(self, frames)
         take, left = port.edge.take, iter(frames)
         try:
             for frame in left:

@@ -14,6 +14,8 @@ from dragoman.core.lines import DEFAULT_LIMIT_BYTES
 from dragoman_spec.record import record
 
 if TYPE_CHECKING:
+    from dragoman.core.envelope import Frame, Malformed
+    from dragoman.host.host import Host
     from dragoman.middleware import Middleware, NoticeMiddleware
     from dragoman.status import StatusBoard
 
@@ -31,6 +33,19 @@ WHAT_NEXT: Final = {Outcome.INITIALIZATION_TIMED_OUT: "; --init-timeout sets how
 """What is said besides."""
 
 
+class NewsDesk(Protocol):
+    """Has news of servers for hosts at other instances of this proxy."""
+
+    def join(self, host: Host) -> None:
+        """Let a host hear what is told to those of its principal and server."""
+
+    def leave(self, host: Host) -> None:
+        """Let it hear nothing more."""
+
+    def tell(self, host: Host, frames: Sequence[Frame | Malformed]) -> None:
+        """Take what a server of a host has said; what others may listen to goes to them."""
+
+
 class Switch(Protocol):
     """What a host needs of a switch."""
 
@@ -41,6 +56,10 @@ class Switch(Protocol):
     @property
     def servers(self) -> Iterable[UpstreamEdge]:
         """Those that it has."""
+
+    @property
+    def shares_news(self) -> bool:
+        """Whether what a server tells may concern somebody at another instance: one session of it serves several."""
 
 
 @record
@@ -56,6 +75,7 @@ class HostSettings:
         middleware: Around requests.
         notice_middleware: Around notifications.
         middleware_timeout_s: How long it may take for each.
+        news: Has what servers tell at other instances of this proxy; None where there are none.
     """
 
     limit_bytes: int = DEFAULT_LIMIT_BYTES
@@ -66,3 +86,4 @@ class HostSettings:
     middleware: Sequence[Middleware] = ()
     notice_middleware: Sequence[NoticeMiddleware] = ()
     middleware_timeout_s: float = 60.0
+    news: NewsDesk | None = None

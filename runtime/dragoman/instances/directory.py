@@ -5,6 +5,7 @@ Lives here: what a directory can do, and the folder. Must not: connect. Used by 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import os
@@ -25,6 +26,10 @@ LOCAL: Final = "unix:"
 """What an address begins with that is a path; others are HOST:PORT."""
 
 _SUFFIX: Final = ".sock"
+_NEWS: Final = ".news"
+_LONGEST_NEWS: Final = 256 * 1024
+_TRIES: Final = 10
+_TRY_AGAIN_S: Final = 0.1
 _KEPT: Final = re.compile(r"session:[0-9a-f]{64}|heir:[0-9a-f]{64}:\w+|[0-9a-f]{16}\.[0-9]+\.new")
 """Files of ours, but for sockets; whatever else is in the folder is somebody's who had it before, or has it, too."""
 
@@ -40,9 +45,13 @@ class Directory(Protocol):
     Attributes:
         on_return: Called when nobody could find this instance for a while, and everybody can again; also in the
             beginning.
+        on_news: Called with what another instance has told all.
+        on_missed: Called when something of that may not have come here.
     """
 
     on_return: Callable[[], Awaitable[None]]
+    on_news: Callable[[bytes | str], None]
+    on_missed: Callable[[], None]
 
     def listen(self) -> socket.socket:
         """Open the socket at which this instance takes what is handed on to it.
@@ -87,6 +96,9 @@ class Directory(Protocol):
     async def drop(self, key: str) -> None:
         """Keep something no longer."""
 
+    async def tell(self, text: str) -> None:
+        """Tell every other instance something, if that can be done now."""
+
 
 class Folder:
     """Instances of one machine, of one user.
@@ -97,12 +109,15 @@ class Folder:
     """
 
     on_return: Callable[[], Awaitable[None]]
+    on_news: Callable[[bytes | str], None]
+    on_missed: Callable[[], None]
 
     def __init__(self, path: str, name: str) -> None:
         self._folder = Path(path)
         self._name = name
         self._numbers = itertools.count()
         self._tidy_at = 0.0
+        self._told: socket.socket | None = None
 
     def listen(self) -> socket.socket:
         """Open the socket of this instance in the folder.
@@ -124,6 +139,9 @@ class Folder:
             try:
                 listener.bind(str(where))
                 listener.listen()
+                self._told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+                self._told.setblocking(False)
+                self._told.bind(str(where.with_suffix(_NEWS)))
             except OSError:
                 listener.close()
                 raise
@@ -132,10 +150,16 @@ class Folder:
         return listener
 
     async def announce(self) -> None:
-        """Nothing to do: the socket is there."""
+        """Hear what is told; for everything else, the socket is there."""
+        if self._told is not None:
+            asyncio.get_running_loop().add_reader(self._told, self._take_news, self._told)
 
     async def withdraw(self) -> None:
-        """Remove the socket."""
+        """Remove the sockets."""
+        if self._told is not None:
+            asyncio.get_running_loop().remove_reader(self._told)
+            self._told.close()
+            self._told = None
         self.forget(self._name)
 
     async def find(self, name: str) -> str | None:
@@ -144,9 +168,10 @@ class Folder:
         return f"{LOCAL}{where}" if where.is_socket() else None
 
     def forget(self, name: str) -> None:
-        """Remove the socket of an instance that was killed."""
-        with contextlib.suppress(OSError):
-            self._path(name).unlink()
+        """Remove the sockets of an instance that was killed."""
+        for where in (self._path(name), self._path(name).with_suffix(_NEWS)):
+            with contextlib.suppress(OSError):
+                where.unlink()
 
     async def keep(self, key: str, text: str, kept_s: float) -> None:
         """Write a file, in one step, and remove those whose time is over."""
@@ -180,6 +205,30 @@ class Folder:
         """Remove a file."""
         with contextlib.suppress(OSError):
             (self._folder / key).unlink()
+
+    async def tell(self, text: str) -> None:
+        """Send it to the sockets of all others; who does not take it for a while does not get it."""
+        others = {file for file in self._folder.glob(f"*{_NEWS}") if file.stem != self._name}
+        for _ in range(_TRIES):
+            for other in list(others):
+                if self._told is None:
+                    return
+                try:
+                    self._told.sendto(text.encode(), str(other))
+                except BlockingIOError:  # it has not read what was told before
+                    continue
+                except ConnectionRefusedError:
+                    self.forget(other.stem)
+                except OSError:
+                    pass  # it has just gone
+                others.discard(other)
+            if not others:
+                return
+            await asyncio.sleep(_TRY_AGAIN_S)
+
+    def _take_news(self, told: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            self.on_news(told.recv(_LONGEST_NEWS))
 
     def _write(self, text: str, kept_s: float) -> Path:
         """Write a text to a file that nobody looks for yet; the time until which it is good is that of the file."""

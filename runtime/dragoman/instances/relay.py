@@ -81,8 +81,7 @@ class InstanceRelay:
         else:
             session = "" if request.speaks_for_itself else request.header(b"mcp-session-id") or ""
         is_elsewhere = session in self.adoption.given_up
-        is_leaving = self._sessions.closing and not self._sessions.has(session)
-        if RELAYED in request.scope.get("extensions", {}) and (is_elsewhere or is_leaving):
+        if RELAYED in request.scope.get("extensions", {}) and is_elsewhere:
             raise RequestRefused(421, "this instance of the proxy does not have it any more", (HANDED_BACK, b"1"))
         if not self._other(session.rpartition(".")[0]):
             return session if is_elsewhere else ""

@@ -30,6 +30,7 @@ logger = logging.getLogger("dragoman.http")
 
 _PREFIX: Final = "dragoman:"
 _KEY: Final = "dragoman:instance:"
+_TOLD: Final = "dragoman:news"
 _BEGAN: Final = "dragoman:began"
 _YOUNG: Final = "dragoman:young"
 """There for as long as not everybody may have said that it is present, in a store that knows nothing from before."""
@@ -83,7 +84,11 @@ class Store:
         self._back_at = -_PRESENT_S * 1.0
         self._looks = 0
         self._looking: asyncio.Future[None] | None = None
+        self._has_missed = False
+        self._news: asyncio.Task[None] | None = None
         self.on_return: Callable[[], Awaitable[None]] = _nothing
+        self.on_news: Callable[[bytes | str], None] = _ignore
+        self.on_missed: Callable[[], None] = lambda: None
 
     def listen(self) -> socket.socket:
         """Open the port of this instance.
@@ -100,9 +105,14 @@ class Store:
         self._redis = self._make(self._url)
         await self._say_present()
         self._beats = asyncio.create_task(self._beat())
+        if self.on_news is not _ignore:
+            self._news = asyncio.create_task(self._listen())
 
     async def withdraw(self) -> None:
         """Say that this instance is gone."""
+        if self._news is not None:
+            self._news.cancel()  # its connection is its own, and is closed
+            await asyncio.wait([self._news])
         if self._beats is not None:
             self._beats.cancel()
             if self._looking is not None:
@@ -161,6 +171,37 @@ class Store:
         """Keep something no longer."""
         with contextlib.suppress(RequestRefused):
             await self._ask(self._redis.delete(_PREFIX + key))
+
+    async def tell(self, text: str) -> None:
+        """Tell those that listen now."""
+        with contextlib.suppress(Exception):
+            await self._command(self._redis.publish(_TOLD, f"{self._name} {text}"))
+
+    async def _listen(self) -> None:
+        """Hear what others tell, over a connection that is opened again when it breaks."""
+        while True:
+            with contextlib.suppress(Exception):  # that the store is away is said by others
+                async with self._redis.pubsub() as heard:
+                    await heard.subscribe(_TOLD)
+                    await self._hear(heard)
+            await asyncio.sleep(_BEAT_S)
+            self._has_missed = True
+
+    async def _hear(self, heard: Any) -> None:
+        heard_at = time.monotonic()
+        while time.monotonic() - heard_at < _PRESENT_S:
+            message = await heard.get_message(timeout=_BEAT_S)
+            if message is None:
+                await heard.ping()
+                continue
+            heard_at = time.monotonic()
+            if self._has_missed:  # and from now on misses nothing
+                self._has_missed = False
+                self.on_missed()
+            said = _text(message["data"]) if message["type"] == "message" else None
+            teller, _, text = (said or "").partition(" ")
+            if text and teller != self._name:
+                self.on_news(text)
 
     async def _ask(self, command: Awaitable[T]) -> T:
         """Wait for the answer to a command of a request.
@@ -238,6 +279,10 @@ def _text(said: bytes | str | None) -> str | None:
 
 def _unknown() -> RequestRefused:
     return RequestRefused(503, "where this is cannot be found out just now", RETRY_AFTER)
+
+
+def _ignore(_: bytes | str) -> None:
+    """Take what others tell where nobody wants to know."""
 
 
 async def _nothing() -> None:

@@ -406,9 +406,12 @@ class Recovery:
         if not self._is_another:
             return
         self._is_another = False
-        for name in _LISTS:
-            if find(self._capabilities, name, "listChanged") is True:
-                self._edge.tell(notification_frame(f"notifications/{name}/list_changed", {}))
+        self.tell_all_changed([name for name in _LISTS if find(self._capabilities, name, "listChanged") is True])
+
+    def tell_all_changed(self, lists: Sequence[str] = _LISTS) -> None:
+        """Say that these lists may have changed, and every resource that is subscribed to."""
+        for name in lists:
+            self._edge.tell(notification_frame(f"notifications/{name}/list_changed", {}))
         for uri in self.session.subscribed:
             self._edge.tell(notification_frame("notifications/resources/updated", {"uri": uri}))
 

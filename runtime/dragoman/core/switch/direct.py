@@ -74,6 +74,11 @@ class Direct:
         return (self.upstream,) if self._each is None else self._each.servers
 
     @property
+    def shares_news(self) -> bool:
+        """Whether its client has requests that open no session."""
+        return self._each is not None
+
+    @property
     def parked(self) -> int:
         """How many calls of a client without a session have asked it something."""
         return 0 if self._each is None else self._each.parked

@@ -93,6 +93,11 @@ class Shared:
         return (self.upstream,)
 
     @property
+    def shares_news(self) -> bool:
+        """Always: it serves several."""
+        return True
+
+    @property
     def asks(self) -> bool:
         """Whether the server has been found to ask, which is worth remembering when it is started again."""
         return self._desk.turns.asks
