@@ -60,6 +60,8 @@ class _Departed:
     """The folder, for an instance that may have been killed: then it does nothing any more."""
 
     on_return: Callable[[], Awaitable[None]]
+    on_news: Callable[[bytes | str], None]
+    on_missed: Callable[[], None]
 
     def __init__(self, folder: Folder, machine: Machine) -> None:
         self._folder = folder
@@ -99,6 +101,8 @@ class _Departed:
         await self._machine.until_it_goes()
         if not self._machine.is_gone:
             await self._folder.drop(key)
+
+    async def tell(self, text: str) -> None: ...
 
     async def _look(self) -> None:
         await self._machine.until_it_goes()

@@ -61,7 +61,11 @@ class Directory(Protocol):
         """
 
     async def announce(self) -> None:
-        """Let the others find this instance from now on."""
+        """Let the others find this instance from now on.
+
+        Raises:
+            TransportClosed: What that needs cannot be had.
+        """
 
     async def withdraw(self) -> None:
         """Let nobody find it any more."""
@@ -139,9 +143,6 @@ class Folder:
             try:
                 listener.bind(str(where))
                 listener.listen()
-                self._told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-                self._told.setblocking(False)
-                self._told.bind(str(where.with_suffix(_NEWS)))
             except OSError:
                 listener.close()
                 raise
@@ -150,9 +151,21 @@ class Folder:
         return listener
 
     async def announce(self) -> None:
-        """Hear what is told; for everything else, the socket is there."""
-        if self._told is not None:
-            asyncio.get_running_loop().add_reader(self._told, self._take_news, self._told)
+        """Hear what is told, at a socket of its own; the other one is there.
+
+        Raises:
+            TransportClosed: There is none to be had.
+        """
+        if sys.platform == "win32":
+            return
+        where = self._path(self._name).with_suffix(_NEWS)
+        self._told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._told.setblocking(False)
+        try:
+            self._told.bind(str(where))
+        except OSError as error:
+            raise TransportClosed(str(where), f"cannot make a socket there: {error.strerror}") from None
+        asyncio.get_running_loop().add_reader(self._told, self._take_news, self._told)
 
     async def withdraw(self) -> None:
         """Remove the sockets."""
