@@ -41,8 +41,18 @@ def find_command(words: list[str]) -> list[str]:
     return []
 
 
+INTERRUPTED = 130
+
+
 def main() -> int:
     """Run the command that the arguments of this process name; return the exit code."""
+    try:
+        return _begin()
+    except KeyboardInterrupt:  # while all is imported; after that it ends us at once (`cli.signals`)
+        return INTERRUPTED
+
+
+def _begin() -> int:
     early = None
     if sys.argv[1:2] == ["proxy"]:
         gc.set_threshold(NEVER)  # as long as everything that is made stays: `cli.memory.set_apart`

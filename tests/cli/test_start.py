@@ -128,6 +128,22 @@ def test_a_wrong_option_ends_the_server(options: tuple[str, ...], code: int) -> 
     assert done.returncode == code
 
 
+@pytest.mark.parametrize("words", [("proxy", "--", "cat"), ("proxy", "--url", "https://a.example/mcp"), ("check", "x")])
+def test_who_is_interrupted_while_all_is_imported_ends_without_a_word(words: tuple[str, ...]) -> None:
+    interrupting = """
+        import signal, sys
+        class Interrupting:
+            def find_spec(self, name, *_):
+                if name == "dragoman.cli":
+                    signal.raise_signal(signal.SIGINT)
+        sys.meta_path.insert(0, Interrupting())
+        from dragoman.start import main
+        sys.exit(main())
+    """
+    done = run(interrupting, *words)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_the_warden_hears_of_a_server_before_anything_else_happens() -> None:
     program = """
         import os
