@@ -164,6 +164,13 @@ def when_free(action: Callable[[], T]) -> T:
             time.sleep(_TRY_S)
 
 
+def explain(error: OSError) -> str:
+    """Say why a file is refused; Windows uses the same words for one that another program keeps for itself."""
+    reason = error.strerror or str(error)
+    is_held = sys.platform == "win32" and isinstance(error, PermissionError)
+    return f"{reason}, or another program has it open" if is_held else reason
+
+
 def user_folder(variable: str, *usual: str) -> str:
     """Return where something of this user's is kept.
 

@@ -111,6 +111,22 @@ def test_children_get_a_stderr_that_blocks_as_it_did(ends: tuple[int, int]) -> N
     assert os.get_blocking(ends[1])
 
 
+def test_on_windows_nothing_that_has_a_name_is_opened_for_it() -> None:
+    """Another user could have made a file `/proc/self/fd/3` there, and would read what we say."""
+    program = """
+import os
+from tests.support.made_up_windows import enter
+enter()
+from dragoman.cli.stderr import free_stderr
+opened = []
+open_there, os.open = os.open, lambda path, *rest: opened.append(path) or open_there(path, *rest)
+free_stderr()
+print(opened)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, timeout=PATIENCE_S)
+    assert done.stdout == b"[]\n"
+
+
 def test_a_file_is_appended_to_by_everybody(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("before\n")

@@ -52,6 +52,22 @@ def test_what_may_not_be_used_fails_at_once() -> None:
     assert tries == [1]
 
 
+@pytest.mark.parametrize(
+    ("platform", "error", "said"),
+    [
+        ("linux", PermissionError(13, "Permission denied"), "Permission denied"),
+        ("win32", PermissionError(13, "Permission denied"), "Permission denied, or another program has it open"),
+        ("win32", FileNotFoundError(2, "No such file"), "No such file"),
+        ("win32", OSError("as it says"), "as it says"),
+    ],
+)
+def test_a_file_that_another_program_keeps_for_itself_is_told_so_on_windows(
+    platform: str, error: OSError, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    assert system.explain(error) == said
+
+
 def test_bits_of_windows_forbid_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "keys").touch()
     os.chmod(tmp_path / "keys", 0o666)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
+from dragoman import system
 from dragoman.cli.names import own_names
 from dragoman.cli.trace import is_stdout
 
@@ -51,7 +52,7 @@ def _open_access_log(args: argparse.Namespace) -> Iterator[Sink]:
     try:
         log = AccessLog(args.access_log, args.log_format == "json")
     except OSError as error:
-        args.usage_error(f"--access-log: cannot write to {args.access_log}: {error.strerror}")
+        args.usage_error(f"--access-log: cannot write to {args.access_log}: {system.explain(error)}")
         raise
     args.files.append(log)
     yield log

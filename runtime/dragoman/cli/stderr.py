@@ -140,6 +140,8 @@ def _open_again(real: int) -> None:
     Raises:
         OSError: It cannot be opened: it is a socket, another user's, or there is no /proc.
     """
+    if sys.platform == "win32":
+        raise FileNotFoundError  # where anybody could have put a file of that name
     again = os.open(f"/proc/self/fd/{real}", os.O_WRONLY | system.AT_ONCE)
     os.dup2(again, _STDERR)
     os.close(again)

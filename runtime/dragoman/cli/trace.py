@@ -11,6 +11,8 @@ import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dragoman import system
+
 if TYPE_CHECKING:
     from dragoman.trace.trace import Trace
 
@@ -27,7 +29,7 @@ def open_trace(args: argparse.Namespace) -> Trace | None:
         args.files.append(trace := Trace(args.trace))
         return trace
     except OSError as error:
-        args.usage_error(f"--trace: cannot write to {args.trace}: {error.strerror}")
+        args.usage_error(f"--trace: cannot write to {args.trace}: {system.explain(error)}")
         raise
 
 
@@ -42,7 +44,7 @@ def open_log(args: argparse.Namespace) -> Callable[[bytes], object] | None:
     try:
         fd = open_target(args.log_file)
     except OSError as error:
-        args.usage_error(f"--log-file: cannot write to {args.log_file}: {error.strerror}")
+        args.usage_error(f"--log-file: cannot write to {args.log_file}: {system.explain(error)}")
         raise
     args.files.append(log := LineWriter(fd, args.log_file, what="the log", drop=_say_missing))
     return log.put

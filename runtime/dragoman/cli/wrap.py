@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
                 return EXIT_NOTHING
             agreed = changes
     except OSError as error:
-        args.usage_error(f"{path} cannot be written, and stays as it is: {error.strerror}")
+        args.usage_error(f"{path} cannot be written, and stays as it is: {system.explain(error)}")
         raise
 
 
@@ -162,7 +162,8 @@ def _read(args: argparse.Namespace, path: Path) -> tuple[bytes, str]:
         data = system.when_free(path.read_bytes)
         text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        args.usage_error(f"{path} cannot be read: {error}")
+        reason = system.explain(error) if isinstance(error, OSError) else error
+        args.usage_error(f"{path} cannot be read: {reason}")
         raise
     notation = notation_of(text, path.name)
     if notation != "JSON":

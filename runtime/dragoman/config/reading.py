@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman import system
 from dragoman.config.access import read_rules
 from dragoman.config.clients import with_local_servers
 from dragoman.config.document import Node, NotJson, look, place_of
@@ -53,7 +54,7 @@ def read_config(path: str | os.PathLike[str], environment: Mapping[str, str] | N
         with open(name, "rb") as file:
             raw = file.read(LIMIT_BYTES + 1)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = system.explain(error).lower()
         raise ConfigError(name, [ConfigProblem(0, 0, f"cannot be read: {reason}", "correct the path")]) from error
     if len(raw) > LIMIT_BYTES:
         raise ConfigError(name, [ConfigProblem(0, 0, f"is longer than {LIMIT_BYTES} bytes", "is it the right file?")])
