@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import sys
@@ -17,6 +18,7 @@ from dragoman_spec import load
 from tests.proxy.test_per_request import NEW, asks
 from tests.proxy.test_scopes import Client, Running
 from tests.support.waiting import run
+from tests.transports.upstream.stage import Reply, Request, server, shake_hands
 
 LATE = (sys.executable, str(Path(__file__).parent / "servers" / "late.py"))
 ERAS = ("2025-11-25", "2026-07-28")
@@ -91,6 +93,77 @@ def test_without_being_told_the_second_proxy_takes_them_for_one_person(revision:
     with in_a_row(files, "client", told=False) as (outer, _):
         said, heard = run(talk(outer.port, revision))
         assert (said, len(heard) > 0) == ("accept", True)
+
+
+class Asking:
+    """A server over HTTP that asks on the stream of each call, once both are with it."""
+
+    def __init__(self) -> None:
+        self.sessions = 0
+        self.both_there = asyncio.Barrier(2)
+        self.answers: dict[Any, asyncio.Future[Any]] = {}
+
+    async def __call__(self, said: Request, reply: Reply) -> None:
+        if said.rpc == "initialize":
+            self.sessions += 1
+            about = {"capabilities": {"tools": {}}, "serverInfo": {"name": "asking", "version": "1"}}
+            await reply.result(said, {"protocolVersion": ERAS[0], **about}, f"Mcp-Session-Id: s{self.sessions}")
+        elif said.rpc == "server/discover":
+            await reply.status("404 Not Found")
+        elif said.rpc == "tools/call":
+            await reply.stream()
+            key, name = said.frame["id"], said.frame["params"]["arguments"]["of"]
+            self.answers[key] = asyncio.get_running_loop().create_future()
+            await self.both_there.wait()
+            question = {"message": f"Who, {name}?", "requestedSchema": {"type": "object", "properties": {}}}
+            await reply.event({"jsonrpc": "2.0", "id": key, "method": "elicitation/create", "params": question})
+            action = (await self.answers[key])["action"]
+            content = {"content": [{"type": "text", "text": f"{name}: {action}"}]}
+            await reply.event({"jsonrpc": "2.0", "id": key, "result": content})
+            reply.cut()
+        elif said.rpc is None and said.body:
+            self.answers[said.frame["id"]].set_result(said.frame["result"])
+            await reply.status("202 Accepted")
+        elif not await shake_hands(said, reply):
+            await reply.result(said, {"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]})
+
+
+@pytest.mark.parametrize("revision", ERAS)
+@pytest.mark.parametrize("scope", ["client", "shared"])
+def test_each_person_is_asked_about_their_own_call_where_a_stream_proves_whose_it_is(
+    scope: str, revision: str, files: Path
+) -> None:
+    key = str(files / "key")
+
+    async def call(port: int, name: str, action: str) -> tuple[list[str], str]:
+        asked: list[str] = []
+
+        async def answer(params: Any) -> Any:
+            asked.append(params.message)
+            return load(revision).ElicitResult(action=action)
+
+        headers = {"Authorization": f"Bearer secret-of-{name}-0123456789"}
+        async with connect(f"http://127.0.0.1:{port}/mcp", revision, elicitation=answer, headers=headers) as client:
+            said = await client.call("ask", {"of": name})
+            return asked, said.content[0].text
+
+    async def main() -> None:
+        async with server(Asking()) as there:
+            inner = await asyncio.to_thread(
+                Running, files, "--scope", "shared", "--trust-callers", key, "--url", f"{there}"
+            )
+            url, people = f"http://127.0.0.1:{inner.port}/mcp", ("--auth-token-file", str(files / "tokens"))
+            outer = await asyncio.to_thread(
+                Running, files, "--scope", scope, *people, "--tell-callers", key, "--url", url
+            )
+            try:
+                both = await asyncio.gather(call(outer.port, "ann", "accept"), call(outer.port, "ben", "decline"))
+            finally:
+                for proxy in (outer, inner):
+                    await asyncio.to_thread(proxy.stop)
+        assert both == [(["Who, ann?"], "ann: accept"), (["Who, ben?"], "ben: decline")]
+
+    run(main())
 
 
 def test_the_second_proxy_has_a_server_for_each_person_of_the_first(files: Path) -> None:
