@@ -50,7 +50,9 @@ def may_spell(text: bytes) -> bool:
 def may_call(text: bytes) -> bool:
     """Whether a part of a result may hold a method, in some spelling: some readers then take it for a request."""
     may_name = text.find(b'"m') >= 0 or text.find(b'"M') >= 0  # to make all letters small takes longer
-    return (may_name and text.lower().rfind(b'"method"') >= 0) or may_disguise(text)
+    if may_name and text.lower().rfind(b'"method"') >= 0:
+        return True
+    return text.find(b"\\") >= 0 and may_disguise(text)
 
 
 def names_method(text: bytes) -> bool:

@@ -87,10 +87,11 @@ def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
     line = _on_one_line(body, bare)
     seen = peek(line)
     if seen is not None and _is_this_request(value, seen):
-        is_kept = (keeps_body or b"progressToken" in bare) and not may_hold_long_integer(bare)
         noted = b"" if bare is body else bare
-        known = value if is_kept else None
-        seen = new_frame(Frame, (line, "request", seen.key, seen.method, known, None, (), "", (), None, noted))
+        if (keeps_body or b"progressToken" in bare) and not may_hold_long_integer(bare):
+            seen = new_frame(Frame, (line, "request", seen.key, seen.method, value, None, (), "", (), None, noted))
+        elif noted:
+            seen = seen._replace(bare=noted)
         return new_frame(Posted, (seen, frozenset((seen.key,)), (), False, seen.method == "initialize"))
     if isinstance(value, list):
         posted = _read_batch(Frame(line, "batch", None, None, value))

@@ -23,7 +23,7 @@ from enum import Enum
 from typing import Any, Final
 
 from dragoman.core.calls import cancelled_key
-from dragoman.core.envelope import Frame
+from dragoman.core.envelope import Frame, new_frame
 from dragoman.core.methods import CANCELLED, INITIALIZED, LISTEN
 from dragoman.transports.upstream.answers import HttpResponse
 
@@ -136,7 +136,7 @@ class Lanes:
     def put(self, frame: Frame) -> None:
         """Take a frame to send."""
         if frame.kind == "request" and frame.body is not None:  # it takes more than the bytes, and nobody looks at it
-            frame = frame._replace(body=None)
+            frame = new_frame(Frame, (*frame[:4], None, *frame[5:]))  # `_replace` takes five times as long
         job = Delivery(frame, self._settle, self._park)
         self._bytes += len(frame.raw)
         if frame.method == "initialize":

@@ -196,8 +196,9 @@ class HttpTransport:
         read = None
         if is_short and answer.complete and self._link.reading.is_set():
             read = read_plain(only_data(answer.show()) if is_stream else answer.show())
-        if read is None or (read[1] or read[0]).rfind(b"%d" % INVALID_REQUEST) >= 0:  # which may be about the session
-            self._lanes.go_on(job)
+        in_session = not job.frame.headers
+        if read is None or (in_session and (read[1] or read[0]).rfind(b"%d" % INVALID_REQUEST) >= 0):
+            self._lanes.go_on(job)  # what may be about the session is looked at there
             return
         answer.close()
         self._lanes.end(job)
