@@ -73,6 +73,13 @@ def is_pollable(fd: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and os.isatty(fd))
 
 
+def cut_short_lines(data: bytes) -> tuple[bytes, bytes]:
+    """Return what is handed on now, and what others may have a turn before: nothing, unless there are many lines."""
+    lines = data.count(b"\n")
+    size = len(data) * LINES_AT_ONCE // lines if lines > LINES_AT_ONCE else len(data)
+    return data[:size], data[size:]
+
+
 class PipeReader:
     """Reads a descriptor until its end and hands on what comes; closes it at the end.
 
@@ -171,10 +178,8 @@ class PipeReader:
 
     def _hand_on(self, data: bytes) -> None:
         """Hand on what was read: not all at once where it has very many lines."""
-        lines = data.count(b"\n")
-        if lines > LINES_AT_ONCE:
-            size = len(data) * LINES_AT_ONCE // lines
-            data, self._left = data[:size], data[size:]
+        data, self._left = cut_short_lines(data)
+        if self._left:
             self._go_on_soon()
         self._on_data(data)
 

@@ -38,7 +38,7 @@ class ThreadReader:
         self._pieces: deque[bytes] = deque()  # an empty one is the end
         self._room = threading.Semaphore(_AHEAD)
         self._thread: threading.Thread | None = None
-        self._reading = self._hung_up = self._closed = False
+        self._reading = self._hung_up = self._closed = self._is_due = False
         self._look: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -93,14 +93,23 @@ class ThreadReader:
         self._deliver()
 
     def _deliver(self) -> None:
-        while self._pieces and self._reading:
-            data = self._pieces.popleft()
-            self._room.release()
+        while self._pieces and self._reading and not self._is_due:
+            data, left = pipes.cut_short_lines(self._pieces.popleft())
+            if left:
+                self._is_due = True
+                self._pieces.appendleft(left)
+                self._loop.call_soon(self._go_on)
+            else:
+                self._room.release()
             if data:
                 self._on_data(data)
             else:
                 self.close()
                 self._on_end()
+
+    def _go_on(self) -> None:
+        self._is_due = False
+        self._deliver()
 
     def _read(self) -> None:
         data = b"begin"
