@@ -192,6 +192,8 @@ def _loans_of(desk: Desk, now: float) -> Iterator[str]:
             calls = session.front.exchange.calls[Side.CLIENT]
             if loan.call.lent != key or calls.waiting.get(loan.call.key) is not loan.call:
                 yield f"{loan.method} of session {session.number} is with the server, and nobody waits for it"
+        if session is None and loan.cancelled_at is None:
+            yield f"{loan.method} is a request of our own, and is never let go"
         if loan.cancelled_at is not None:
             if loan not in desk.turns.cancelled:
                 yield f"{loan.method} was given up, and is never let go"

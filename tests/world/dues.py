@@ -93,13 +93,28 @@ def a_server_speaks_as_much_as_anybody_wants(plan: Plan, talk: Talk) -> Iterator
                 for one in talk.asked[peer]
                 if one.frame["method"] == "logging/setLevel" and one.answers and "result" in one.answers[0].frame
             ]
-            if not wants or _there(wants[-1].asked) > _there(last.asked) or gone < last.asked.turn:
+            if gone < last.asked.turn:
+                continue
+            if (
+                not wants
+                and _LEVELS.index(last.params["level"]) > _LEVELS.index("info")
+                and _was_there(talk, peer, last)
+            ):
+                yield f"{peer} asked for no level, and {server} was told {last.params['level']}"
+            if not wants or _there(wants[-1].asked) > _there(last.asked):
                 continue
             if len(wants) != sum(one.frame["method"] == "logging/setLevel" for one in talk.asked[peer]):
                 continue
             own, its = wants[-1].params["level"], last.params["level"]
             if _LEVELS.index(its) > _LEVELS.index(own):
                 yield f"{peer} asked for {own}, and {server} was told {its}"
+
+
+def _was_there(talk: Talk, peer: str, last: Asked) -> bool:
+    """Whether a session was open, and had asked for no level, when a server was told one."""
+    opened = [one for one in talk.asked[peer] if one.frame["method"] == "initialize" and one.answers]
+    asks = any(one.frame["method"] == "logging/setLevel" for one in talk.asked[peer])
+    return bool(opened) and opened[0].answers[0].turn < last.asked.turn and not asks
 
 
 def _there(event: Event) -> int:
