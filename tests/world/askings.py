@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
+from tests.world.flows import ONE_STEP_S, Clock
 from tests.world.peers.words import PER_REQUEST, key_of, nonces_in, secrets_in
 from tests.world.plan import Plan
 from tests.world.record import Event
@@ -71,11 +72,14 @@ def what_is_taken_back_is_not_answered(plan: Plan, talk: Talk) -> Iterator[str]:
     """
     if not _is_plain(plan) or plan.scope == "client" or plan.router:
         return
+    clock = Clock(talk)
     for peer in talk.servers():
         for one in talk.asked[peer]:
             since = None if one.cancelled is None or one.frame["method"] == "ping" else one.cancelled.there
             for answer in one.answers:
-                if since is not None and answer.there is not None and answer.there > since:
+                if since is None or answer.there is None or one.is_muddled:
+                    continue
+                if clock.at_least(answer.there) > clock.at_most(since) + ONE_STEP_S:
                     yield f"{peer} took back {short(one.frame)}, and heard {short(answer.frame)}"
 
 

@@ -121,7 +121,7 @@ def _using_again(plan: Plan, chance: random.Random) -> None:
     for server in plan.servers:
         server.manner = chance.choice(("goes-on", "goes-on", "good", "words"))
     for client in plan.clients:
-        client.manner, client.revision = "again", chance.choice(HANDSHAKE_REVISIONS)
+        client.manner, client.revision = chance.choice(("again", "again", "good")), chance.choice(HANDSHAKE_REVISIONS)
         for n in range(chance.randint(2, 5)):
             steps: Steps = [
                 ["wait", chance.choice((1.0, 3.0))],
@@ -313,8 +313,77 @@ def _opening(plan: Plan, chance: random.Random) -> None:
         plan.faults.append({"at": chance.choice((2.0, 4.0)), "do": "die", "whom": whom, "for_s": 0.0})
 
 
+def _asking_early(plan: Plan, chance: random.Random) -> None:
+    """Servers ask as soon as they are open, before there is any call, and take it back or not."""
+    _gather(plan, chance, 1)
+    _with_sessions(plan, chance)
+    plan.servers[0].manner = "eager"
+    whom = plan.servers[0].name
+    for client in plan.clients:
+        if not _is_shared(plan) or plan.front == "http":
+            client.revision = _PER_REQUEST
+        client.manner = chance.choice(("good", "slow", "mute"))
+        for n in range(chance.randint(1, 4)):
+            steps: Steps = [["ask-on", chance.choice(_KINDS[:2])], ["wait", chance.choice((0.5, 6.0))]]
+            client.acts.append(call(n * chance.choice((0.3, 4.0)), n, whom, [*steps, ["answer", "text"]]))
+    if chance.random() < 0.5:
+        plan.options["restarts"] = chance.randint(1, 2)
+    if chance.random() < 0.6:
+        plan.faults.append({"at": chance.choice((1.5, 4.0, 9.0)), "do": "die", "whom": whom, "for_s": 0.0})
+
+
+def _refused(plan: Plan, chance: random.Random) -> None:
+    """A server refuses to open a session, or says nothing that can be read, and its client goes on asking."""
+    _gather(plan, chance)
+    _with_sessions(plan, chance)
+    plan.servers[0].manner = chance.choice(("refuses", "refuses", "garbles"))
+    for client in plan.clients:
+        client.manner = chance.choice(("stubborn", "stubborn", "good"))
+        client.begins_s = chance.choice((0.0, 0.0, 2.0))
+        for n in range(3):
+            client.acts.append(call(n * 1.0, n, plan.servers[0].name, [["answer", "text"]]))
+
+
+def _reopening(plan: Plan, chance: random.Random) -> None:
+    """Servers without a handshake are lost and opened again; clients are answered from what is remembered of them."""
+    _gather(plan, chance)
+    whom = plan.servers[0].name
+    plan.options["greets"] = True
+    for server in plan.servers:
+        server.revisions, server.start_s = [_PER_REQUEST], chance.choice((0.0, 2.5, 6.0))
+    for client in plan.clients:
+        client.begins_s = chance.choice((0.0, 30.0, 60.0))
+        for n in range(chance.randint(2, 4)):
+            client.acts.append(call(n * chance.choice((1.0, 15.0)), n, whom, [["wait", 1.0], ["answer", "text"]]))
+        client.acts.insert(0, {"at": 0.0, "do": "list", "what": "tools", "n": 20})
+    for at_s in (12.0, 40.0, 70.0)[: chance.randint(1, 3)]:
+        plan.faults.append({"at": at_s, "do": "die", "whom": whom, "for_s": chance.choice((0.0, 3.0))})
+
+
+def _forgetting(plan: Plan, chance: random.Random) -> None:
+    """A server over HTTP forgets its sessions while clients think about what it asked; the next one asks the same."""
+    _gather(plan, chance, 1)
+    _with_sessions(plan, chance)
+    if plan.cell == "http":
+        for server in plan.servers:
+            server.link = "http"
+    whom = plan.servers[0].name
+    plan.options["restarts"] = 3
+    for client in plan.clients:
+        client.manner = chance.choice(("slow", "slow", "good"))
+        for n in range(chance.randint(3, 6)):
+            asks: Steps = [["ask-on", chance.choice(("ping", "sampling", "elicitation"))]]
+            steps: Steps = [*asks, ["wait", chance.choice((1.0, 8.0))], ["ask", "sampling"], ["answer", "text"]]
+            client.acts.append(call(n * chance.choice((1.0, 3.0)), n, whom, steps))
+        client.acts.sort(key=lambda act: float(act["at"]))
+    for at_s in (1.3, 4.1, 7.3, 11.7)[: chance.randint(1, 4)]:
+        what = chance.choice(("forget", "forget", "die"))
+        plan.faults.append({"at": at_s, "do": what, "whom": whom, "for_s": chance.choice((0.0, 0.5))})
+
+
 EVERYWHERE: Final[tuple[Bent, ...]] = (
     *(_using_again, _asking_badly, _timing_out, _declaring, _lasting, _silent, _opening, _flooding, _levels),
+    *(_asking_early, _refused, _reopening, _forgetting),
 )
 AMONG_SEVERAL: Final[tuple[Bent, ...]] = (_taking_turns, _wanting, _suspecting)
 """Those for servers that may be shared."""

@@ -20,6 +20,9 @@ _LEVELS: Final = facts(HANDSHAKE_REVISIONS[-1]).log_levels
 _LONGEST_PAUSE_S: Final = 30.0
 """The longest pause before a server is started again; one that was open for so long has recovered."""
 
+_FAREWELL_S: Final = 4.0
+"""How long servers may take to go when their session is over."""
+
 _ODD_ACTS: Final = frozenset({"leave", "cut", "stall", "junk"})
 _TIMES: Final = frozenset({"request_timeout_s", "open_requests", "health_s"})
 _SURE: Final = ("text", "structured", "failed", "twice")
@@ -41,8 +44,9 @@ def is_sound(plan: Plan) -> bool:
     return (
         not plan.faults
         and not any(step[0] == "die" for one in plan.clients for act in one.acts for step in act.get("steps", []))
-        and not any(server.manner in ("rude", "garbles") or server.start_s > 50 for server in plan.servers)
+        and not any(server.manner in ("rude", "garbles", "refuses") or server.start_s > 50 for server in plan.servers)
         and not plan.options.keys() & _TIMES
+        and plan.options.get("questions") not in ("refuse", "replay")
         and not plan.front_options.keys() & {"streams", "sessions"}
         and not plan.pool
     )
@@ -196,6 +200,22 @@ def a_server_that_nobody_uses_is_closed(plan: Plan, talk: Talk) -> Iterator[str]
         ends_s = next((event.at_s for event in talk.by_peer[run] if event.what == "ends"), None)
         if over_s is not None and ends_s is not None and ends_s > over_s + 45 + 3 * plan.network.late_s:
             yield f"{peer} has left, and {run} was let go {ends_s - over_s:.0f} s later"
+
+
+@rule("ends-soon")
+def a_session_ends_with_its_last_answer(plan: Plan, talk: Talk) -> Iterator[str]:
+    """When a client has closed its side and has all its answers, its session is over."""
+    if plan.uses_http or plan.hops > 1 or plan.router or stalls(plan):
+        return
+    for peer in talk.clients():
+        left_s = next((event.at_s for event in talk.by_peer[peer] if event.what == "leaves"), None)
+        ends_s = next((event.at_s for event in talk.by_peer[peer] if event.what == "ends"), None)
+        asked = talk.asked[peer]
+        if left_s is None or ends_s is None or not asked or any(not one.answers or one.cancelled for one in asked):
+            continue
+        last_s = max(left_s, *(answer.at_s for one in asked for answer in one.answers))
+        if ends_s > last_s + _FAREWELL_S + 4 * plan.network.late_s and talk.record.revisions[peer] != PER_REQUEST:
+            yield f"{peer} had closed its side and all answers, and its session ended {ends_s - last_s:.1f} s later"
 
 
 @rule("noticed-silent")

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +25,7 @@ from typing import Final
 
 import dragoman
 from tests.world.plans import CELLS
-from tests.world.table import ROWS
+from tests.world.table import DEFECTS, ROWS
 
 RUNTIME: Final = Path(dragoman.__file__).parent
 ROOT: Final = Path(__file__).parents[2]
@@ -72,6 +71,9 @@ _CELLS: Final = {
     "transports/": ("http",),
 }
 """Which cells have most to do with a module, by the beginning of its path."""
+
+_OFTEN: Final = 3
+"""How many worlds of those cells are run for each of the others."""
 
 _ALONE: Final = ("core/switch/router/", "router/", "transports/")
 """Modules that no other cells run."""
@@ -175,7 +177,7 @@ def known() -> list[Mistake]:
 def cells_of(file: str) -> list[str]:
     """Give the cells of worlds that run a module, those first that have most to do with it."""
     first = next((cells for part, cells in _CELLS.items() if file.startswith(part)), ())
-    return [*first, *(cell for cell in CELLS if cell not in first and not file.startswith(_ALONE))]
+    return [*first * _OFTEN, *(cell for cell in CELLS if cell not in first and not file.startswith(_ALONE))]
 
 
 def _make(mistake: Mistake, copy: Path) -> None:
@@ -185,62 +187,84 @@ def _make(mistake: Mistake, copy: Path) -> None:
     path.write_bytes(data[: mistake.start] + mistake.new.encode() + data[mistake.start + len(old) :])
 
 
-def hunt(mistake: Mistake | None, limit_s: float) -> tuple[str, float]:
-    """Run worlds against a mistake, or none; say what noticed it, and after how many seconds."""
-    began = time.monotonic()
+@dataclass(frozen=True)
+class Noticed:
+    """How a mistake was noticed.
+
+    Attributes:
+        rule: Which was broken.
+        text: In which world, and how.
+        took_s: After how many seconds of CPU.
+    """
+
+    rule: str
+    text: str
+    took_s: float
+
+    def __str__(self) -> str:
+        return f"{self.text[:160]} ({self.took_s:.1f} s)"
+
+
+def hunt(mistake: Mistake | None, limit_s: float) -> Noticed | None:
+    """Run worlds against a mistake, or none; say what noticed it."""
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place) / "dragoman"
         shutil.copytree(RUNTIME, copy)
         if mistake is not None:
             _make(mistake, copy)
         environment = {**os.environ, "PYTHONPATH": f"{place}{os.pathsep}{ROOT}", "PYTHONHASHSEED": "0"}
-        command = [
-            sys.executable,
-            "-m",
-            "tests.world.hunt",
-            str(limit_s),
-            *cells_of("" if mistake is None else mistake.file),
-        ]
+        cells = cells_of("" if mistake is None else mistake.file)
+        command = [sys.executable, "-m", "tests.world.hunt", str(limit_s), *cells]
         limit = limit_s * 10 + 120  # of the clock on the wall, on a machine with others
         try:
             done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit)
         except subprocess.TimeoutExpired:
-            return "ends: a world has no end", time.monotonic() - began
-    said = (done.stdout or done.stderr).strip().splitlines()
-    noticed = said[-1] if said else ""
-    if done.returncode not in (0, 1):
-        noticed = f"crash: {noticed}"
-    return noticed, time.monotonic() - began
+            return Noticed("ends", "a world has no end", limit_s)
+    if done.returncode == 0:
+        return None
+    said = (done.stdout or done.stderr).strip().splitlines()[-1]
+    if done.returncode != 1 or not said[:1].isdigit():
+        return Noticed("crash", said, 0.0)
+    took_s, _, found = said.partition(" ")
+    return Noticed(found.split(": ")[1], found, float(took_s))
 
 
-def rule_of(noticed: str) -> str:
-    """Give the rule that noticed a mistake: what `hunt` says is `CELL SEED: RULE: WHAT`."""
-    words = noticed.split(": ")
-    return words[1] if words[0].rpartition(" ")[2].isdigit() else words[0]
+Result = tuple[Mistake, "Noticed | None"]
 
 
-def page_of(chosen: list[Mistake], noticed: list[str], limit_s: float) -> str:
+def page_of(results: Sequence[Result], limit_s: float) -> str:
     """Give the page that says which rule noticed which mistake."""
-    by_rule = Counter(rule_of(one) for one in noticed if one)
-    seen = sum(by_rule.values())
+    mended = {row.what for row in DEFECTS}
+    defects = [result for result in results if result[0].what in mended]
+    others = [result for result in results if result[0].what not in mended]
+    by_rule = Counter(by.rule for _, by in results if by is not None)
+    made = (
+        "`nox -s mutants -- worlds` makes each mistake of `tests/world/mistakes.toml` in a copy of the runtime, and "
+        f"runs [worlds](worlds.md) for at most {limit_s:g} s of CPU, until one breaks a rule: {_count(others)} are "
+        "noticed. The list was written by reading the runtime, before rules were held against it. It does the same "
+        "with the defects of `tests/world/defects.toml`, which were orders of events: the mend of each is taken out, "
+        f"and {_count(defects)} are found again."
+    )
     lines = [
-        *("# Mistakes that worlds notice", ""),
-        textwrap.fill(
-            "`nox -s mutants -- worlds` makes each mistake of `tests/world/mistakes.toml` in a copy of the runtime, "
-            f"and runs [worlds](worlds.md) for at most {limit_s:g} s of CPU, until one breaks a rule: **{seen} of "
-            f"{len(chosen)}** are noticed. The list was written by reading the runtime, before rules were held "
-            "against it.",
-            width=118,
-        ),
+        *("# Mistakes that worlds notice", "", textwrap.fill(made, width=118)),
         *("", "| rule | mistakes that it noticed first |", "|---|---|"),
         *(f"| `{rule}` | {count} |" for rule, count in by_rule.most_common()),
-        *("", "| mistake | file | noticed by |", "|---|---|---|"),
-        *(
-            f"| {one.what} | `{one.file}` | {f'`{rule_of(by)}`' if by else '-'} |"
-            for one, by in zip(chosen, noticed, strict=True)
-        ),
+        *("", "| defect, with its mend taken out | file | found by | s |", *_rows(defects)),
+        *("", "| mistake | file | noticed by | s |", *_rows(others)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _count(results: Sequence[Result]) -> str:
+    return f"**{sum(by is not None for _, by in results)} of {len(results)}**"
+
+
+def _rows(results: Sequence[Result]) -> list[str]:
+    told = [f"`{by.rule}` | {by.took_s:.1f}" if by is not None else "- |" for _, by in results]
+    return [
+        "|---|---|---|---|",
+        *(f"| {one.what} | `{one.file}` | {by} |" for (one, _), by in zip(results, told, strict=True)),
+    ]
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -248,7 +272,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.world.mistakes", description=__doc__)
     parser.add_argument("-n", "--number", type=int, default=40, metavar="COUNT")
     parser.add_argument("-s", "--seed", type=int, default=1)
-    parser.add_argument("-t", "--time", type=float, default=40.0, help="how long each is hunted, in seconds of CPU")
+    parser.add_argument("-t", "--time", type=float, default=25.0, help="how long each is hunted, in seconds of CPU")
     parser.add_argument("-k", "--known", action="store_true", help="those of `table`, in place of drawn ones")
     parser.add_argument("-o", "--only", default="", metavar="WORDS", help="of those, the ones with this in their text")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
@@ -256,19 +280,19 @@ def main(given: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(given)
     chosen = known() if arguments.known else draw(arguments.number, arguments.seed)
     chosen = [one for one in chosen if arguments.only in f"{one.file} {one.what}"]
-    before, _ = hunt(None, 5 * arguments.time)  # each cell for as long as one cell alone is run
-    if before:
+    before = hunt(None, 5 * arguments.time)  # each cell for as long as one cell alone is run
+    if before is not None:
         print(f"a rule is broken where no mistake was made: {before}")
         return 2
-    noticed = []
+    results: list[Result] = []
     with ThreadPoolExecutor(arguments.jobs) as workers:
         hunted = workers.map(lambda mistake: hunt(mistake, arguments.time), chosen)
-        for mistake, (by, took_s) in zip(chosen, hunted, strict=True):
-            noticed.append(by)
-            print(f"{mistake}\n    {f'{by[:160]} ({took_s:.0f} s)' if by else 'NOT NOTICED'}", flush=True)
-    print(f"{sum(map(bool, noticed))} of {len(chosen)} noticed")
+        for mistake, by in zip(chosen, hunted, strict=True):
+            results.append((mistake, by))
+            print(f"{mistake}\n    {'NOT NOTICED' if by is None else by}", flush=True)
+    print(f"{sum(by is not None for _, by in results)} of {len(results)} noticed")
     if arguments.page:
-        (ROOT / "docs/internals/noticed.md").write_text(page_of(chosen, noticed, arguments.time), "utf-8")
+        (ROOT / "docs/internals/noticed.md").write_text(page_of(results, arguments.time), "utf-8")
     return 0
 
 

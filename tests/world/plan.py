@@ -29,7 +29,8 @@ class ClientPlan:
         revision: What it speaks.
         has: What it can be asked: `sampling`, `elicitation`, `roots`.
         manner: How it answers what it is asked: `good`, `slow`, `mute`, `twice`, `odd` (ids that are words), `silent`
-            (connects, and never says a word), `again` (uses ids of requests again that it has cancelled).
+            (connects, and never says a word), `again` (uses ids of requests again that it has cancelled), `stubborn`
+            (asks on when its `initialize` was refused).
         acts: What it does, each with `at`, in seconds after it began, and `do`.
         begins_s: When it comes.
     """
@@ -52,7 +53,7 @@ class ServerPlan:
         revisions: What it speaks.
         manner: `good`, `slow`, `rude` (asks for what its client cannot do), `words` (ids that are words),
             `goes-on` (does not heed cancellations), `garbles` (what it answers first is no answer), `declines`
-            (subscriptions, and levels of logs).
+            (subscriptions, and levels of logs), `refuses` (to open a session), `eager` (asks before there is a call).
         start_s: How long it takes to answer the first question.
         link: How the proxy reaches it: `lines`, as over pipes, or `http`.
         has: Its capabilities, beside tools.
@@ -124,7 +125,7 @@ class Plan:
             and not {act["do"] for act in acts} & {"leave", "cut", "cancel", "junk", "stall"}
             and not any(step[0] == "die" for act in acts for step in act.get("steps", []))
             and all(client.manner in ("good", "slow") for client in self.clients)
-            and not any(server.manner in ("rude", "garbles") for server in self.servers)
+            and not any(server.manner in ("rude", "garbles", "refuses") for server in self.servers)
             and not any(server.start_s > 50 for server in self.servers)
             and not (is_far and (self.network.late_s > 1 or any(server.is_slow for server in self.servers)))
         )

@@ -135,7 +135,10 @@ def _can_all_answer(plan: Plan) -> bool:
 
 def _is_patient(plan: Plan, one: Asked) -> bool:
     """Whether a client left only after it had waited for longer than anything takes."""
-    return one.asked.there is not None and not any(act["do"] == "leave" for act in client_of(plan, one.asked.peer).acts)
+    client = client_of(plan, one.asked.peer)
+    if client.manner == "again":
+        return False  # it may have taken the late answer to another call for this one's
+    return one.asked.there is not None and not any(act["do"] == "leave" for act in client.acts)
 
 
 @rule("asked-for")
@@ -159,9 +162,10 @@ def nobody_hears_a_secret_of_somebody_else(plan: Plan, talk: Talk) -> Iterator[s
         for event in talk.by_peer[peer]:
             if not event.is_heard:
                 continue
+            is_own_guess = plan.front == "http" and is_asking(event.frame)  # among the calls of one principal
             for owner, number in secrets_in(event.frame):
                 is_between = named.get(owner) != named.get(peer)
-                if owner != peer and (is_between or not _is_guessed(plan, talk, event.frame)):
+                if owner != peer and (is_between or not (is_own_guess or _is_guessed(plan, talk, event.frame))):
                     yield f"{peer} heard the secret {number} of {owner}: {short(event.frame)}"
 
 
@@ -396,6 +400,8 @@ def without_trouble_every_call_succeeds(plan: Plan, talk: Talk) -> Iterator[str]
     """Where nothing goes wrong, what the server answers is what its client gets: no error of ours in between."""
     if not plan.is_calm or plan.options.get("request_timeout_s") is not None:
         return
+    if plan.options.get("questions") in ("refuse", "replay"):
+        return  # a question may be the end of any call that it may be about
     for peer in talk.clients():
         for one in talk.asked[peer]:
             marks = secrets_in(one.params)

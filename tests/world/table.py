@@ -1,4 +1,7 @@
-"""Mistakes that people make, by hand, from `mistakes.toml`: `nox -s mutants -- worlds` makes them one at a time."""
+"""Mistakes that people make, by hand, from `mistakes.toml`, and those that were made here once, from `defects.toml`.
+
+`nox -s mutants -- worlds` makes them one at a time.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-
-PLACE: Final = Path(__file__).with_name("mistakes.toml")
 
 
 @dataclass(frozen=True)
@@ -27,4 +28,13 @@ class Row:
     new: str
 
 
-ROWS: Final = tuple(Row(**row) for row in tomllib.loads(PLACE.read_text("utf-8"))["mistake"])
+def _read(name: str) -> tuple[Row, ...]:
+    text = Path(__file__).with_name(name).read_text("utf-8")
+    return tuple(Row(**row) for row in tomllib.loads(text)["mistake"])
+
+
+MISTAKES: Final = _read("mistakes.toml")
+DEFECTS: Final = _read("defects.toml")
+"""Mends taken out: each is a defect of the past that was an order of events."""
+
+ROWS: Final = (*MISTAKES, *DEFECTS)

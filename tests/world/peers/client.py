@@ -120,6 +120,9 @@ class Client:
             if asked is None:
                 return
             if asked["method"] == "initialize":
+                if "result" not in frame and self.plan.manner == "stubborn":
+                    self._opened.set()
+                    return
                 if "result" not in frame:
                     self._end()
                     return

@@ -97,12 +97,21 @@ class Server:
                 waiting.set_result(frame)
         elif "id" in frame:
             self._start(self._serve(frame, via), (via if self.is_for_all else "", key_of(key)))
+        elif method == "notifications/initialized" and self.plan.manner == "eager":
+            self._start(self._ask_early(), ("", ("early", 0)))
         elif method == "notifications/cancelled" and self._ends_listen(via, frame):
             pass
         elif method == "notifications/cancelled" and self.plan.manner != "goes-on":
             task = self._calls.pop(("", key_of((frame.get("params") or {}).get("requestId"))), None)
             if task is not None:
                 task.cancel()
+
+    async def _ask_early(self) -> None:
+        """Ask before there is any call, and take it back, perhaps."""
+        self.ask(self._chance.choice(("roots", "sampling", "elicitation")), "", "")
+        await asyncio.sleep(self._chance.choice((0.5, 3.0, 8.0)))
+        if self._chance.random() < 0.6:
+            self.withdraw()
 
     def refuse(self, key: Any) -> None: ...
 
@@ -215,6 +224,8 @@ class Server:
     def _open(self, params: Body) -> Body:
         if self.plan.manner == "garbles":
             return {"protocolVersion": 7, "capabilities": [], "serverInfo": self.plan.name}
+        if self.plan.manner == "refuses":
+            return {"error": -32602}
         asked = params.get("protocolVersion")
         revision = asked if asked in self._handshakes else self._handshakes[-1]
         self._record.revisions[self.name] = revision
