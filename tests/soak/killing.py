@@ -107,9 +107,17 @@ class Victims:
             self.kill_child(chance)
             return
         kind = chance.choice(kinds)
-        self.store_at = time.monotonic() if kind == "store" else self.store_at
+        if kind == "store":
+            self.kill_store()
+            return
         chance.choice(self.others[kind]).kill()
         self.note(f"{kind}s killed")
+
+    def kill_store(self) -> None:
+        """Kill the store, which forgets everything."""
+        self.store_at = time.monotonic()
+        self.others["store"][0].kill()
+        self.note("stores killed")
 
     def kill_child(self, chance: random.Random) -> None:
         """Kill a server of the instance that lives."""
