@@ -236,3 +236,14 @@ def test_what_is_no_news_is_none(text: str) -> None:
     from dragoman.instances.news import News
 
     News().hear(text)
+
+
+def test_who_listens_through_a_router_hears_of_its_servers(store: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "servers.json"
+    entry = {"command": SERVER[0], "args": SERVER[1:]}
+    file.write_text(json.dumps({"mcpServers": {"one": entry}, "dragoman": {"prefix": "clash"}}))
+    options = (*store, "--config", str(file))
+    with instances(2, *options, server=[]) as proxies, listen(proxies[0]) as heard:
+        change(proxies[1])
+        heard.wait(LISTS)
+        heard.wait(UPDATED, "a:1")
