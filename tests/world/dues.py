@@ -243,13 +243,18 @@ def a_silent_server_is_noticed(plan: Plan, talk: Talk) -> Iterator[str]:
                     yield f"{run} fell silent, and {peer} waited for it: {short(one.frame)}"
 
 
+def _way_of(plan: Plan, peer: str) -> str:
+    """Give how a client comes, where that is not by Streamable HTTP: then all it hears comes on one stream."""
+    return next((client.way for client in plan.clients if client.name == peer), "")
+
+
 @rule("own-stream")
 def what_is_about_a_call_comes_on_its_stream(plan: Plan, talk: Talk) -> Iterator[str]:
     """Over HTTP, progress of a call comes with its answer, unless that has begun as something else, or is there."""
     if plan.front != "http" or plan.front_options.get("answers") == "json" or plan.network.late_s > 0 or plan.faults:
         return
     for peer in talk.clients():
-        if talk.record.revisions[peer] == PER_REQUEST or "poll_s" in plan.front_options:
+        if talk.record.revisions[peer] == PER_REQUEST or "poll_s" in plan.front_options or _way_of(plan, peer):
             continue
         tokens = {(one.params.get("_meta") or {}).get("progressToken"): one for one in talk.asked[peer] if one.params}
         for event in talk.by_peer[peer]:

@@ -22,6 +22,7 @@ from tests.world.plan import Act, ClientPlan, Plan
 from tests.world.record import Record
 from tests.world.streams import End
 from tests.world.transports import LineTransport
+from tests.world.ways import SseWire, WebSocketWire
 from tests.world.wires import LineWire
 
 _ADDRESS: Final[Address] = ("127.0.0.1", 8080)
@@ -103,7 +104,11 @@ class WebFront:
         plan: ClientPlan = client.plan
         listens = plan.manner != "mute"
         secret = secret_of(plan.principal)
-        client.wire = HttpWire(self._network, _ADDRESS, client, self._record, plan.revision, secret, listens)
+        if plan.way:
+            ways = {"websocket": WebSocketWire, "sse": SseWire}
+            client.wire = ways[plan.way](self._network, _ADDRESS, client, self._record, secret)
+        else:
+            client.wire = HttpWire(self._network, _ADDRESS, client, self._record, plan.revision, secret, listens)
 
     async def fail(self, fault: Act) -> None:
         """Let somebody in no more, or end in order, as after SIGTERM."""

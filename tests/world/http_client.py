@@ -60,8 +60,17 @@ class HttpWire:
         self._tasks: dict[asyncio.Task[None], None] = {}
 
     @property
+    def kind(self) -> type[Connection]:
+        """What is made of a connection."""
+        return Connection
+
+    @property
     def is_stateless(self) -> bool:
         return self._revision == PER_REQUEST
+
+    def path_of(self, method: str) -> str:
+        """Say where a request goes."""
+        return "/mcp"
 
     # What a peer calls
 
@@ -213,7 +222,7 @@ class HttpWire:
         if connection is None:
             self.peer.over("nobody listens")
             return
-        connection.send(method, write_request(method, "/mcp", {**self._headers(method, frame), **(more or {})}, body))
+        connection.send(method, write_request(method, self.path_of(method), {**self._headers(method, frame), **(more or {})}, body))
         connection.begin(method, frame, noted, (more or {}).get("last-event-id", ""))
 
     def _headers(self, method: str, frame: Body | None) -> dict[str, str]:
@@ -244,7 +253,7 @@ class HttpWire:
             end, _ = self._network.dial(address, self.peer.name)
         except ConnectionRefusedError:
             return None
-        connection = Connection(self, end, address)
+        connection = self.kind(self, end, address)
         self.connections[connection] = None
         end.hears.stall(self._stalled)
         return connection

@@ -33,6 +33,7 @@ class ClientPlan:
             (asks on when its `initialize` was refused).
         acts: What it does, each with `at`, in seconds after it began, and `do`.
         begins_s: When it comes.
+        way: How it reaches the HTTP front: `websocket`, `sse`, or else by Streamable HTTP.
     """
 
     name: str
@@ -42,6 +43,7 @@ class ClientPlan:
     manner: str = "good"
     acts: list[Act] = field(default_factory=list)
     begins_s: float = 0.0
+    way: str = ""
 
 
 @dataclass

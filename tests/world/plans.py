@@ -59,6 +59,14 @@ def _replicas(plan: Plan, chance: random.Random) -> None:
     plan.front_options = _make_front_options(chance)
 
 
+def _ways(plan: Plan, chance: random.Random) -> None:
+    """Clients come over WebSocket, over HTTP+SSE, and over Streamable HTTP."""
+    plan.scope = chance.choice(("client", "client", "shared", "principal"))
+    plan.front = "http"
+    plan.router = chance.random() < 0.15
+    plan.front_options = _make_front_options(chance)
+
+
 CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "direct": _direct,
     "shared": _shared,
@@ -66,6 +74,7 @@ CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "row": _row,
     "http": _http,
     "replicas": _replicas,
+    "ways": _ways,
 }
 """The kinds of worlds, by name."""
 
@@ -83,6 +92,11 @@ def make_plan(cell: str, seed: int) -> Plan:
         plan.faults = [_make_fault(plan, chance) for _ in range(chance.randint(1, 3))]
     bents = (*_BENTS, *EVERYWHERE, *(AMONG_SEVERAL if cell != "direct" else ()))
     bents[seed * _STEP % len(bents)](plan, chance)
+    if cell == "ways":
+        for client in plan.clients:
+            client.way = chance.choice(("websocket", "websocket", "sse", "sse", ""))
+            if client.way and client.revision not in HANDSHAKE_REVISIONS:
+                client.revision = chance.choice(HANDSHAKE_REVISIONS)
     if plan.instances > 1:
         chance.choice(BENTS_OF_REPLICAS)(plan, chance)
     return plan
@@ -263,7 +277,7 @@ def _make_server(plan: Plan, chance: random.Random, number: int) -> ServerPlan:
     server = ServerPlan(f"s{number}", revisions, manner, chance.choice((0.0, 0.0, 0.0, 0.5, 2.5, 6.0)))
     if chance.random() < 0.02:
         server.start_s = 500.0  # longer than anybody waits
-    if plan.cell in ("http", "replicas") and (plan.front == "lines" or chance.random() < 0.6):
+    if plan.cell in ("http", "replicas", "ways") and (plan.front == "lines" or chance.random() < 0.6):
         server.link = "http"
     return server
 

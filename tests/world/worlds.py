@@ -24,7 +24,7 @@ from dragoman.router.router import before_router
 from dragoman.transports.base import Transport
 from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
-from tests.world import askings, dues, endings, flows, lasting, promises, replica_rules, sharing
+from tests.world import askings, dues, endings, flows, lasting, promises, replica_rules, sharing, ways_seen
 from tests.world.books import Books, watched
 from tests.world.fronts import Front, LineFront, WebFront, make_pool_config
 from tests.world.http_server import HttpServer
@@ -58,7 +58,7 @@ _LAST_TIMERS_S: Final = 15.0
 """How long a timer may be left that does nothing any more."""
 
 
-RULE_BOOKS: Final = (lasting, promises, askings, endings, flows, dues, sharing, replica_rules)
+RULE_BOOKS: Final = (lasting, promises, askings, endings, flows, dues, sharing, replica_rules, ways_seen)
 """Modules of rules beside `rules`; they are among `RULES` when they have been imported."""
 
 
