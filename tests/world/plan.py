@@ -57,7 +57,7 @@ class ServerPlan:
             `goes-on` (does not heed cancellations), `garbles` (what it answers first is no answer), `declines`
             (subscriptions, and levels of logs), `refuses` (to open a session), `eager` (asks before there is a call).
         start_s: How long it takes to answer the first question.
-        link: How the proxy reaches it: `lines`, as over pipes, or `http`.
+        link: How the proxy reaches it: `lines`, as over pipes, `http`, `websocket` or `sse`.
         has: Its capabilities, beside tools.
     """
 
@@ -115,7 +115,7 @@ class Plan:
     @property
     def uses_http(self) -> bool:
         """Whether some of it goes over HTTP."""
-        return self.front == "http" or any(server.link == "http" for server in self.servers)
+        return self.front == "http" or any(server.link != "lines" for server in self.servers)
 
     @property
     def is_calm(self) -> bool:

@@ -93,6 +93,8 @@ def make_plan(cell: str, seed: int) -> Plan:
     bents = (*_BENTS, *EVERYWHERE, *(AMONG_SEVERAL if cell != "direct" else ()))
     bents[seed * _STEP % len(bents)](plan, chance)
     if cell == "ways":
+        for server in plan.servers:
+            server.link = chance.choice((server.link, "websocket", "sse"))
         for client in plan.clients:
             client.way = chance.choice(("websocket", "websocket", "sse", "sse", ""))
             if client.way and client.revision not in HANDSHAKE_REVISIONS:

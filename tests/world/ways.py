@@ -16,36 +16,41 @@ from tests.world.http_bytes import Message
 from tests.world.http_client import Connection, HttpWire
 from tests.world.network import Address, Network
 from tests.world.record import Body, Event, Record
+from tests.world.streams import End
 from tests.world.wires import Listener
 
 _MESSAGES: Final = (Opcode.TEXT, Opcode.CONT)
 
 
-class WebSocketWire:
-    """A frame a message; what is said before the connection is open waits.
+class WebSocketTalk:
+    """One end of a WebSocket: a frame a message; what is said before it is open waits.
 
     Args:
-        network: Of the world.
-        address: Where the proxy listens.
+        end: Of the connection.
+        protocol: What the library knows of it.
         peer: Whose it is.
         record: Where it is noted what is said and heard.
-        secret: What it shows the proxy.
     """
 
-    def __init__(self, network: Network, address: Address, peer: Listener, record: Record, secret: str) -> None:
+    def __init__(self, end: End, protocol: Any, peer: Listener, record: Record) -> None:
+        self.protocol = protocol
         self._peer = peer
         self._record = record
-        self._protocol = ClientProtocol(parse_uri("ws://127.0.0.1/ws"), subprotocols=["mcp"])  # type: ignore[list-item]
         self._waiting: list[tuple[bytes, Event | None]] | None = []
         self._under_way: deque[tuple[int, Event]] = deque()
         self._rest = b""
-        self._end, _ = network.dial(address, peer.name)
+        self._end = end
         self._end.says.on_taken = self._note_taken
         self._end.start(self)
-        request = self._protocol.connect()
-        request.headers["Authorization"] = f"Bearer {secret}"
-        self._protocol.send_request(request)
-        self._flush()
+
+    def answer(self, asked: Any) -> None:
+        """Deal with what the other side says before the connection is open."""
+
+    def begin(self) -> None:
+        """The connection is open: say what has waited."""
+        waiting, self._waiting = self._waiting or [], None
+        for text, noted in waiting:
+            self._send(text, noted)
 
     # What a peer calls
 
@@ -59,9 +64,9 @@ class WebSocketWire:
 
     def leave(self) -> None:
         self._record.add(self._peer.name, "leaves")
-        if self._waiting is None and not self._protocol.close_sent:
-            self._protocol.send_close(1000)
-            self._flush()
+        if self._waiting is None and not self.protocol.close_sent:
+            self.protocol.send_close(1000)
+            self.flush()
         else:
             self._end.end()
 
@@ -76,14 +81,15 @@ class WebSocketWire:
     def _send(self, data: bytes, noted: Event | None) -> None:
         if self._waiting is not None:
             self._waiting.append((data, noted))
-        elif not self._protocol.close_sent:
-            self._protocol.send_text(data)
-            self._flush()
+        elif not self.protocol.close_sent:
+            self.protocol.send_text(data)
+            self.flush()
             if noted is not None:
                 self._under_way.append((self._end.says.written, noted))
 
-    def _flush(self) -> None:
-        for data in self._protocol.data_to_send():
+    def flush(self) -> None:
+        """Send what the library wants to be sent."""
+        for data in self.protocol.data_to_send():
             if data:
                 self._end.write(data)
             else:
@@ -96,20 +102,16 @@ class WebSocketWire:
     # What the connection tells
 
     def data_received(self, data: bytes) -> None:
-        self._protocol.receive_data(data)
-        for event in self._protocol.events_received():
-            if isinstance(event, Response) and self._protocol.handshake_exc is None:
-                waiting, self._waiting = self._waiting or [], None
-                for text, noted in waiting:
-                    self._send(text, noted)
-            elif isinstance(event, Response):
-                self._record.add(self._peer.name, "is refused", {"id": None, "status": event.status_code})
-            elif isinstance(event, Frame) and event.opcode in _MESSAGES:
+        self.protocol.receive_data(data)
+        for event in self.protocol.events_received():
+            if not isinstance(event, Frame):
+                self.answer(event)
+            elif event.opcode in _MESSAGES:
                 self._rest += event.data
                 if event.fin:
                     text, self._rest = self._rest, b""
                     self._hear(text)
-        self._flush()
+        self.flush()
 
     def _hear(self, text: bytes) -> None:
         frame = json.loads(text)
@@ -127,6 +129,32 @@ class WebSocketWire:
     def pause_writing(self) -> None: ...
 
     def resume_writing(self) -> None: ...
+
+
+class WebSocketWire(WebSocketTalk):
+    """A client's way.
+
+    Args:
+        network: Of the world.
+        address: Where the proxy listens.
+        peer: Whose it is.
+        record: Where it is noted what is said and heard.
+        secret: What it shows the proxy.
+    """
+
+    def __init__(self, network: Network, address: Address, peer: Listener, record: Record, secret: str) -> None:
+        protocol = ClientProtocol(parse_uri("ws://127.0.0.1/ws"), subprotocols=["mcp"])  # type: ignore[list-item]
+        super().__init__(network.dial(address, peer.name)[0], protocol, peer, record)
+        request = protocol.connect()
+        request.headers["Authorization"] = f"Bearer {secret}"
+        protocol.send_request(request)
+        self.flush()
+
+    def answer(self, asked: Any) -> None:
+        if isinstance(asked, Response) and self.protocol.handshake_exc is None:
+            self.begin()
+        elif isinstance(asked, Response):
+            self._record.add(self._peer.name, "is refused", {"id": None, "status": asked.status_code})
 
 
 class SseConnection(Connection):

@@ -30,6 +30,7 @@ from tests.world.fronts import Front, LineFront, WebFront, make_pool_config
 from tests.world.http_server import HttpServer
 from tests.world.known_servers import KnownServer
 from tests.world.leftovers import Tables, census, collect
+from tests.world.link_servers import LINKED, Process
 from tests.world.loop import Stuck, WorldLoop
 from tests.world.machines import HERE
 from tests.world.network import Network, Poll
@@ -97,25 +98,25 @@ class World:
         self.network = Network(plan.network, chance_of(plan.seed, "network"), self.record.turns)
         system.make_poll = lambda: Poll(self.network)
         loop.network = self.network
-        self.processes: dict[str, HttpServer] = {}
+        self.processes: dict[str, Process] = {}
         self.front: Front | None = None
         for number, server in enumerate(plan.servers):
-            if server.link == "http":
+            if server.link != "lines":
                 address = f"10.0.0.{number + 1}", 80
                 runs = self.servers[server.name]
-                process = HttpServer(self.network, address, server, plan.seed, self.record, runs)
-                self.processes[server.name] = process
+                make = LINKED.get(server.link, HttpServer)
+                self.processes[server.name] = make(self.network, address, server, plan.seed, self.record, runs)
         self._known: dict[tuple[str, int], KnownServer] = {}
 
     # The servers
 
     def open_server(self, plan: ServerPlan) -> Callable[[], Transport]:
         """Give what opens a connection to another run of a server."""
-        if plan.link == "http":
-            number = self.plan.servers.index(plan) + 1
-            config = UpstreamConfig(
-                f"http://10.0.0.{number}/mcp", kind=Kind.STREAMABLE_HTTP, proxy="none", name=plan.name
-            )
+        if plan.link != "lines":
+            where = f"//10.0.0.{self.plan.servers.index(plan) + 1}/mcp"
+            kind = Kind.SSE if plan.link == "sse" else Kind.STREAMABLE_HTTP
+            scheme = "ws:" if plan.link == "websocket" else "http:"
+            config = UpstreamConfig(scheme + where, kind=kind, proxy="none", name=plan.name)
             return lambda: open_upstream(config)
 
         def opens() -> Transport:
