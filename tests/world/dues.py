@@ -244,8 +244,12 @@ def a_silent_server_is_noticed(plan: Plan, talk: Talk) -> Iterator[str]:
 
 
 def _way_of(plan: Plan, peer: str) -> str:
-    """Give how a client comes, where that is not by Streamable HTTP: then all it hears comes on one stream."""
-    return next((client.way for client in plan.clients if client.name == peer), "")
+    """Give how a client comes, where that is not by Streamable HTTP, or whether its ids come again.
+
+    By the other ways all it hears comes on one stream. What has another id at the server is not known by its stream.
+    """
+    found = next(client for client in plan.clients if client.name == peer)
+    return found.way or ("again" if found.manner == "again" else "")
 
 
 @rule("own-stream")

@@ -222,7 +222,9 @@ class HttpWire:
         if connection is None:
             self.peer.over("nobody listens")
             return
-        connection.send(method, write_request(method, self.path_of(method), {**self._headers(method, frame), **(more or {})}, body))
+        connection.send(
+            method, write_request(method, self.path_of(method), {**self._headers(method, frame), **(more or {})}, body)
+        )
         connection.begin(method, frame, noted, (more or {}).get("last-event-id", ""))
 
     def _headers(self, method: str, frame: Body | None) -> dict[str, str]:

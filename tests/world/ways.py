@@ -217,6 +217,19 @@ class SseWire(HttpWire):
 
     def opened(self, frame: Body) -> None: ...
 
+    def leave(self) -> None:
+        """Close the stream once what was posted has arrived."""
+        if not self.is_over:
+            self.record.add(self.peer.name, "leaves")
+            self._run(self._close_later())
+
+    async def _close_later(self) -> None:
+        for _ in range(40):
+            if not any(one.is_busy and one.method == "POST" for one in self.connections):
+                break
+            await asyncio.sleep(0.5)
+        asyncio.get_running_loop().call_soon(self.close)
+
     def lost(self, connection: Connection) -> None:
         if connection.method == "GET" and not self.is_over:
             self.record.add(self.peer.name, "ends", "its stream has ended")
@@ -228,5 +241,7 @@ class SseWire(HttpWire):
             if frame is not None and "method" in frame and "id" in frame:
                 self.record.add(self.peer.name, "is refused", {"id": frame["id"], "status": 0})
                 self.peer.refuse(frame["id"])
+            elif frame is not None:
+                self._run(self._post_again(frame))  # perhaps it has come
         else:
             super().lost(connection)

@@ -158,8 +158,10 @@ class Direct:
         """Hand on what the server says."""
         if isinstance(frame, Malformed):
             self.front.exchange.reject(Side.SERVER, frame)
-        else:
-            self.front.take_server(frame)
+            return
+        if frame.kind == "error" and frame.key is not None:
+            upstream.recovery.session.fail((frame.key,))  # the server has refused to subscribe to something, perhaps
+        self.front.take_server(frame)
 
     def waits_for(self, upstream: UpstreamEdge) -> bool:
         """Whether the client is there, and has not been told that there will be no session."""
