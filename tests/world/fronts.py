@@ -104,9 +104,10 @@ class WebFront:
         plan: ClientPlan = client.plan
         listens = plan.manner != "mute"
         secret = secret_of(plan.principal)
-        if plan.way:
-            ways = {"websocket": WebSocketWire, "sse": SseWire}
-            client.wire = ways[plan.way](self._network, _ADDRESS, client, self._record, secret)
+        if plan.way == "websocket":
+            client.wire = WebSocketWire(self._network, _ADDRESS, client, self._record, secret)
+        elif plan.way == "sse":
+            client.wire = SseWire(self._network, _ADDRESS, client, self._record, secret)
         else:
             client.wire = HttpWire(self._network, _ADDRESS, client, self._record, plan.revision, secret, listens)
 
