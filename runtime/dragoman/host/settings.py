@@ -15,7 +15,6 @@ from dragoman_spec.record import record
 
 if TYPE_CHECKING:
     from dragoman.core.envelope import Frame, Malformed
-    from dragoman.host.host import Host
     from dragoman.middleware import Middleware, NoticeMiddleware
     from dragoman.status import StatusBoard
 
@@ -33,16 +32,26 @@ WHAT_NEXT: Final = {Outcome.INITIALIZATION_TIMED_OUT: "; --init-timeout sets how
 """What is said besides."""
 
 
+class NewsReader(Protocol):
+    """Who has news of servers: a host."""
+
+    server_name: str
+    whose: str
+
+    def hear(self, frame: Frame | None) -> None:
+        """Take what a server has told elsewhere; None: nobody knows what it has told."""
+
+
 class NewsDesk(Protocol):
     """Has news of servers for hosts at other instances of this proxy."""
 
-    def join(self, host: Host) -> None:
+    def join(self, host: NewsReader) -> None:
         """Let a host hear what is told to those of its principal and server."""
 
-    def leave(self, host: Host) -> None:
+    def leave(self, host: NewsReader) -> None:
         """Let it hear nothing more."""
 
-    def tell(self, host: Host, frames: Sequence[Frame | Malformed]) -> None:
+    def tell(self, host: NewsReader, frames: Sequence[Frame | Malformed]) -> None:
         """Take what a server of a host has said; what others may listen to goes to them."""
 
 

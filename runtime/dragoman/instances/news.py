@@ -26,7 +26,7 @@ from dragoman.core.places import keep_latest
 from dragoman.core.streams import ANNOUNCED
 
 if TYPE_CHECKING:
-    from dragoman.host.host import Host
+    from dragoman.host.settings import NewsReader
     from dragoman.instances.directory import Directory
 
 _PAUSE_S: Final = 0.5
@@ -42,7 +42,7 @@ class News:
     """What servers tell here and elsewhere."""
 
     def __init__(self) -> None:
-        self._hosts: dict[str, dict[Host, None]] = {}
+        self._hosts: dict[str, dict[NewsReader, None]] = {}
         self._waiting: dict[tuple[str, str, str], None] = {}
         self._directory: Directory | None = None
         self._saying: asyncio.Task[None] | None = None
@@ -58,18 +58,18 @@ class News:
         if self._saying is not None:
             self._saying.cancel()
 
-    def join(self, host: Host) -> None:
+    def join(self, host: NewsReader) -> None:
         """Let a host hear what is told to those of its principal and server."""
         self._hosts.setdefault(_digest(host), {})[host] = None
 
-    def leave(self, host: Host) -> None:
+    def leave(self, host: NewsReader) -> None:
         """Let it hear nothing more."""
         key = _digest(host)
         self._hosts.get(key, {}).pop(host, None)
         if not self._hosts.get(key):
             self._hosts.pop(key, None)
 
-    def tell(self, host: Host, frames: Sequence[Frame | Malformed]) -> None:
+    def tell(self, host: NewsReader, frames: Sequence[Frame | Malformed]) -> None:
         """Take what a server of a host has said; what others may listen to goes to them."""
         for frame in frames:
             if isinstance(frame, Frame) and frame.method in ANNOUNCED and frame.kind == "notification":
@@ -105,7 +105,7 @@ class News:
             task.exception()
 
 
-def _digest(host: Host) -> str:
+def _digest(host: NewsReader) -> str:
     """Return whose news a host has: that of a server, by a principal; the same at each instance."""
     return hashlib.sha256(f"dragoman news {host.server_name}\n{host.whose}".encode()).hexdigest()
 
