@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import dragoman
+from tests.docs.test_options import parser_of
 
 SERVER = str(Path(__file__).parent.parent / "client" / "echo_server.py")
 STDIO = ["--", sys.executable, SERVER]
@@ -42,6 +43,13 @@ def test_the_proxy_starts_a_command_whose_dashes_were_lost_on_the_way() -> None:
     """Python's `mcp-proxy` takes every `--` out of the command that it is given."""
     done = run("proxy", "--log-level", "info", sys.executable, "-c", "import sys; print('begun', file=sys.stderr)")
     assert "begun" in done.stderr
+
+
+@pytest.mark.parametrize("page", [["--inspect"], ["--inspect", "http://127.0.0.1:1"], ["--open", "--inspect"]])
+@pytest.mark.parametrize("dashes", [["--"], []])
+def test_an_option_whose_value_may_be_left_out_takes_nothing_of_the_command(page: list[str], dashes: list[str]) -> None:
+    given = parser_of("proxy").parse_args([*page, *dashes, sys.executable, "-c", "1"])
+    assert given.command == [sys.executable, "-c", "1"]
 
 
 @pytest.mark.parametrize(

@@ -113,10 +113,13 @@ class CommandParser(argparse.ArgumentParser):
         Python's `mcp-proxy` takes every `--` out of the command that it starts. A command that has words of ours in it
         may be half of one, and stays as it is.
         """
+        if "--" in words:
+            return words
         ours = {name: action for action in self._actions for name in action.option_strings}
         at = 0
         while at < len(words) and (action := ours.get(words[at].partition("=")[0])) is not None:
-            at += 1 if "=" in words[at] or action.nargs == 0 else 2
+            may_stand_alone = action.nargs == "?" and not any("://" in word for word in words[at + 1 : at + 2])
+            at += 1 if "=" in words[at] or action.nargs == 0 or may_stand_alone else 2
         takes_command = any(action.dest == "command" for action in self._actions)
         if any(word.partition("=")[0] in ours for word in words[at:]) or not any(map(_is_program, words[at : at + 1])):
             return words
