@@ -293,11 +293,11 @@ class PipeWriter:
         return -1
 
     def _write_kept(self) -> None:
-        if self._fd < 0:
-            return  # aborted in this turn of the loop
+        if self._fd < 0 or sys.platform == "win32":
+            return  # aborted in this turn of the loop; and on Windows threads write
         pieces = [self._kept[i] for i in range(min(len(self._kept), _WRITE_AT_ONCE))]
         try:
-            count = os.writev(self._fd, pieces) if sys.platform != "win32" else 0
+            count = os.writev(self._fd, pieces)
         except OSError as error:
             count = self._note_failed(error)
         if count < 0:

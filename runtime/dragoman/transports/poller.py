@@ -92,4 +92,6 @@ if sys.platform == "linux":
 
 def make_loop() -> AbstractEventLoop:
     """Return an event loop for pipes."""
-    return SelectorEventLoop(Poller()) if sys.platform == "linux" else SelectorEventLoop()
+    if sys.platform == "linux":
+        return SelectorEventLoop(Poller())
+    return SelectorEventLoop()
