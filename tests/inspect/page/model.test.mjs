@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 const { Conversation } = await import(`${process.env.PAGE}/model.js`);
 const { markOf } = await import(`${process.env.PAGE}/messages.js`);
-const { SHARED, serversOf, stateOf } = await import(`${process.env.PAGE}/peers.js`);
+const { SHARED, sayDeclared, serversOf, stateOf } = await import(`${process.env.PAGE}/peers.js`);
 
 function read(name) {
   const text = readFileSync(new URL(`${name}.ndjson`, import.meta.url), "utf-8").trimEnd();
@@ -129,7 +129,7 @@ test("given up, session lost and unsent", () => {
     line("given up", "server", 3, { jsonrpc: "2.0", id: 1, error: { code: -32000, message: "gone" } }),
     line("sent", "client", 1, { jsonrpc: "2.0", id: 1, error: { code: -32000, message: "gone" } }),
   ]);
-  assert.deepEqual(found.messages.map((one) => [one.kind, one.from, one.isOurs]), [["request", "client", false], ["event", "server", false], ["error", "server", false]]);
+  assert.deepEqual(found.messages.map((one) => [one.kind, one.from, one.isOurs]), [["request", "client", false], ["event", "server", false], ["error", "server", true]]);
   assert.deepEqual([found.messages[0].toConnection, found.messages[0].answer.words], [3, "-32000: gone"]);
 });
 
@@ -235,6 +235,36 @@ test("a server that cannot be reached is said to be in trouble until it answers"
   };
   assert.equal(trouble([failed]), "-32000: connection refused");
   assert.equal(trouble([failed, line("received", "server", 2, result(2, "b"))]), "");
+});
+
+test("a call that a status of HTTP has ended is one failure, and its error was written by us", () => {
+  const error = { jsonrpc: "2.0", id: 1, error: { code: -32000, message: "it answered 401", data: { httpStatus: 401 } } };
+  const found = hear([...opened, line("received", "client", 1, call(1, "a")), line("sent", "server", 2, call(1, "a")), line("http", "server", 2, undefined, { method: "POST", status: 401, ids: [1], request: {}, response: {} }), line("given up", "server", 2, error), line("sent", "client", 1, error)]);
+  const session = found.sessions.get("");
+  assert.deepEqual([found.failures, session.failures, session.servers[0].isAnswering], [1, 1, true]);
+  assert.deepEqual(found.messages.slice(-2).map((one) => [one.kind, one.isFailure, markOf(one)]), [["event", false, "event"], ["error", true, "emulated"]]);
+});
+
+test("a question that we answer with an error is refused, and its session says so", () => {
+  const question = { jsonrpc: "2.0", id: 7, method: "elicitation/create", params: { message: "who?" } };
+  const error = { jsonrpc: "2.0", id: 7, error: { code: -32601, message: "not declared" } };
+  const asked = (more) => hear([...opened, line("received", "client", 1, call(1, "a")), line("sent", "server", 2, call(1, "a")), line("received", "server", 2, question), ...more]);
+  const found = asked([line("sent", "server", 2, error), line("received", "server", 2, { ...question, id: 8 }), line("sent", "server", 2, { ...error, id: 8 })]);
+  assert.deepEqual(ways(found, "request", "elicitation/create").map((one) => markOf(one)), ["refused", "refused"]);
+  assert.deepEqual(found.sessions.get("").refused, ["elicitation/create: -32601: not declared"]);
+  const declined = asked([line("sent", "client", 1, question), line("received", "client", 1, error), line("sent", "server", 2, error)]);
+  assert.deepEqual([markOf(ways(declined, "request", "elicitation/create")[0]), declined.sessions.get("").refused], ["unchanged", []]);
+});
+
+test("what peers declare is listed by its names", () => {
+  assert.equal(sayDeclared({}), "no capabilities");
+  assert.equal(sayDeclared({ experimental: {}, tools: { listChanged: false }, elicitation: { form: {}, url: {} }, roots: { listChanged: true } }), "tools, elicitation (form, url), roots (listChanged)");
+  const { client, servers } = read("handshake").sessions.get("");
+  assert.deepEqual([client.declared, servers[0].declared], ["no capabilities", ""]);
+});
+
+test("the opening is said to go on in the revision into which it was translated", () => {
+  assert.deepEqual(ways(read("refused"), "request", "initialize").map((one) => one.toRevision), ["2025-11-25"]);
 });
 
 test("beyond its bound the oldest goes, with all that was kept for it", () => {

@@ -314,7 +314,7 @@ function what(message) {
     isAnswer ? h("span", { class: "answers", "aria-hidden": "true" }, "↩ ") : null,
     h("b", { class: "method" }, readable(message.method || message.kind)),
     message.name ? h("bdi", { class: "name" }, readable(message.name.slice(0, 120))) : null,
-    message.words ? h("bdi", { class: "words" }, readable(message.words.slice(0, 200).replace(/\s+/g, " "))) : null,
+    message.words ? h("bdi", { class: "words", title: readable(message.words.slice(0, 500)) }, readable(message.words.slice(0, 200).replace(/\s+/g, " "))) : null,
   ];
 }
 

@@ -58,7 +58,7 @@ export class FrameView extends HTMLElement {
     put(
       this,
       this.#head(message, conversation, isSame),
-      message.losses.length > 0 || message.isRefused ? this.#losses(message, conversation) : null,
+      message.losses.length > 0 || (message.isRefused && message.translated > 0) ? this.#losses(message, conversation) : null,
       this.tab === "raw" ? raw(before, after) : this.#sides(message, before, after, isSame),
       showHeaders(message, (n) => conversation.line(n)),
     );
@@ -67,6 +67,7 @@ export class FrameView extends HTMLElement {
   /** @param {Message} message @param {Conversation} conversation @param {boolean} isSame */
   #head(message, conversation, isSame) {
     const mark = markOf(message, conversation.isOver);
+    const failed = message.kind === "request" ? message.answer : message;
     const { server, ours } = timesOf(message.request ?? message);
     const facts = [
       ["kind", message.kind],
@@ -89,8 +90,8 @@ export class FrameView extends HTMLElement {
         h("h2", {}, readable(message.method || message.kind), message.name ? h("bdi", { class: "name" }, ` ${readable(message.name).slice(0, 200)}`) : null),
         h("button", { class: "close-view", type: "button", "aria-label": "Close (Esc)", title: "Close (Esc)", onclick: () => this.dispatchEvent(new CustomEvent("leave")) }, "×"),
       ),
-      h("p", { class: `mark is-${mark.replace(" ", "-")}` }, h("b", {}, mark), `: ${mark === "unchanged" && !isSame ? "passed as it came, but for ids, tokens or names that are others where several share a server" : MARKS[mark].startsWith(mark) ? MARKS[mark].slice(mark.length + 2) : MARKS[mark]}`),
-      message.isFailure && message.kind !== "request" && message.words ? h("p", { class: "failure" }, readable(message.words)) : null,
+      failed?.isFailure && failed.words ? h("p", { class: "failure" }, failed === message ? "" : "It failed: ", readable(failed.words)) : null,
+      message.kind === "event" && message.http.length > 0 ? h("p", { class: "mark" }, h("b", {}, "HTTP status")) : h("p", { class: `mark is-${mark.replace(" ", "-")}` }, h("b", {}, mark), `: ${mark === "unchanged" && !isSame ? "passed as it came, but for ids, tokens or names that are others where several share a server" : MARKS[mark].startsWith(mark) ? MARKS[mark].slice(mark.length + 2) : MARKS[mark]}`),
       h("dl", { class: "facts" }, ...facts.filter(([, said]) => said).map(([name, said]) => h("div", {}, h("dt", {}, name ?? ""), h("dd", {}, readable(String(said)))))),
       h(
         "div",
@@ -136,6 +137,7 @@ export class FrameView extends HTMLElement {
                 "li",
                 { class: loss.cosmetic ? "cosmetic" : "real" },
                 h("button", { type: "button", class: "pointer", onclick: () => this.#point(loss.pointer) }, readable(String(loss.pointer)) || "/"),
+                h("bdi", { class: "name" }, readable(nameOf(line?.before, loss.pointer))),
                 h("span", { class: "chip" }, readable(String(loss.kind))),
                 loss.cosmetic ? h("span", { class: "chip" }, "cosmetic") : null,
                 h("span", { class: "why" }, ` ${/** @type {Record<string, string>} */ (KINDS)[loss.kind] ?? ""} (${writeSize(loss.bytes)})`),
@@ -173,7 +175,8 @@ export class FrameView extends HTMLElement {
     const large = [message.received, message.translated, message.sent].find((n) => this.#line(n)?.large && !this.got.has(n));
     const offer = large ? this.#offer(large) : null;
     if (isSame) {
-      return h("section", { class: "sides one" }, offer, side(`from ${sender(message)}, the same on both sides`, before ?? after, new Map(), lost));
+      const whose = message.kind === "event" ? (message.http.length > 0 ? "the exchange" : "what the trace says") : message.isOurs ? `from Dragoman, to the ${message.from === "client" ? "server" : "client"}` : `from ${sender(message)}, the same on both sides`;
+      return h("section", { class: "sides one" }, offer, side(whose, before ?? after, new Map(), lost));
     }
     if (before === undefined || after === undefined || after === null) {
       const whole = before ?? after;
@@ -259,6 +262,15 @@ function partOf(frame, message) {
   if (!Array.isArray(frame)) return frame;
   const ids = [message.id, message.request?.id];
   return frame.find((one) => (one?.method ?? "") === (message.request ? "" : message.method) && (one?.id === undefined || ids.includes(JSON.stringify(one.id)))) ?? frame;
+}
+
+/**
+ * Say what the thing that was lost calls itself; empty where it has no name.
+ * @param {any} frame @param {string} pointer
+ */
+function nameOf(frame, pointer) {
+  const name = find(frame, String(pointer))?.name;
+  return typeof name === "string" ? name.slice(0, 120) : "";
 }
 
 /** @param {Message} message */

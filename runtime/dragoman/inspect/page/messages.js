@@ -138,6 +138,14 @@ export function isOf(request, last) {
   return one === request;
 }
 
+/**
+ * Find what was said last on a connection and is no request: a POST has but one message.
+ * @param {Message[]} near @param {any} line
+ */
+export function lastWithoutId(near, line) {
+  return near.findLast((one) => one.kind !== "request" && one.kind !== "event" && one.from === "client" && one.http.length === 0 && (line.side === "client" ? one.fromConnection : one.toConnection) === line.connection);
+}
+
 /** @param {Kind} kind */
 export function isAnswer(kind) {
   return kind === "result" || kind === "error";

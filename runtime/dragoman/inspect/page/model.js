@@ -10,8 +10,8 @@
 import { find, isPlain } from "./difference.js";
 import { kindOf, tidy, timeOf } from "./frames.js";
 import { isMadeUp, Joining, keyOf } from "./joining.js";
-import { hasLosses, isAnswer, makeMessage, nest } from "./messages.js";
-import { isRouter, isShared, learn, makeSession, noteEnd, Processes } from "./peers.js";
+import { hasLosses, isAnswer, lastWithoutId, makeMessage, nest } from "./messages.js";
+import { isRouter, isShared, learn, makeSession, noteEnd, noteRefusal, Processes } from "./peers.js";
 
 /**
  * @typedef {import("./messages.js").Message} Message
@@ -148,7 +148,7 @@ export class Conversation {
     if (upgrade !== undefined) message.http.push(upgrade);
     this.upgrades.delete(line.connection);
     message.fromRevision = line.revision ?? "";
-    message.isOurs = isRouter(this.#sessionAt(message.session, message.time), line);
+    message.isOurs = line.direction === "given up" || isRouter(this.#sessionAt(message.session, message.time), line);
     if (isAnswer(message.kind)) {
       const request = this.joining.put.get(keyOf(line));
       this.#answers(message, request);
@@ -200,7 +200,7 @@ export class Conversation {
     if (from === "server") this.#move(found, line.session);
     if (kind === "notification") joining.told = found;
     found.toConnection = line.connection;
-    found.toRevision = line.revision ?? "";
+    found.toRevision = line.revision || found.toRevision;
     found.server ||= line.server ?? "";
     if (line.side === "client") nest(found, found.call ?? joining.ofStream(line));
     if (kind === "request") joining.remember("put", line, found);
@@ -208,8 +208,9 @@ export class Conversation {
       this.#session(found).upstream = line.connection;
       if (line.server === undefined) joining.route(found);
     }
-    if (request && typeof frame.result?.requestState === "string") joining.states.set(frame.result.requestState, request);
-    if (request) this.#settle(request, found, line);
+    if (!request) return;
+    if (typeof frame.result?.requestState === "string") joining.states.set(frame.result.requestState, request);
+    this.#settle(request, found, line);
   }
 
   /**
@@ -219,6 +220,7 @@ export class Conversation {
   #settle(request, found, line) {
     found.request = request;
     if (request.answer === null || request.answer.sent === 0) request.answer = found;
+    noteRefusal(this.#session(request), request, found);
     this.joining.drop(request);
     // A router's server is still to get the answer to its question: `#goOn` looks for it.
     if (request.server === "" || request.from === "client") this.joining.asked.delete(keyOf(line));
@@ -319,7 +321,7 @@ export class Conversation {
       return;
     }
     const requests = (Array.isArray(ids) ? ids : []).map((id) => this.joining.carried(line, id)).filter((one) => one !== undefined);
-    const carried = requests.length > 0 || method !== "POST" ? requests : [this.#lastWithoutId(line)].filter((one) => one !== undefined);
+    const carried = requests.length > 0 || method !== "POST" ? requests : [lastWithoutId(this.messages.slice(-50), line)].filter((one) => one !== undefined);
     for (const one of carried) one.http.push(n);
     const isWrong = !(status >= 100 && status < 400) && !(method !== "POST" && NO_STREAM.includes(status));
     if (!isWrong && (requests.length > 0 || method === "POST")) return;
@@ -329,15 +331,6 @@ export class Conversation {
     nest(note, requests[0]);
     if (requests[0] !== undefined) this.#move(note, requests[0].session);
     if (isWrong) this.#failed(note);
-  }
-
-  /**
-   * Find what was said last on a connection and is no request: a POST has but one message.
-   * @param {any} line
-   */
-  #lastWithoutId(line) {
-    const near = this.messages.slice(-50);
-    return near.findLast((one) => one.kind !== "request" && one.kind !== "event" && one.from === "client" && one.http.length === 0 && (line.side === "client" ? one.fromConnection : one.toConnection) === line.connection);
   }
 
   /** @param {any} line @param {number} n @param {number} size */
@@ -416,11 +409,17 @@ export class Conversation {
     if (request.answer === null) request.answer = message;
     if (request.isOurs) this.#session(request).open.delete(request);
     // That a server does not know what only we ask is no failure of anybody's.
-    if (request.isMadeUp && message.isFailure) {
-      message.isFailure = false;
-      this.failures -= 1;
-      this.#session(message).failures -= 1;
-    }
+    if (request.isMadeUp) this.#excuse(message);
+    // The status of HTTP and the error that we make of it are one failure.
+    if (message.kind === "error") for (const one of this.messages.slice(-50)) if (one.kind === "event" && one.call === request && one.http.length > 0) this.#excuse(one);
+  }
+
+  /** @param {Message} message */
+  #excuse(message) {
+    if (!message.isFailure) return;
+    message.isFailure = false;
+    this.failures -= 1;
+    this.#session(message).failures -= 1;
   }
 
   /**

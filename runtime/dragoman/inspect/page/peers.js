@@ -2,6 +2,8 @@
  * Who talks to whom: sessions, their clients and servers, and how each of them is.
  */
 
+import { isPlain } from "./difference.js";
+
 /**
  * @typedef {import("./messages.js").Message} Message
  *
@@ -18,7 +20,9 @@
  * @property {boolean} isClosed Whether it was Dragoman who closed it.
  * @property {boolean} isLeaving Whether it ended because its session was over.
  * @property {string} trouble Why it could not be reached the last time.
+ * @property {boolean} isAnswering Whether that is what it has answered, with a status of HTTP.
  * @property {string} refusal With which words it refused to open a session; empty where it did not.
+ * @property {string} declared The names of its capabilities; empty where they are not known yet.
  *
  * @typedef {object} Session
  * @property {string} label
@@ -31,6 +35,7 @@
  * @property {number} since
  * @property {Set<Message>} open Requests without an answer.
  * @property {Map<string, string>} tasks Their states, by their ids.
+ * @property {string[]} refused The last questions of its server that we have answered with an error, and with which.
  *
  * @typedef {{said: "open" | "ended" | "as recorded" | "its server is gone" | "no server", why: string}} State
  */
@@ -62,12 +67,12 @@ export function isShared(label) {
 
 /** @param {string} label @param {number} since @returns {Session} */
 export function makeSession(label, since) {
-  return { label, client: noPeer(0), servers: [], upstream: 0, messages: 0, losses: 0, failures: 0, since, open: new Set(), tasks: new Map() };
+  return { label, client: noPeer(0), servers: [], upstream: 0, messages: 0, losses: 0, failures: 0, since, open: new Set(), tasks: new Map(), refused: [] };
 }
 
 /** @param {number} connection @param {string} [server] @returns {Peer} */
 function noPeer(connection, server = "") {
-  return { name: "", version: "", title: "", server, offered: "", revision: "", connection, transport: "", ended: "", isClosed: false, isLeaving: false, trouble: "", refusal: "" };
+  return { name: "", version: "", title: "", server, offered: "", revision: "", connection, transport: "", ended: "", isClosed: false, isLeaving: false, trouble: "", isAnswering: false, refusal: "", declared: "" };
 }
 
 /**
@@ -81,6 +86,16 @@ function serverAt(session, line) {
     session.servers.push(server);
   }
   return server;
+}
+
+/**
+ * Say which capabilities a peer has declared, in its own words: `elicitation (form, url), roots`.
+ * @param {any} capabilities
+ */
+export function sayDeclared(capabilities) {
+  const inner = (/** @type {any} */ value) => (isPlain(value) ? Object.keys(value).filter((name) => value[name] !== false) : []);
+  const names = inner(capabilities).filter((name) => name !== "experimental" || inner(capabilities[name]).length > 0);
+  return names.map((name) => [name, ...(inner(capabilities[name]).length > 0 ? [`(${inner(capabilities[name]).join(", ")})`] : [])].join(" ")).join(", ") || "no capabilities";
 }
 
 /** @param {Peer} peer @param {any} about */
@@ -98,7 +113,7 @@ export function learn(session, message, frame, line) {
   const meta = frame.params?._meta ?? frame.result?._meta ?? {};
   if (line.direction === "received" && message.from === "client") learnClient(session, message, frame, line, meta);
   else if (line.direction === "received" && !isRouter(session, line)) learnServer(serverAt(session, line), message, frame, line, meta);
-  else if (line.direction === "given up") serverAt(session, line).trouble = message.words;
+  else if (line.direction === "given up") Object.assign(serverAt(session, line), { trouble: message.words, isAnswering: typeof frame.error?.data?.httpStatus === "number" });
   const task = frame.result?.task ?? (typeof frame.result?.taskId === "string" ? frame.result : frame.params?.taskId ? frame.params : null);
   if (message.from === "server" && typeof task?.taskId === "string" && typeof task.status === "string") {
     session.tasks.set(task.taskId, task.status);
@@ -118,6 +133,8 @@ function learnClient(session, message, frame, line, meta) {
   const opens = frame.method === "initialize";
   const about = opens ? frame.params?.clientInfo : meta["io.modelcontextprotocol/clientInfo"];
   if (about) describe(client, about);
+  const capabilities = opens ? (frame.params?.capabilities ?? {}) : meta["io.modelcontextprotocol/clientCapabilities"];
+  if (capabilities) client.declared = sayDeclared(capabilities);
   const offered = opens ? frame.params?.protocolVersion : meta["io.modelcontextprotocol/protocolVersion"];
   if (typeof offered === "string") client.offered = offered;
   client.connection = line.connection;
@@ -131,10 +148,22 @@ function learnServer(server, message, frame, line, meta) {
   if (about) describe(server, about);
   if (message.kind === "error" && message.method === "initialize") server.refusal = message.words;
   else if (message.kind === "result") server.refusal = server.trouble = "";
-  const { protocolVersion, supportedVersions } = frame.result ?? {};
+  const { protocolVersion, supportedVersions, capabilities } = frame.result ?? {};
+  if (capabilities) server.declared = sayDeclared(capabilities);
   if (typeof protocolVersion === "string") server.revision = protocolVersion;
   else if (Array.isArray(supportedVersions)) server.revision ||= String(supportedVersions.at(-1) ?? "");
   server.revision = line.revision || server.revision;
+}
+
+/**
+ * Note that a question of the server went no further, and was answered by us with an error.
+ * @param {Session} session @param {Message} request @param {Message} answer
+ */
+export function noteRefusal(session, request, answer) {
+  if (!answer.isOurs || answer.kind !== "error" || request.from !== "server" || request.sent !== 0) return;
+  request.isRefused = true;
+  const said = `${request.method}: ${answer.words}`;
+  session.refused = [...session.refused.filter((one) => one !== said), said].slice(-5);
 }
 
 /**

@@ -147,7 +147,8 @@ export class SessionView extends HTMLElement {
       ),
       servers.length > 1 ? this.#behind(session, servers) : null,
       server?.refusal ? h("p", { class: "trouble" }, h("b", {}, "The server refused to open a session: "), readable(server.refusal)) : null,
-      ...servers.filter(({ server: one }) => one.trouble !== "" && one.trouble !== one.refusal).map(({ server: one }) => h("p", { class: "trouble" }, h("b", {}, `${readable(one.server) || "The server"} did not answer: `), readable(one.trouble))),
+      ...servers.filter(({ server: one }) => one.trouble !== "" && one.trouble !== one.refusal).map(({ server: one }) => h("p", { class: "trouble" }, h("b", {}, `${readable(one.server) || "The server"} ${one.isAnswering ? "answered with an error" : "did not answer"}: `), readable(one.trouble))),
+      ...session.refused.map((question) => h("p", { class: "trouble" }, h("b", {}, "A question of the server was refused: "), readable(question))),
       servers.length === 1 && servers[0]?.losses.length ? h("p", { class: "trouble" }, h("b", {}, lost(servers[0].losses)), readable(servers[0].losses.at(-1) ?? "")) : null,
       state.said === "ended" && state.why && state.why !== "the session is over" ? h("p", { class: "ended" }, `Why it ended: ${readable(state.why)}`) : null,
       h(
@@ -298,6 +299,7 @@ function peer(role, peer, transport) {
     h("b", {}, readable(peer.title || peer.name || "unnamed")),
     h("span", { class: "version" }, readable(peer.title ? `${peer.name} ${peer.version}` : peer.version && `version ${peer.version}`)),
     h("span", { class: "agreed" }, readable(agreed)),
+    peer.declared ? h("span", { class: "declared" }, `declares ${readable(peer.declared)}`) : null,
   );
 }
 

@@ -40,6 +40,7 @@ export async function openShare(source, shown) {
   const texts = h("textarea", { name: "texts", rows: 3, placeholder: "one a line: names, paths, addresses", autocomplete: "off" });
   const preview = h("pre", { class: "preview", tabindex: 0, "aria-label": "What will be written" });
   const size = h("output", { class: "size" });
+  const what = h("span", {});
   const write = () => {
     const redact = makeRedaction(valueOf(names).split(","), valueOf(texts).split("\n"));
     const messages = valueOf(scope) === "shown" ? shown : all;
@@ -57,6 +58,7 @@ export async function openShare(source, shown) {
     const { text, seen } = write();
     const shownText = seen ?? text;
     preview.textContent = readable(shownText.slice(0, SHOWN)).replaceAll("\\u000a", "\n") + (shownText.length > SHOWN ? "\n…" : "");
+    what.textContent = seen === null ? "What will be written" : "The messages in the page that will be written, a line each";
     size.textContent = writeSize(new Blob([text]).size);
   };
   for (const field of [choice, scope, names, texts]) field.addEventListener("input", show);
@@ -78,7 +80,7 @@ export async function openShare(source, shown) {
       h("div", { class: "two" }, h("label", {}, h("span", {}, "Form"), choice), h("label", {}, h("span", {}, "Messages"), scope)),
       h("label", {}, h("span", {}, "Leave out the values of members with these names"), names),
       h("label", {}, h("span", {}, "Leave out these texts, wherever they stand"), texts),
-      h("h3", {}, "What will be written · ", size),
+      h("h3", {}, what, " · ", size),
       preview,
       h("div", { class: "buttons" }, h("button", { class: "primary", onclick: save }, "Save the file"), h("button", { value: "close" }, "Close")),
     ),
