@@ -153,6 +153,14 @@ def test_of_many_kinds_of_losses_the_first_few_are_said() -> None:
     assert words.endswith("dropped /7 x 2 (2 B) and 4 more")
 
 
+def test_what_is_hidden_is_named() -> None:
+    hidden = [{"name": "render"}, {"name": 5}, {"name": "n" * 200}, "x"]
+    assert describe_losses([LossGroup("/tools/*", "hidden", hidden)]) == (
+        f"hidden /tools/* x 4 (render, {'n' * 80}, {LossGroup('', 'hidden', hidden).bytes} B)"
+    )
+    assert "render" not in describe_losses([LossGroup("/tools/0", "dropped", hidden[:1])])
+
+
 def test_a_frame_that_is_refused_for_its_losses_is_said_to_be_refused_once(caplog: pytest.LogCaptureFixture) -> None:
     adapt(adaptor(OnLoss.REFUSE_ALL), result({"tools": [tool(title="A")]}), "tools/list")
     (record,) = caplog.records

@@ -282,7 +282,7 @@ def test_a_silent_death_is_not_retried() -> None:
     )
 
 
-def test_an_error_of_another_kind_passes_and_the_client_may_ask_again() -> None:
+def test_an_error_of_another_kind_passes_and_the_client_may_ask_again(caplog: pytest.LogCaptureFixture) -> None:
     refusal = b'{"jsonrpc":"2.0", "id":0,"error":{"code":-32603,"message":"no API key"}}\n'
     hold(
         [
@@ -300,6 +300,8 @@ def test_an_error_of_another_kind_passes_and_the_client_may_ask_again() -> None:
             answers(D),
         ]
     )
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warned == ["the server refused initialize: no API key (-32603)"]
 
 
 def test_an_error_without_id_is_taken_for_the_answer_to_initialize() -> None:

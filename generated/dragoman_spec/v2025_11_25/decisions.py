@@ -357,7 +357,8 @@ DECISIONS: tuple[Mapping[str, Any], ...] = (
         "at": ("Tool",),
         "name": "hide-tools-that-need-tasks",
         "do": "hide-when",
-        "reason": "A client of 2025-06-18 cannot create a task, so a call of such a tool could only fail.",
+        "reason": "A client of 2025-06-18 cannot create a task, and this tool can only be called as one: a call "
+        "could only fail.",
         "losses": ("hidden",),
     },
     {

@@ -23,6 +23,7 @@ from dragoman.core.codes import INTERNAL_ERROR, PARSE_ERROR
 from dragoman.core.commands import Side
 from dragoman.core.envelope import Frame, Refusal, new_frame, written
 from dragoman.core.exact_json import decode, encode_line, may_hold_long_integer, skim
+from dragoman.core.unchecked import find
 from dragoman.errors import TranslationError, Untranslatable
 from dragoman_spec import Translation
 from dragoman_spec.losses import Loss, LossGroup
@@ -32,6 +33,7 @@ logger = logging.getLogger("dragoman.translate")
 
 
 _GROUPS_SHOWN = 8
+_NAME_SHOWN = 80  # characters
 
 _SHAPES_KEPT = 1024
 """How many shapes of losses are told apart in a session: peers choose the names in them."""
@@ -376,7 +378,10 @@ def refuse_losses(on_loss: OnLoss, translation: Translation, kind: str, way: dic
 
 
 def describe_losses(groups: list[LossGroup]) -> str:
-    """Name losses on one line, the first few groups: kind, pointer, how many and their size; never a value."""
+    """Name losses on one line, the first few groups: kind, pointer, how many and their size; never a value.
+
+    What is hidden is there for nobody to see, so of that the names are said, too.
+    """
     shown = ", ".join(_describe_group(group) for group in groups[:_GROUPS_SHOWN])
     left = sum(len(group.values) for group in groups[_GROUPS_SHOWN:])
     return f"{shown} and {left} more" if left else shown
@@ -384,4 +389,6 @@ def describe_losses(groups: list[LossGroup]) -> str:
 
 def _describe_group(group: LossGroup) -> str:
     times = f" x {len(group.values)}" if len(group.values) > 1 else ""
-    return f"{group.kind} {group.pointer}{times} ({group.bytes} B)"
+    found = [find(value, "name") for value in group.values[:_GROUPS_SHOWN]] if group.kind == "hidden" else []
+    names = "".join(f"{name[:_NAME_SHOWN]}, " for name in found if isinstance(name, str))
+    return f"{group.kind} {group.pointer}{times} ({names}{group.bytes} B)"

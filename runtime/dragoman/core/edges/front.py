@@ -257,6 +257,7 @@ class FrontEdge:
             answer: What it answered, with the client's own id.
             words: The reason, for requests that wait.
         """
+        logger.warning("the server refused initialize: %s", words)
         self._welcome = answer
         self._end(connection_closed(f"initialize was refused: {words}"), Outcome.INITIALIZATION_FAILED)
         self._advance(FrontEvent.SERVER_REFUSED)
