@@ -68,6 +68,8 @@ export class FrameView extends HTMLElement {
   #head(message, conversation, isSame) {
     const mark = markOf(message, conversation.isOver);
     const failed = message.kind === "request" ? message.answer : message;
+    const isStatus = message.kind === "event" && message.http.length > 0;
+    const became = mark === "unchanged" && !isSame ? "passed as it came, but for ids, tokens or names that are others where several share a server" : mark === "refused" && message.translated === 0 ? "Dragoman has answered it with an error" : MARKS[mark];
     const { server, ours } = timesOf(message.request ?? message);
     const facts = [
       ["kind", message.kind],
@@ -90,8 +92,8 @@ export class FrameView extends HTMLElement {
         h("h2", {}, readable(message.method || message.kind), message.name ? h("bdi", { class: "name" }, ` ${readable(message.name).slice(0, 200)}`) : null),
         h("button", { class: "close-view", type: "button", "aria-label": "Close (Esc)", title: "Close (Esc)", onclick: () => this.dispatchEvent(new CustomEvent("leave")) }, "×"),
       ),
-      failed?.isFailure && failed.words ? h("p", { class: "failure" }, failed === message ? "" : "It failed: ", readable(failed.words)) : null,
-      message.kind === "event" && message.http.length > 0 ? h("p", { class: "mark" }, h("b", {}, "HTTP status")) : h("p", { class: `mark is-${mark.replace(" ", "-")}` }, h("b", {}, mark), `: ${mark === "unchanged" && !isSame ? "passed as it came, but for ids, tokens or names that are others where several share a server" : MARKS[mark].startsWith(mark) ? MARKS[mark].slice(mark.length + 2) : MARKS[mark]}`),
+      failed?.isFailure && failed.words && !isStatus ? h("p", { class: "failure" }, failed === message ? "" : message.isRefused ? "It was refused: " : "It failed: ", readable(failed.words)) : null,
+      isStatus ? h("p", { class: "mark" }, h("b", {}, "HTTP status"), `: ${readable(message.words)}`) : h("p", { class: `mark is-${mark.replace(" ", "-")}` }, h("b", {}, mark), `: ${became.startsWith(mark) ? became.slice(mark.length + 2) : became}`),
       h("dl", { class: "facts" }, ...facts.filter(([, said]) => said).map(([name, said]) => h("div", {}, h("dt", {}, name ?? ""), h("dd", {}, readable(String(said)))))),
       h(
         "div",

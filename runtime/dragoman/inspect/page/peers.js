@@ -95,7 +95,7 @@ function serverAt(session, line) {
 export function sayDeclared(capabilities) {
   const inner = (/** @type {any} */ value) => (isPlain(value) ? Object.keys(value).filter((name) => value[name] !== false) : []);
   const names = inner(capabilities).filter((name) => name !== "experimental" || inner(capabilities[name]).length > 0);
-  return names.map((name) => [name, ...(inner(capabilities[name]).length > 0 ? [`(${inner(capabilities[name]).join(", ")})`] : [])].join(" ")).join(", ") || "no capabilities";
+  return names.map((name) => [name, ...(inner(capabilities[name]).length > 0 ? [`(${inner(capabilities[name]).join(", ")})`] : [])].join(" ")).join(", ").slice(0, 400) || "no capabilities";
 }
 
 /** @param {Peer} peer @param {any} about */
