@@ -135,6 +135,8 @@ def test_a_tool_has_its_name_from_when_it_is_listed() -> None:
         b'{"id":"{","method":"tools/call","params":{"name":"buy"},"jsonrpc":"2.0"}\n',
         b'{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "b\\u0075y", "arguments": {}}}\n',
         b'{"x":{"params":{"name":"no"}},"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"buy"}}\n',
+        b'{"x\\"params":{"name":"no"},"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"buy"}}\n',
+        b'{"params":{"name":"buy","arguments":{}},"jsonrpc":"2.0","id":2,"method":"tools/call"}\n',
     ],
 )
 def test_a_tool_is_found_wherever_a_client_writes_its_name(line: bytes) -> None:

@@ -23,6 +23,9 @@ from dragoman_spec import REVISIONS, load
 from dragoman_spec.losses import LossGroup
 
 BUCKETS_S: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+_FIRST_S: Final = BUCKETS_S[0]
+"""Most calls are no longer, and need no search."""
+
 MOST_TOOLS: Final = 1000
 MOST_CODES: Final = 50
 MOST_CELLS: Final = 5000
@@ -69,7 +72,7 @@ class Histogram:
 
     def add(self, duration_s: float) -> None:
         """Count one."""
-        self.counts[bisect_left(BUCKETS_S, duration_s)] += 1
+        self.counts[0 if duration_s <= _FIRST_S else bisect_left(BUCKETS_S, duration_s)] += 1
         self.sum_s += duration_s
 
 
