@@ -10,6 +10,7 @@ from bench.client import measure_client
 from bench.conversions import measure_conversions
 from bench.drawing import draw
 from bench.eras import measure_eras
+from bench.growth import measure_growth
 from bench.imports import measure_imports
 from bench.models import measure_models
 from bench.page import measure_page
@@ -27,6 +28,7 @@ PARTS: dict[str, Callable[[int], object]] = {
     "router": measure_router,
     "eras": measure_eras,
     "sharing": measure_sharing,
+    "growth": measure_growth,
     "client": measure_client,
     "page": measure_page,
 }

@@ -125,11 +125,12 @@ class Crowd:
     Args:
         pid: Of whom they call; it and its children are watched.
         port: Where they call.
+        sessions: How many they are.
     """
 
-    def __init__(self, pid: int, port: int) -> None:
+    def __init__(self, pid: int, port: int, sessions: int = SESSIONS) -> None:
         self._pid = pid
-        self._peers = [HttpPeer(port, NEW_REVISION) for _ in range(SESSIONS)]
+        self._peers = [HttpPeer(port, NEW_REVISION) for _ in range(sessions)]
         self._selector = selectors.DefaultSelector()
         for peer in self._peers:
             peer.open()
@@ -152,7 +153,7 @@ class Crowd:
         while self._selector.get_map():
             for key, _ in self._selector.select():
                 key.data()
-        calls = SESSIONS * CALLS
+        calls = len(self._peers) * CALLS
         return Throughput(calls / (perf_counter() - began), calls / (process_time() + busy_s(self._pid) - busy))
 
     def _caller(self, peer: HttpPeer, frames: list[bytes]) -> Callable[[], None]:
@@ -173,8 +174,15 @@ def busy_s(pid: int) -> float:
     """Give the CPU time that a process, its threads and its children have taken; 0 where the system does not say."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
     except OSError:
         return 0.0
     own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return own + sum(busy_s(int(child)) for child in children)
+    return own + sum(map(busy_s, children_of(pid)))
+
+
+def children_of(pid: int) -> list[int]:
+    """Give the processes that a process has started; none where the system does not say."""
+    try:
+        return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()))
+    except OSError:
+        return []

@@ -122,9 +122,9 @@ class StdioPeer(Peer):
 
 
 class HttpPeer(Peer):
-    """A client of `/mcp` on a port of this machine."""
+    """A client of `/mcp` on a port of this machine, with a secret or a token if it has one."""
 
-    def __init__(self, port: int, revision: str, pid: int = 0) -> None:
+    def __init__(self, port: int, revision: str, pid: int = 0, secret: str = "") -> None:
         super().__init__(pid, revision)
         self._port = port
         self._others: list[HttpPeer] = []
@@ -134,6 +134,8 @@ class HttpPeer(Peer):
         self._view = memoryview(self._buffer)
         accept = b"Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
         self._head = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s" % (port, accept)
+        if secret:
+            self._head += b"Authorization: Bearer %s\r\n" % secret.encode()
         self._is_open = False
 
     def exchange(self, frame: bytes) -> bytes:
@@ -189,10 +191,14 @@ class HttpPeer(Peer):
     def connections(self, count: int) -> list[HttpPeer]:
         """Give clients of this same session, each with a connection of its own; they are kept."""
         while len(self._others) < count:
-            other = HttpPeer(self._port, self._revision, self.pid)
-            other._head, other._is_open = self._head, True
-            self._others.append(other)
+            self._others.append(self.at(self._port))
         return self._others[:count]
+
+    def at(self, port: int) -> HttpPeer:
+        """Give a client of this same session that asks at a port, of another instance perhaps."""
+        other = HttpPeer(port, self._revision, self.pid)
+        other._head, other._is_open = self._head, True
+        return other
 
     def fileno(self) -> int:
         """Give what can be waited for."""
