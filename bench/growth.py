@@ -1,8 +1,9 @@
 """How the service grows, in one run: with workers, with sessions, with a hop, and with what guards and watches it.
 
 Lives here: proxies that listen, before one bare server over HTTP, and what a call costs them. CPU time is that of the
-proxies with their children: who else is busy on this machine shows little. Each start of a process has a layout of its
-own in memory, which makes calls up to a fifth dearer or cheaper; so what an option adds is seen over several starts.
+proxies with their children, the least of short turns that those compared take one after the other: who else is busy on
+this machine shows little. Each start of a process has a layout of its own in memory, which makes calls up to a fifth
+dearer or cheaper; so what an option adds is the median over several starts.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ def fill(process: Popen[bytes], port: int, number: int) -> tuple[int, list[HttpP
 
 def measure_hop(proxy: tuple[str, ...], starts: int) -> None:
     """Print what a call costs that comes to another instance than that of its session."""
-    here, through = [], []
+    here: list[tuple[float, float]] = []
+    through: list[tuple[float, float]] = []
     for _ in range(starts):
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -102,8 +104,8 @@ def measure_hop(proxy: tuple[str, ...], starts: int) -> None:
             peer = opened(port)
             by_other = peer.at(other_port)
             pids = (owner.pid, other.pid)
-            here.append((min(cost_us(pids, [peer]) for _ in range(2)), peer.p50_us(METHOD, PARAMS, 200)))
-            through.append((min(cost_us(pids, [by_other]) for _ in range(2)), by_other.p50_us(METHOD, PARAMS, 200)))
+            for rows, one in ((here, peer), (through, by_other)):
+                rows.append((cost_us(pids, [one], CALLS // 2), one.p50_us(METHOD, PARAMS, 200)))
             peer.close()
             by_other.close()
     print("\nA hop: a call that comes to another instance than its session's; CPU of both, p50")
@@ -130,16 +132,20 @@ def measure_options(proxy: tuple[str, ...], starts: int) -> None:
             "--metrics-listen": (watching[2:], ""),
             "all, with --auth-issuer": ((*tokens, *watching), token),
         }
-        costs: dict[str, list[float]] = {name: [] for name in candidates}
+        costs: list[list[float]] = []
         for _ in range(starts):
-            for name, (options, secret) in candidates.items():
-                with started((*proxy, *options)) as (process, port):
-                    peer = opened(port, secret)
-                    costs[name].append(min(cost_us((process.pid,), [peer]) for _ in range(2)))
+            with ExitStack() as stack:
+                found = []
+                for options, secret in candidates.values():
+                    process, port = stack.enter_context(started((*proxy, *options)))
+                    found.append((process.pid, opened(port, secret)))
+                turns = [[cost_us((pid,), [peer], CALLS // 10) for pid, peer in found] for _ in range(10)]
+                costs.append([min(column) for column in zip(*turns, strict=True)])
+                for _, peer in found:
                     peer.close()
-    bare = median(costs["nothing"])
-    for name, found in costs.items():
-        print(f"  {name:<24} {median(found):5.0f} µs  {median(found) - bare:+5.1f}   of {len(found)} starts")
+    for name, column in zip(candidates, zip(*costs, strict=True), strict=True):
+        added = median(cost - one[0] for cost, one in zip(column, costs, strict=True))
+        print(f"  {name:<24} {median(column):5.0f} µs  {added:+5.1f}   of {starts} starts")
 
 
 def make_token(keys: Path) -> str:
@@ -161,9 +167,9 @@ def opened(port: int, secret: str = "") -> HttpPeer:
     return peer
 
 
-def cost_us(pids: tuple[int, ...], peers: list[HttpPeer]) -> float:
+def cost_us(pids: tuple[int, ...], peers: list[HttpPeer], calls: int = CALLS) -> float:
     """Give the CPU time of a call for these processes, made in turn, in microseconds."""
     before = sum(map(cpu_us, pids))
-    for number in range(CALLS):
+    for number in range(calls):
         peers[number % len(peers)].p50_us(METHOD, PARAMS, 1)
-    return (sum(map(cpu_us, pids)) - before) / CALLS
+    return (sum(map(cpu_us, pids)) - before) / calls
