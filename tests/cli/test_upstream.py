@@ -57,7 +57,8 @@ def test_a_command_line_that_cannot_be_is_explained(
 def test_a_rule_that_is_off_is_off_for_each_url_of_a_file(rule: str) -> None:
     configuration = parse_config('{"mcpServers": {"far": {"url": "http://127.0.0.1:9/mcp"}}}')
     rules = DEFAULT_RULES - {rule}
-    args = argparse.Namespace(configuration=configuration, listen=None, stderr=None, child_words=None, invitations=None)
+    given = {"listen": None, "stderr": None, "child_words": None, "invitations": None, "scope": "client"}
+    args = argparse.Namespace(configuration=configuration, **given)
     with patch("dragoman.router.Router") as router:
         make_router(args, ProxyConfig(rules=rules), Warden())
     with patch("dragoman.transports.upstream.connect.open_upstream") as opened:

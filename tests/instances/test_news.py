@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -184,13 +183,11 @@ def test_sessions_of_their_own_hear_of_their_own_server_alone(store: list[str]) 
 
 
 def hear_in_time(heard: Heard, cause: Callable[[], object]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until:
+    def is_heard() -> bool:
         cause()
-        if any(frame.get("method") == LISTS for frame in heard.all()):
-            return
-        time.sleep(0.2)
-    raise AssertionError("nothing was heard")
+        return any(frame.get("method") == LISTS for frame in heard.all())
+
+    wait_until(is_heard)
 
 
 def test_after_the_store_was_away_listeners_are_told_that_all_may_have_changed(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -238,7 +237,10 @@ def test_a_store_that_has_lost_what_it_knew_takes_nobody_for_gone(tmp_path: Path
         wait_until(lambda: not is_open(port))
         with redis(tmp_path, port):
             statuses = [503]
-            while statuses[-1] == 503:
+
+            def is_served() -> bool:
                 statuses.append(proxies[1].post(CALL, mcp_session_id=session)[0])
-                time.sleep(0.05)
+                return statuses[-1] != 503
+
+            wait_until(is_served)
         assert statuses[-1] == 200
