@@ -80,7 +80,7 @@ class Store:
         self._beats: asyncio.Task[None] | None = None
         self._commands: set[asyncio.Future[Any]] = set()
         self._found: dict[str, tuple[float, str | None]] = {}
-        self._is_away = False
+        self._is_away = self._is_withdrawn = False
         self._back_at = -_PRESENT_S * 1.0
         self._looks = 0
         self._looking: asyncio.Future[None] | None = None
@@ -104,12 +104,15 @@ class Store:
         """Say where this instance is, now and every few seconds."""
         self._redis = self._make(self._url)
         await self._say_present()
+        if self._is_withdrawn:  # meanwhile
+            return
         self._beats = asyncio.create_task(self._beat())
         if self.on_news is not _ignore:
             self._news = asyncio.create_task(self._listen())
 
     async def withdraw(self) -> None:
         """Say that this instance is gone."""
+        self._is_withdrawn = True
         if self._news is not None:
             self._news.cancel()  # its connection is its own, and is closed
             await asyncio.wait([self._news])
@@ -268,7 +271,7 @@ class Store:
 
     def _tell_back(self) -> None:
         if self._is_away:
-            self._is_away = False
+            self._is_away = self._is_withdrawn = False
             self._back_at = time.monotonic()
             logger.warning("the store of --store answers again")
 

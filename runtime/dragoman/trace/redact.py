@@ -71,7 +71,7 @@ _HARMLESS: Final = frozenset(
 repeat arguments are not among them: an argument that is a secret may have a header of any name."""
 
 _SAID: Final = ("error", "error_description", "realm", "scope")
-_CHALLENGED: Final = re.compile(r'([\w-]+)\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",]+)')
+_CHALLENGED: Final = re.compile(r'(?<![\w-])([\w-]+)\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",]+)')
 _BLOB: Final = re.compile(r"(?i)\b(negotiate|ntlm|basic|bearer)\s+[\w.~+/-]+=*(?=\s*(?:,|$))")
 
 

@@ -16,6 +16,9 @@ from dragoman.core.unchecked import find, find_list, find_object
 RESOURCE_FILTER: Final = "resourceSubscriptions"
 """The member of a filter that names resources; each of the others stands for one notification."""
 
+_LONGEST: Final = 8192
+"""Of how many characters a URI is taken apart: that takes the square of the time."""
+
 UPDATED: Final = FACTS.subscriptions[RESOURCE_FILTER]
 
 
@@ -84,9 +87,9 @@ def covers(subscribed: Collection[str], uri: str) -> bool:
 
 
 def list_above(uri: str) -> Iterator[str]:
-    """Return a resource and everything that it may be a part of."""
+    """Return a resource and everything that it may be a part of; a very long one is a part of nothing."""
     yield uri
-    end = uri.find("/")
+    end = uri.find("/") if len(uri) <= _LONGEST else -1
     while end >= 0:
         yield uri[:end]
         yield uri[: end + 1]

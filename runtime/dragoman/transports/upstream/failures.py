@@ -57,16 +57,17 @@ _HOW_TO_SIGN_IN: Final = "without an Authorization header, and without --no-sign
 FORGETTING: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.GONE})
 """With what servers answer, beside 404, what names a session that they do not know."""
 
-_FORGOTTEN = re.compile(
-    r"(?=.*\bsession)(?=.*\b(no|not|invalid|unknown|unrecogni[sz]ed|expired|missing|terminated|closed|gone|lost|doesn't)\b)"
-    r"|\bnot initialized\b",
-    re.IGNORECASE | re.DOTALL,
+_SESSION = re.compile(r"\bsession", re.IGNORECASE)
+_LOST = re.compile(
+    r"\b(no|not|invalid|unknown|unrecogni[sz]ed|expired|missing|terminated|closed|gone|lost|doesn't)\b", re.IGNORECASE
 )
+_NOT_OPEN = re.compile(r"\bnot initialized\b", re.IGNORECASE)
 
 
 def tells_of_session(words: str) -> bool:
     """Whether a server says with these words that it does not know a session."""
-    return _FORGOTTEN.search(words) is not None
+    speaks_of_it = _SESSION.search(words) is not None and _LOST.search(words) is not None
+    return speaks_of_it or _NOT_OPEN.search(words) is not None
 
 
 class StatusRefused(TransportError):
