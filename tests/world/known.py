@@ -41,11 +41,6 @@ KNOWN: Final[tuple[Known, ...]] = (
         r"heard progress of what is answered",
         "an answer in JSON may overtake progress, which comes on the stream of a GET",
     ),
-    Known(
-        "refused-why",
-        r"was refused with 0,",
-        "a client that leaves may note that its streams end before it notes that it has left; not looked into further",
-    ),
 )
 
 

@@ -61,7 +61,8 @@ def a_request_is_refused_for_a_reason(plan: Plan, talk: Talk) -> Iterator[str]:
             if status == 0 and words.key_of(event.frame["id"]) in given_up:
                 continue  # its stream ends without an answer
             why = {
-                0: "kill" in went or "retire" in went or "hang" in went,
+                # On a slow network a request may meet the end of its connection, which was kept and has been idle.
+                0: "kill" in went or "retire" in went or "hang" in went or plan.network.late_s > 1,
                 502: "kill" in went or "retire" in went or "hang" in went,
                 503: bool(went & _OF_INSTANCES) or is_limited or plan.network.late_s >= 1,
                 408: "hang" in went or plan.network.late_s > 1,
