@@ -7,6 +7,9 @@ from typing import Any, Final
 import dragoman_spec
 from website.api import FOLDER, cell
 
+WIDE: Final = 88
+"""A longer statement stands on several lines, as formatters do it."""
+
 HEAD: Final = """\
 ---
 search:
@@ -51,7 +54,7 @@ def definition(name: str, model: Any) -> list[str]:
     says = model.docstring.value.split("\n\n")[0]
     lines = [f"## {name}\n\n{says}\n\n"]
     if not model.is_class:
-        return [*lines, f"`{cell(str(model.value))}`\n\n"]
+        return [*lines, f"```python\n{alias_of(name, str(model.value))}\n```\n\n"]
     fields = [one for one in model.members.values() if one.is_attribute and one.annotation and one.docstring]
     if fields:
         lines.append("| field | |\n|---|---|\n")
@@ -62,8 +65,32 @@ def definition(name: str, model: Any) -> list[str]:
     return [*lines, "\n"]
 
 
+def alias_of(name: str, value: str) -> str:
+    """Return the statement that names a type, an arm a line if one line is too long."""
+    kind = value.removeprefix(f"TypeAliasType({name!r}, ").removesuffix(")").removeprefix("typing.")
+    kind = arguments(kind.removeprefix("Annotated["))[0] if kind.startswith("Annotated[") else kind
+    line = f"type {name} = {kind}"
+    if len(line) <= WIDE:
+        return line
+    if kind.startswith("Literal["):
+        return f"type {name} = Literal[\n" + "".join(f"    {one},\n" for one in arguments(kind[8:-1])) + "]"
+    return f"type {name} = (\n    " + "\n    | ".join(arguments(kind, " | ")) + "\n)"
+
+
+def arguments(text: str, between: str = ", ") -> list[str]:
+    """Return the parts of a text of types that stand side by side, not those within brackets."""
+    found, depth, begin = [], 0, 0
+    for place, sign in enumerate(text):
+        depth += (sign in "[(") - (sign in "])")
+        if not depth and text.startswith(between, place):
+            found.append(text[begin:place])
+            begin = place + len(between)
+    return [*found, text[begin:]]
+
+
 def unwrap(annotation: str) -> tuple[str, str]:
     """Return the type within `Annotated[TYPE, Field(alias='NAME')]`, and the name."""
+    annotation = annotation.removeprefix("typing.")
     if not annotation.startswith("Annotated["):
         return annotation, ""
     kind, _, more = annotation.removeprefix("Annotated[").rpartition(", Field(")

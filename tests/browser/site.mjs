@@ -30,6 +30,12 @@ try {
   await page.waitForFunction(() => document.querySelectorAll('div.mermaid').length === 2, WAIT);
   report.drawn = await page.evaluate(() => document.querySelectorAll('div.mermaid').length);
 
+  await page.setViewport({ width: 1920, height: 1080 });
+  for (const name of ['options', 'steps/2025-11-25', 'steps/2026-07-28']) {
+    await page.goto(`${site}/${name}.html`);
+    if (await page.evaluate(anyOverhangs)) report.wide.push(`${name} at 1920`);
+  }
+
   await page.goto(`${site}/index.html`);
   report.title = await page.evaluate(() => document.querySelector('h1').firstChild.textContent);
   const scheme = () => page.evaluate(() => document.body.getAttribute('data-md-color-scheme'));
@@ -48,6 +54,11 @@ try {
   console.log(JSON.stringify(report));
 } finally {
   await browser.close();
+}
+
+// Whether some text reaches over the edge of its own column, which no bar of the window shows.
+function anyOverhangs() {
+  return [...document.querySelectorAll('article :is(p, li)')].some((text) => text.scrollWidth > text.clientWidth + 1);
 }
 
 // The links in the window of the search, which has a root of its own, once one of them leads to `wanted`; '' waits for

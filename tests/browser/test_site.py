@@ -44,7 +44,7 @@ def test_no_page_asks_a_host_or_fails(report: Any) -> None:
     assert (report["asked"], report["failed"]) == ([], [])
 
 
-def test_no_page_is_wider_than_a_phone(report: Any) -> None:
+def test_no_page_is_wider_than_its_screen(report: Any) -> None:
     assert report["wide"] == []
 
 
