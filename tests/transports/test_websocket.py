@@ -11,6 +11,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from websockets.protocol import CLIENT, SERVER, Side
 
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.websocket import WebSocketConnection
@@ -335,3 +336,35 @@ async def test_a_binary_message_does_not_hide_the_next() -> None:
         await asyncio.wait_for(first.wait(), PATIENCE_S)
         connection.write(b"go on")
         assert [await connection.receive(), await connection.receive()] == [None, b"text"]
+
+
+@pytest.mark.parametrize("side", [CLIENT, SERVER])
+@pytest.mark.parametrize("first", [0x81, BINARY, PING, PONG, MORE])
+def test_others_have_their_turn_while_a_peer_sends_tiny_frames_without_end(first: int, side: Side) -> None:
+    mask = bytes(4) if side is SERVER else b""
+    tiny, begin, end = (bytes([one, 0x80 if mask else 0]) + mask for one in (first, NOT_LAST, END))
+    flood = tiny * 9000
+
+    async def main() -> int:
+        connection = WebSocketConnection("peer", 2**20, side)
+        turns, heard = 0, 0
+
+        async def wait_for_turns() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0)
+                turns += 1
+
+        neighbour = asyncio.ensure_future(wait_for_turns())
+        connection.data_received(begin + flood + end if first == MORE else flood)
+        connection.connection_lost(None)
+        with contextlib.suppress(TransportError):
+            while True:
+                await connection.receive()
+                heard += 1
+        neighbour.cancel()
+        assert heard == {MORE: 1, PING: 0, PONG: 0}.get(first, 9000)
+        return turns
+
+    frames_a_turn = 700
+    assert run(main()) >= 9000 / frames_a_turn

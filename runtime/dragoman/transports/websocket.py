@@ -30,8 +30,11 @@ _WAITING_BYTES: Final = 256 * 1024
 _WEIGHT: Final = 64
 """How much of what has come may wait to be taken, and what each message counts beside its bytes."""
 
-_AT_ONCE_BYTES: Final = 16 * 1024
-"""How much is parsed at once: 8000 frames at most; twice as much each time where that was part of one."""
+_AT_ONCE_BYTES: Final = 1024
+"""How much is parsed at once: 500 frames at most; twice as much each time where that was part of one."""
+
+_FRAMES_AT_ONCE: Final = 50
+"""How many frames may pass before others have a turn. Pings and empty fragments count towards no other limit."""
 
 _FRAGMENTS: Final = 10_000
 """Of how many frames a message may be made: empty ones count towards no other limit."""
@@ -115,6 +118,8 @@ class WebSocketConnection(asyncio.Protocol):
         Raises:
             TransportError: There is none: the connection has ended. It says how.
         """
+        if self._messages and not len(self._messages) % _FRAMES_AT_ONCE:
+            await asyncio.sleep(0)
         while not self._messages:
             if self._unparsed:
                 await asyncio.sleep(0)
@@ -231,12 +236,18 @@ class WebSocketConnection(asyncio.Protocol):
         self.on_room()
 
     def _parse(self) -> None:
-        """Take in what has come, until enough waits."""
+        """Take in what has come, until enough waits or others are due: then whoever reads goes on with the rest."""
+        frames = 0
         while self._unparsed and (self.waiting_bytes <= _WAITING_BYTES or self._end is not None):
+            if frames >= _FRAMES_AT_ONCE and self._end is None:
+                self.hold_back()
+                break
             size = self._at_once_bytes
             piece, self._unparsed = self._unparsed[:size], self._unparsed[size:]
             self._frames.receive_data(cast(bytes, piece))
-            self._at_once_bytes = _AT_ONCE_BYTES if self._take_events() else 2 * size
+            found = self._take_events()
+            frames += found
+            self._at_once_bytes = _AT_ONCE_BYTES if found else 2 * size
         if self._at_eof and not self._unparsed:
             self._frames.receive_eof()
             self._take_events()
@@ -246,8 +257,8 @@ class WebSocketConnection(asyncio.Protocol):
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
 
-    def _take_events(self) -> bool:
-        """Take in what the parser made of what has come; whether that was anything."""
+    def _take_events(self) -> int:
+        """Take in what the parser made of what has come; return how many frames that was."""
         frames = cast(list[Frame], self._frames.events_received())
         for frame in frames:
             if frame.opcode is Opcode.CLOSE:
@@ -257,7 +268,7 @@ class WebSocketConnection(asyncio.Protocol):
         if self._frames.parser_exc is not None:
             self._end_by(self._frames.parser_exc)
         self._flush()
-        return bool(frames)
+        return len(frames)
 
     def _take_data(self, frame: Frame) -> None:
         if frame.opcode is not Opcode.CONT:
