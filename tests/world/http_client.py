@@ -139,8 +139,9 @@ class HttpWire:
     def refused(self, frame: Body | None, message: Message) -> None:
         """A request was refused with a status; what it says in its body was heard before."""
         is_request = frame is not None and "method" in frame and "id" in frame
-        if message.status in (408, 503) and frame is not None and not is_request and not self.is_over:
-            self._run(self._post_again(frame))  # nothing has been done; without it, somebody waits for ever
+        is_undone = message.status in (408, 429, 503) or (message.status == 502 and "method" not in (frame or {}))
+        if is_undone and frame is not None and not is_request and not self.is_over:
+            self._run(self._post_again(frame))  # it has not come, or is dropped; without it, somebody waits for ever
             return
         key = frame.get("id") if frame is not None else None
         if frame is None and message.method == "GET" and message.status in (502, 503):

@@ -81,7 +81,7 @@ class Store:
         self._commands: set[asyncio.Future[Any]] = set()
         self._found: dict[str, tuple[float, str | None]] = {}
         self._is_away = self._is_withdrawn = False
-        self._back_at = -_PRESENT_S * 1.0
+        self._back_at = self._said_at = -_PRESENT_S * 1.0
         self._looks = 0
         self._looking: asyncio.Future[None] | None = None
         self._has_missed = False
@@ -238,13 +238,17 @@ class Store:
 
     async def _say_present(self) -> None:
         where = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
+        said_at = time.monotonic()
         try:
             said = await self._command(self._redis.set(_KEY + self._name, where, ex=_PRESENT_S, get=True))
             if await self._command(self._redis.get(_BEGAN)) is None:
                 await self._command(self._redis.set(_YOUNG, self._name, ex=_PRESENT_S))
                 await self._command(self._redis.set(_BEGAN, self._name))
             self._tell_back()
-            self._looks = _LOOKS if said is None else self._looks - 1
+            # A command that was given up may be done in the end, and then its answer, and not this one, says it.
+            was_gone = said is None or time.monotonic() - self._said_at > _PRESENT_S
+            self._said_at = said_at
+            self._looks = _LOOKS if was_gone else self._looks - 1
             if self._looks > 0 and (self._looking is None or self._looking.done()):
                 self._looking = asyncio.ensure_future(self.on_return())
         except Exception as error:  # whatever its client calls it
@@ -271,7 +275,7 @@ class Store:
 
     def _tell_back(self) -> None:
         if self._is_away:
-            self._is_away = self._is_withdrawn = False
+            self._is_away = False
             self._back_at = time.monotonic()
             logger.warning("the store of --store answers again")
 

@@ -28,8 +28,11 @@ logger = logging.getLogger("dragoman.http")
 
 MAX_STREAMS: Final = "--max-streams"
 
-VISITS_A_STREAM = 2
-"""So many requests of a session are served at once for each stream that it may have: answers have to get through."""
+VISITS_A_STREAM = 3
+"""So many requests of a session are served at once for each stream that it may have.
+
+One waits for its answer, one is a stream of GET, and one is left: an answer to a question has to get through.
+"""
 
 _SWEEPS_PER_IDLE = 8
 
