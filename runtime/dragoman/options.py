@@ -181,8 +181,8 @@ WATCHING: Final = (
     Option(
         "otel",
         "switch",
-        "record two spans for each call by OpenTelemetry, exported as its variables say "
-        "(OTEL_EXPORTER_OTLP_ENDPOINT and the like)",
+        "record two spans for each call, and send them and the figures of --metrics-listen by OpenTelemetry, as its "
+        "variables say (OTEL_EXPORTER_OTLP_ENDPOINT and the like)",
         False,
     ),
     Option("log-file", "text", "append the log to a file or a pipe, in place of stderr", placeholder="FILE"),

@@ -171,7 +171,7 @@ class PatientHandler(logging.Handler):
 def set_up_logging(
     level: str, line: str = LINE, form: str = "text", write: Callable[[bytes], object] | None = None
 ) -> None:
-    """Send what Dragoman logs, from this level up, to stderr; what asyncio and Python itself have to say, too.
+    """Send what Dragoman logs, from this level up, to stderr; what libraries and Python itself have to say, too.
 
     Args:
         level: Of `logging`, in small letters.
@@ -185,7 +185,7 @@ def set_up_logging(
     if line is LINE_OF_MANY:
         handler.addFilter(Whose())
     logging.getLogger("dragoman.child").setLevel("INFO")
-    for name, lowest in (("dragoman", level.upper()), ("asyncio", "WARNING")):
+    for name, lowest in (("dragoman", level.upper()), ("asyncio", "WARNING"), ("opentelemetry", "WARNING")):
         logger = logging.getLogger(name)
         logger.addHandler(handler)
         logger.setLevel(lowest)

@@ -1,7 +1,7 @@
-"""`--metrics-listen` and `--access-log`: who is told of calls, and the port at which what is counted is read.
+"""`--metrics-listen`, `--otel` and `--access-log`: who is told of calls, and where what is counted is read or sent.
 
 Lives here: the address, and what is looked at only when somebody reads. Must not: count (`dragoman.trace.metrics`),
-which is imported only once metrics are wanted. Called by `cli.proxy` and `cli.listen`.
+which is imported only once metrics are wanted, or know exporters (`cli.otel`). Called by `cli.proxy` and `cli.listen`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dragoman import system
 from dragoman.cli.names import own_names
+from dragoman.cli.otel import find_exporters, make_resource
 from dragoman.cli.trace import is_stdout
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def watch_calls(args: argparse.Namespace) -> CallWatch | None:
     Raises:
         CannotCount: Nothing can listen there.
     """
-    if args.access_log is None and args.metrics_listen is None:
+    args.exporters = find_exporters(args, "metrics") if args.otel else []
+    if args.access_log is None and args.metrics_listen is None and not args.exporters:
         return None
     from dragoman.trace.calls import CallWatch
 
@@ -59,53 +61,66 @@ def _open_access_log(args: argparse.Namespace) -> Iterator[Sink]:
 
 
 def _open_metrics(args: argparse.Namespace) -> Iterator[Sink]:
-    if args.metrics_listen is None:
+    if args.metrics_listen is not None:
+        _bind(args)
+    elif not args.exporters:
         return
+    from dragoman.trace.metrics import Metrics
+
+    server = "" if args.config is not None else "pipe" if args.command else "tcp"
+    args.metrics = Metrics(("pipe" if args.listen is None else "tcp", server))
+    yield args.metrics
+
+
+def _bind(args: argparse.Namespace) -> None:
     if args.metrics_listen[2] != "http":
         args.usage_error("--metrics-listen serves no https; expected http://HOST:PORT")
     from dragoman.errors import TransportClosed
-    from dragoman.trace.metrics import Metrics
     from dragoman.transports.http.serve import Address, bind
 
     try:
         args.metrics_socket = bind(Address(*args.metrics_listen[:2]))
     except TransportClosed as error:
         raise CannotCount(f"--metrics-listen: {error}") from None
-    server = "" if args.config is not None else "pipe" if args.command else "tcp"
-    args.metrics = Metrics(("pipe" if args.listen is None else "tcp", server))
-    yield args.metrics
 
 
 @contextlib.asynccontextmanager
 async def serve_metrics(
     args: argparse.Namespace, board: StatusBoard | None, places: Gauges | None = None
 ) -> AsyncIterator[None]:
-    """Serve the figures, if they are wanted, as long as this is open.
+    """Serve the figures, and send them, as far as that is wanted, as long as this is open.
 
     Args:
-        args: With what is counted, and its socket.
+        args: With what is counted, its socket, and its exporters.
         board: How the servers are.
         places: Which places are taken, of a front.
     """
     if args.metrics is None or board is None:
         yield
         return
-    from dragoman.trace.metrics import CONTENT_TYPE
-    from dragoman.trace.port import served_at
-
     args.metrics.gauges += [lambda: _read_servers(board), *([] if places is None else [places])]
-    hosts = (*own_names(args.metrics_listen[0]), *args.allow_host)
-    async with served_at(args.metrics_socket, hosts, args.metrics.write, CONTENT_TYPE):
+    async with contextlib.AsyncExitStack() as opened:
+        if args.exporters:
+            from dragoman.trace.otlp import Export
+
+            await opened.enter_async_context(Export(args.metrics, args.exporters, make_resource(args)).running())
+        if args.metrics_listen is not None:
+            from dragoman.trace.metrics import CONTENT_TYPE
+            from dragoman.trace.port import served_at
+
+            hosts = (*own_names(args.metrics_listen[0]), *args.allow_host)
+            serving = served_at(args.metrics_socket, hosts, args.metrics.write, CONTENT_TYPE)
+            await opened.enter_async_context(serving)
         yield
 
 
 def _read_servers(board: StatusBoard) -> Iterator[tuple[str, Labels, float]]:
     found = board.read()
     for (server, state), count in Counter((server.name, server.state) for server in found.servers).items():
-        yield "dragoman_servers", (*([("server", server)] if server else []), ("state", state)), count
-    yield "dragoman_parked_calls", (), board.count_parked()
+        yield "dragoman.servers", (*([("server", server)] if server else []), ("state", state)), count
+    yield "dragoman.parked_calls", (), board.count_parked()
     for option, turned in found.turned_away.items():
-        yield "dragoman_refusals_total", (("option", option),), turned
+        yield "dragoman.refusals", (("option", option),), turned
 
 
 def read_places(front: HttpFront, site: Site) -> Gauges:
@@ -118,7 +133,7 @@ def read_places(front: HttpFront, site: Site) -> Gauges:
             ("--max-connections", len(site.connections), limits.connections),
             ("--max-memory", front.budget.taken, limits.memory_bytes),
         ):
-            yield "dragoman_places", (("option", option),), taken
-            yield "dragoman_places_limit", (("option", option),), limit
+            yield "dragoman.places", (("option", option),), taken
+            yield "dragoman.places.limit", (("option", option),), limit
 
     return read

@@ -23,8 +23,8 @@ from dragoman.cli.memory import load_without_tls, set_apart
 from dragoman.cli.metrics import CannotCount, serve_metrics, watch_calls
 from dragoman.cli.middleware import find_middleware
 from dragoman.cli.options import add_group, add_options, add_translation_arguments, chosen_rules
+from dragoman.cli.otel import open_tracing
 from dragoman.cli.signals import EXIT_SIGNAL, held_signals, watch_signals
-from dragoman.cli.spans import open_tracing
 from dragoman.cli.stderr import ServerWords, free_stderr
 from dragoman.cli.trace import open_log, open_trace
 from dragoman.cli.upstream import add_upstream_arguments, choose_loop, opener_of_server
@@ -123,6 +123,7 @@ def add_arguments(parser: CommandParser) -> None:
         metrics=None,
         calls=None,
         spans=None,
+        resource=None,
         files=None,
         guard=None,
         access=None,
@@ -229,7 +230,7 @@ def _join(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None) -
 
 def _reaches_nothing(args: argparse.Namespace) -> bool:
     """Whether this process neither opens a connection nor runs code of the user's, who might."""
-    return not (args.url or args.config or args.metrics_listen or args.inspect or args.around)
+    return not (args.url or args.config or args.metrics or args.inspect or args.around)
 
 
 def _listen(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None) -> int:
@@ -397,7 +398,7 @@ def chosen_bridging(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _make_board(args: argparse.Namespace) -> StatusBoard | None:
-    if args.listen is None and args.status is None and args.inspect is None and args.metrics_listen is None:
+    if args.listen is None and args.status is None and args.inspect is None and args.metrics is None:
         return None
     from dragoman.status import StatusBoard  # nobody else pays for it
 

@@ -1,7 +1,7 @@
-"""What is counted of calls and sessions, as text for Prometheus.
+"""What is counted of calls and sessions, and its text for Prometheus.
 
-Lives here: the cells, and their text. Must not: serve them (`port`). The names are those of OpenTelemetry for MCP, as
-Prometheus writes them; what it does not name begins with `dragoman_`.
+Lives here: the cells, and their text. Must not: serve them (`port`), or send them (`otlp`). The names are those of
+OpenTelemetry for MCP; what it does not name begins with `dragoman.`. Prometheus writes them in its own way.
 
 How many series there are has a bound: methods are those that a revision has, a tool is named if its server has listed
 it, and of tools, codes and both together so many are told apart; all others are one series. Nothing
@@ -45,20 +45,24 @@ Labels = tuple[tuple[str, str], ...]
 Gauges = Callable[[], Iterable[tuple[str, Labels, float]]]
 """Reads what is looked at only when somebody asks: the name of a family, labels, and the value."""
 
-_FAMILIES: Final = {
-    "mcp_server_operation_duration_seconds": ("histogram", "How long a client waits for its answer."),
-    "mcp_client_operation_duration_seconds": ("histogram", "How long a request is with whoever serves it."),
-    "mcp_server_session_duration_seconds": ("histogram", "How long sessions of clients last."),
-    "mcp_client_session_duration_seconds": ("histogram", "How long sessions with servers last."),
-    "dragoman_losses_total": ("counter", "What translations could not carry."),
-    "dragoman_questions_total": ("counter", "What clients are asked, by the method."),
-    "dragoman_restarts_total": ("counter", "How often a server is started again."),
-    "dragoman_refusals_total": ("counter", "Requests that a limit turned away, by the option that sets it."),
-    "dragoman_parked_calls": ("gauge", "Calls that have asked their client something."),
-    "dragoman_servers": ("gauge", "Servers, by their state."),
-    "dragoman_places": ("gauge", "Places that are taken, by the option that sets how many there are."),
-    "dragoman_places_limit": ("gauge", "Places that there are."),
+FAMILIES: Final = {
+    "mcp.server.operation.duration": ("histogram", "How long a client waits for its answer."),
+    "mcp.client.operation.duration": ("histogram", "How long a request is with whoever serves it."),
+    "mcp.server.session.duration": ("histogram", "How long sessions of clients last."),
+    "mcp.client.session.duration": ("histogram", "How long sessions with servers last."),
+    "dragoman.losses": ("counter", "What translations could not carry."),
+    "dragoman.questions": ("counter", "What clients are asked, by the method."),
+    "dragoman.restarts": ("counter", "How often a server is started again."),
+    "dragoman.refusals": ("counter", "Requests that a limit turned away, by the option that sets it."),
+    "dragoman.parked_calls": ("gauge", "Calls that have asked their client something."),
+    "dragoman.servers": ("gauge", "Servers, by their state."),
+    "dragoman.places": ("gauge", "Places that are taken, by the option that sets how many there are."),
+    "dragoman.places.limit": ("gauge", "Places that there are."),
 }
+"""By name: its kind, and what is counted. Durations are in seconds, everything else has no unit."""
+
+_ENDINGS: Final = {"histogram": "_seconds", "counter": "_total", "gauge": ""}
+"""What Prometheus adds to a name."""
 
 
 class Histogram:
@@ -175,29 +179,30 @@ class Metrics:
 
     def write(self) -> bytes:
         """Return all of it, in Prometheus' text format 0.0.4."""
-        found = self._read()
-        lines = [line for name in _FAMILIES for line in _write_family(name, found.get(name, []))]
+        found = self.read()
+        lines = [line for name in FAMILIES for line in _write_family(name, found.get(name, []))]
         return "".join(f"{line}\n" for line in lines).encode()
 
-    def _read(self) -> Mapping[str, list[tuple[Labels, Histogram | float]]]:
+    def read(self) -> Mapping[str, list[tuple[Labels, Histogram | float]]]:
+        """Return the cells of each family, with their labels."""
         found: dict[str, list[tuple[Labels, Histogram | float]]] = {}
         client, server = self._transports
         for (method, tool, outcome, revision), cell in self._front.items():
             labels = _name_call(method, tool, outcome, revision, client, is_server=True)
-            found.setdefault("mcp_server_operation_duration_seconds", []).append((labels, cell))
+            found.setdefault("mcp.server.operation.duration", []).append((labels, cell))
         for (method, tool, outcome, revision, name), cell in self._back.items():
-            labels = _name_call(method, tool, outcome, revision, server, is_server=False) + _given(server=name)
-            found.setdefault("mcp_client_operation_duration_seconds", []).append((labels, cell))
+            labels = _name_call(method, tool, outcome, revision, server, is_server=False) + _given({"server": name})
+            found.setdefault("mcp.client.operation.duration", []).append((labels, cell))
         for (side, revision, outcome), cell in self._sessions.items():
-            labels = _given(mcp_protocol_version=revision, error_type=outcome)
-            labels += _given(network_transport=client if side == "server" else server)
-            found.setdefault(f"mcp_{side}_session_duration_seconds", []).append((labels, cell))
+            labels = _given({"mcp.protocol.version": revision, "error.type": outcome})
+            labels += _given({"network.transport": client if side == "server" else server})
+            found.setdefault(f"mcp.{side}.session.duration", []).append((labels, cell))
         for (kind, source, target), count in self._losses.items():
-            labels = _given(kind=kind, source=source, target=target)
-            found.setdefault("dragoman_losses_total", []).append((labels, count))
+            labels = _given({"kind": kind, "source": source, "target": target})
+            found.setdefault("dragoman.losses", []).append((labels, count))
         for method, asked in self._questions.items():
-            found.setdefault("dragoman_questions_total", []).append((_given(mcp_method_name=method), asked))
-        found["dragoman_restarts_total"] = [((), self._restarts)]
+            found.setdefault("dragoman.questions", []).append((_given({"mcp.method.name": method}), asked))
+        found["dragoman.restarts"] = [((), self._restarts)]
         for gauges in self.gauges:
             for name, labels, value in gauges():
                 found.setdefault(name, []).append((labels, value))
@@ -212,24 +217,27 @@ def _name_call(
     is_blamed = not code or not is_server or int(code) == _INTERNAL_ERROR or int(code) in _SERVER_ERRORS
     is_error = outcome not in (OK, ASKS) and is_blamed
     return _given(
-        mcp_method_name=method,
-        gen_ai_operation_name="execute_tool" if method == CALL_TOOL else "",
-        gen_ai_tool_name=tool,
-        error_type=outcome if is_error else "",
-        rpc_response_status_code=code,
-        mcp_protocol_version=revision or "",
-        network_transport=transport,
+        {
+            "mcp.method.name": method,
+            "gen_ai.operation.name": "execute_tool" if method == CALL_TOOL else "",
+            "gen_ai.tool.name": tool,
+            "error.type": outcome if is_error else "",
+            "rpc.response.status_code": code,
+            "mcp.protocol.version": revision or "",
+            "network.transport": transport,
+        }
     )
 
 
-def _given(**labels: str) -> Labels:
+def _given(labels: Mapping[str, str]) -> Labels:
     return tuple((name, value) for name, value in labels.items() if value)
 
 
 def _write_family(name: str, cells: Sequence[tuple[Labels, Histogram | float]]) -> Iterable[str]:
     if not cells:
         return
-    kind, about = _FAMILIES[name]
+    kind, about = FAMILIES[name]
+    name = name.replace(".", "_") + _ENDINGS[kind]
     yield f"# HELP {name} {about}"
     yield f"# TYPE {name} {kind}"
     for labels, cell in cells:
@@ -245,5 +253,5 @@ def _write_family(name: str, cells: Sequence[tuple[Labels, Histogram | float]]) 
 
 
 def _show(labels: Labels) -> str:
-    said = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels)
+    said = ",".join(f'{name.replace(".", "_")}="{value.translate(_ESCAPES)}"' for name, value in labels)
     return f"{{{said}}}" if said else ""

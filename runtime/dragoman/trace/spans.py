@@ -1,6 +1,6 @@
 """Spans of OpenTelemetry: two for each request of a client, one for each side.
 
-Lives here: what a span says, and how the trace that it is part of goes on. Must not: export (`cli.spans`), or be
+Lives here: what a span says, and how the trace that it is part of goes on. Must not: export (`cli.otel`), or be
 imported where nobody wants spans: then OpenTelemetry is not loaded either. It is middleware: a span has to begin before
 the request goes on, because its context goes along.
 
