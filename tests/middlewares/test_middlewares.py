@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import posixpath
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 from urllib.request import url2pathname
 
 import pytest
 from pydantic import AnyUrl
 
+from dragoman.core.commands import Side
 from dragoman.core.exact_json import encode_line
 from dragoman.core.naming import RESOURCE
 from dragoman.middleware import Answer, Message, Proceed
@@ -33,6 +35,9 @@ from tests.proxy.conversation import (
 )
 from tests.proxy.test_per_request import asks
 from tests.proxy.test_per_request import opening as opening_by_request
+from tests.support.effort import effort
+from tests.support.frames import sent
+from tests.support.waiting import run
 
 NEW = "2025-11-25"
 OBJECT = {"type": "object"}
@@ -212,6 +217,55 @@ def test_a_very_long_uri_is_refused_and_not_looked_at(listed: Allow | Deny) -> N
     """All its spellings take time, and everybody waits meanwhile."""
     assert listed.shows("resource", "file:///srv/" + 60_000 * "a")
     assert not listed.shows("resource", "file:///srv/" + 1_000_000 * "%25")
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "x:///" + "\u0301\u0327" * 16_000,
+        "x:///" + quote("\u0f73" * 7_000),
+        "x:///" + "\u0f73" * 32_000,
+        "\u0327\u0301" * 16_000,
+        "x:" + "file" * 16_000,
+    ],
+    ids=["marks", "encoded", "two in one", "a name", "beginnings"],
+)
+def test_the_spellings_of_a_uri_take_no_longer_than_it_is_long(uri: str) -> None:
+    assert effort(lambda: Deny(resources=["file:///etc/*"]).shows("resource", uri)) < 15
+
+
+def test_marks_in_another_order_are_the_same_name() -> None:
+    shows = Deny(resources=["x:///\u00e9" + "\u0323" * 40]).shows
+    assert shows("resource", "x:///e" + "\u0323" * 40)
+    assert not shows("resource", "x:///e" + "\u0323" * 20 + "\u0301" + "\u0323" * 20)
+
+
+def test_others_have_their_turn_while_very_many_names_are_looked_at() -> None:
+    turns = 0
+
+    async def main() -> None:
+        uris = [f"x:///{number}" for number in range(5_000)]
+        listed = Answer.succeed({"resources": [{"uri": uri} for uri in uris]})
+        asked = {"notifications": {"resourceSubscriptions": uris}}
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0)
+                turns += 1
+
+        async def answer(call: Message) -> Answer:
+            return listed
+
+        counting = asyncio.ensure_future(count())
+        for method, params in (("resources/list", NONE), ("subscriptions/listen", asked)):
+            (frame,) = sent(encode_line(request(1, method, **params)))
+            call = Message(frame, Side.CLIENT, "", NEW, NEW)
+            assert await Deny(resources=["y:*"]).around_request(call, answer) == listed
+        counting.cancel()
+
+    run(main())
+    assert turns > 15
 
 
 def test_no_reader_of_uris_comes_to_a_denied_file_by_a_spelling_that_passes() -> None:

@@ -22,7 +22,7 @@ from dragoman.core.methods import COMPLETE, LISTEN
 from dragoman.core.naming import RESOURCE
 from dragoman.core.origin import NOWHERE, Origin
 from dragoman.middleware import Answer, Direction, Message, Proceed, ProceedNotice
-from dragoman.middlewares.lists import Allow, Deny, hide, refuse, settled, updated_uri
+from dragoman.middlewares.lists import Allow, Deny, hide, let_others, refuse, settled, updated_uri
 from dragoman.middlewares.named import names_in
 
 FindOwner = Callable[[str, str], tuple[str, str] | None]
@@ -104,14 +104,15 @@ class Rules:
         """Refuse what may not be used, and leave it out of lists."""
         if call.direction is Direction.TO_CLIENT:
             return await proceed(call)
-        caller = _Caller(call.principal, call.origin)
+        caller, spent = _Caller(call.principal, call.origin), 0
         for kind, name in names_in(call.method, call.params):
+            spent = await let_others(spent, name)
             if call.method != LISTEN and self._find_owner(_specify(call.method, kind), name) is None:
                 call = call.with_origin(call.origin._replace(may=partial(self._may, caller)))  # whoever finds out asks
             elif not self._judge(caller, _specify(call.method, kind), name):
                 return self._refuse(call, caller, kind, name)
         answer, method = await proceed(settled(call)), call.method
-        return hide(answer, method, lambda kind, name: self._judge(caller, _specify(method, kind), name))
+        return await hide(answer, method, lambda kind, name: self._judge(caller, _specify(method, kind), name))
 
     async def around_notice(self, notice: Message, proceed: ProceedNotice) -> None:
         """Say nothing of resources that may not be used."""

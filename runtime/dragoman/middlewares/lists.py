@@ -5,9 +5,10 @@ Lives here: patterns, and what becomes of what they hide. Must not: know where n
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Final
 
 from dragoman.core.codes import INVALID_PARAMS
 from dragoman.core.methods import UPDATED
@@ -15,6 +16,11 @@ from dragoman.core.naming import NAMING, PROMPT, RESOURCE, TOOL
 from dragoman.middleware import Answer, Direction, Message, Proceed, ProceedNotice
 from dragoman.middlewares.named import LISTS, names_in
 from dragoman.middlewares.spellings import fold, read_loosely, read_strictly, settle
+
+_AT_ONCE: Final = 32 * 1024
+_A_NAME: Final = 64
+"""How many characters of names are looked at before others have a turn, and what a name counts beside its own: a
+request or a list may have a hundred thousand, and a URI takes 15 µs or more."""
 
 
 class _Lists:
@@ -31,10 +37,12 @@ class _Lists:
         """Refuse what names something hidden, and leave out what is hidden."""
         if call.direction is Direction.TO_CLIENT:
             return await proceed(call)
+        spent = 0
         for kind, name in names_in(call.method, call.params):
+            spent = await let_others(spent, name)
             if not self.shows(kind, name):
                 return refuse(call, kind, name)
-        return hide(await proceed(settled(call)), call.method, self.shows)
+        return await hide(await proceed(settled(call)), call.method, self.shows)
 
     async def around_notice(self, notice: Message, proceed: ProceedNotice) -> None:
         """Say nothing of resources that are hidden."""
@@ -53,7 +61,7 @@ def settled(call: Message) -> Message:
     return call.with_params(call.params) if call.method in NAMING else call
 
 
-def hide(answer: Answer, method: str, shows: Callable[[str, str], bool]) -> Answer:
+async def hide(answer: Answer, method: str, shows: Callable[[str, str], bool]) -> Answer:
     """Return the answer to a request without what is not seen, if it is a list."""
     if method not in LISTS or answer.result is None:
         return answer
@@ -61,8 +69,22 @@ def hide(answer: Answer, method: str, shows: Callable[[str, str], bool]) -> Answ
     listed = answer.result.get(member)
     if not isinstance(listed, list):
         return answer
-    seen = [one for one in listed if isinstance(one, dict) and shows(kind, str(one.get(named_by)))]
+    seen, spent = [], 0
+    for one in listed:
+        name = str(one.get(named_by)) if isinstance(one, dict) else ""
+        spent = await let_others(spent, name)
+        if isinstance(one, dict) and shows(kind, name):
+            seen.append(one)
     return answer if len(seen) == len(listed) else Answer.succeed({**answer.result, member: seen})
+
+
+async def let_others(spent: int, name: str) -> int:
+    """Give others a turn, if so many names were looked at since they had one; return how much that now is."""
+    spent += _A_NAME + len(name)
+    if spent < _AT_ONCE:
+        return spent
+    await asyncio.sleep(0)
+    return 0
 
 
 def updated_uri(notice: Message) -> str | None:

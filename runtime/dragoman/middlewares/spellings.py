@@ -25,8 +25,6 @@ _PREFIXED: Final = re.compile(r"([A-Za-z][A-Za-z0-9.-]*\+)([A-Za-z][A-Za-z0-9+.-
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _EXPRESSION: Final = re.compile(r"\{[^{}]*\}")
-_FILE: Final = re.compile(r"file[^:/]*:(?://)?")
-"""What some server takes for the beginning of the URI of a file, wherever it stands in a folded text."""
 
 
 def settle(uri: str) -> set[str]:
@@ -67,10 +65,10 @@ def read_loosely(uri: str) -> set[str]:
     found = {fold(one) for one in read_strictly(uri)}
     found |= {re.split("[?#>]", one, maxsplit=1)[0] for one in found}
     for one in list(found):
-        file = _FILE.search(one)
+        file = _find_file(one)
         if file is not None:
-            path = one[file.end() :]
-            for start in (one[: file.start()], ""):
+            before, path = file
+            for start in (before, ""):
                 found |= {_resolve(f"{start}file:///{path}"), f"{start}file:///{path.partition('/')[2]}"}
         elif not _SCHEME.match(one):
             found.add(_resolve(f"file:///{one}"))
@@ -78,8 +76,27 @@ def read_loosely(uri: str) -> set[str]:
 
 
 def fold(text: str) -> str:
-    """Return a text without what some file systems do not tell apart."""
-    return unicodedata.normalize("NFKC", text).casefold()
+    """Return a text without what some file systems do not tell apart: in the form NFKC, and without regard to case.
+
+    Marks are put in order before, as NFKC does, which takes the square of their number for it: 5 s for 64,000 marks.
+    """
+    if text.isascii():
+        return text.casefold()
+    plain = text.translate({ord(one): unicodedata.normalize("NFKD", one) for one in set(text)})
+    if marks := "".join(filter(unicodedata.combining, set(plain))):
+        plain = re.sub(f"[{marks}]+", lambda run: "".join(sorted(run[0], key=unicodedata.combining)), plain)
+    return unicodedata.normalize("NFKC", plain).casefold()
+
+
+def _find_file(folded: str) -> tuple[str, str] | None:
+    """Return what stands before, and behind, what some server takes for the beginning of the URI of a file."""
+    begin = 0
+    for part in folded.split(":")[:-1]:
+        at = part.find("file", part.rfind("/") + 1)
+        begin += len(part) + 1
+        if at >= 0:
+            return folded[: begin - 1 - len(part) + at], folded[begin:].removeprefix("//")
+    return None
 
 
 def _parses(uri: str) -> bool:
