@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.rules.forms import find_misfit
+from tests.support.effort import effort
 
 FORM = {
     "type": "object",
@@ -61,3 +62,35 @@ def test_what_is_filled_in_is_held_against_the_form(content: dict[str, Any], mis
 )
 def test_what_is_no_form_asks_for_nothing(form: Any) -> None:
     assert find_misfit(ADA, form) is None
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        [f"choice {number}" for number in range(15_000)],
+        [number * (2**61 - 1) for number in range(15_000)],  # which all have one hash
+        [number + 0.5 for number in range(15_000)],
+    ],
+    ids=["texts", "integers", "numbers"],
+)
+def test_very_many_choices_take_no_longer_than_they_are_many(choices: list[Any]) -> None:
+    for form in ({"enum": choices}, {"anyOf": [{"const": one} for one in choices]}):
+        content, asked = {"many": choices[::-1]}, {"properties": {"many": {"type": "array", "items": form}}}
+        assert effort(lambda content=content, asked=asked: find_misfit(content, asked)) < 10  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("choices", "chosen", "fits"),
+    [
+        ([1], 1.0, True),
+        ([1.0], 1, True),
+        ([1], True, False),
+        ([None], None, True),
+        (["1"], 1, False),
+        ([10**400], 10**400, True),
+        (["a", {"b": 1}], "c", True),
+        (["a"], {"b": 1}, False),
+    ],
+)
+def test_choices_are_compared_as_json_compares_them(choices: list[Any], chosen: Any, fits: bool) -> None:
+    assert (find_misfit({"one": chosen}, {"properties": {"one": {"enum": choices}}}) is None) == fits

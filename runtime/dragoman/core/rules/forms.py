@@ -63,15 +63,34 @@ def _fits(value: Any, wanted: Mapping[str, Any]) -> bool:
             return False
     several = isinstance(value, list)
     choices = _list_choices(wanted.get("items") if several else wanted)
-    return choices is None or all(one in choices for one in (value if several else [value]))
+    return choices is None or all(_spell(one) in choices for one in (value if several else [value]))
 
 
-def _list_choices(wanted: Any) -> list[Any] | None:
+def _list_choices(wanted: Any) -> frozenset[str] | None:
     """Return what can be chosen; None where that is not limited."""
     if not isinstance(wanted, dict):
         return None
-    if isinstance(wanted.get("enum"), list):
-        return list(wanted["enum"])
-    several = wanted.get("oneOf", wanted.get("anyOf"))
-    titled = isinstance(several, list) and all(isinstance(one, dict) and "const" in one for one in several)
-    return [one["const"] for one in several] if titled and isinstance(several, list) else None
+    listed, titled = wanted.get("enum"), wanted.get("oneOf", wanted.get("anyOf"))
+    if not isinstance(listed, list):
+        if not isinstance(titled, list) or not all(isinstance(one, dict) and "const" in one for one in titled):
+            return None
+        listed = [one["const"] for one in titled]
+    choices = frozenset(map(_spell, listed))
+    return None if "" in choices else choices
+
+
+def _spell(value: Any) -> str:
+    """Return the same text for equal values; nothing for what is none of a form's.
+
+    Texts, because a peer cannot choose numbers that are slow to find in a set, as it can with long integers.
+    """
+    match value:
+        case str():
+            return f'"{value}'
+        case float() if not value.is_integer():
+            return repr(value)
+        case bool() | None:
+            return str(value)
+        case int() | float():
+            return hex(int(value))
+    return ""
