@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import selectors
+import signal
 import socket
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from contextvars import ContextVar
 
 import pytest
 
@@ -103,3 +105,122 @@ def test_a_loop_reads_writes_and_is_woken_by_threads_and_signals() -> None:
 
     with asyncio.Runner(loop_factory=make_loop) as runner:
         assert runner.run(work()) == ["thread", 300_000]
+
+
+def write_and_close(writer: int, *said: bytes) -> None:
+    """Write, and end what is read."""
+    for one in said:
+        os.write(writer, one)
+    os.close(writer)
+
+
+def test_readers_that_take_turns_are_called_without_a_turn_of_the_loop_between_them() -> None:
+    """Each says something to the other one: nothing else is done, and what waits for the end is told."""
+    turns: list[str] = []
+    calls: list[str] = []
+    label = ContextVar("label", default="")
+
+    async def play() -> list[str]:
+        loop, done = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+        pipes = [os.pipe(), os.pipe()]
+
+        def answer(own: int) -> None:
+            os.read(pipes[own][0], 1)
+            calls.append(f"{label.get()} {own}")
+            if len(calls) == 20:
+                done.set_result(None)
+            else:
+                os.write(pipes[1 - own][1], b"x")
+
+        label.set("ours")
+        for own in (0, 1):
+            loop.add_reader(pipes[own][0], answer, own)
+        label.set("another")
+        loop.call_soon(turns.append, "first")
+        os.write(pipes[0][1], b"x")
+        await asyncio.sleep(0)
+        selects = loop._poller.select  # type: ignore[attr-defined]
+
+        def count(timeout: float | None = None) -> object:
+            turns.append("turn")
+            return selects(timeout)
+
+        loop._poller.select = count  # type: ignore[attr-defined]
+        await done
+        for own in (0, 1):
+            assert loop.remove_reader(pipes[own][0])
+            assert not loop.remove_reader(pipes[own][0])
+            for fd in pipes[own]:
+                os.close(fd)
+        return calls
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        assert runner.run(play()) == [f"ours {n % 2}" for n in range(20)]
+    assert turns.count("turn") < 15  # most of them of the runner that ends
+
+
+@pytest.mark.parametrize("how", ["soon", "later", "safely", "thread", "signal", "raises", "writer"])
+def test_what_a_reader_leads_to_is_done_without_anything_else_to_be_read(how: str) -> None:
+    problems: list[object] = []
+
+    async def play() -> str:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[str] = loop.create_future()
+
+        def note(_: object, context: dict[str, object]) -> None:
+            problems.append(context["exception"])
+            finish()
+
+        loop.set_exception_handler(note)
+        reader, writer = os.pipe()
+        ours, theirs = socket.socketpair()
+
+        def finish() -> None:
+            if not done.done():
+                done.set_result(how)
+
+        def take() -> None:
+            os.read(reader, 1)
+            loop.remove_reader(reader)
+            match how:
+                case "soon":
+                    loop.call_soon(finish)
+                case "later":
+                    loop.call_later(0.001, finish)
+                case "safely":
+                    loop.call_soon_threadsafe(finish)
+                case "thread":
+                    loop.run_in_executor(None, loop.call_soon_threadsafe, finish)
+                case "signal":
+                    os.kill(os.getpid(), signal.SIGUSR1)
+                case "raises":
+                    raise ValueError("ours")
+                case _:
+                    loop.add_writer(ours.fileno(), finish)
+
+        loop.add_signal_handler(signal.SIGUSR1, finish)
+        loop.add_reader(reader, take)
+        write_and_close(writer, b"x")
+        try:
+            return await done
+        finally:
+            loop.remove_signal_handler(signal.SIGUSR1)
+            loop.remove_writer(ours.fileno())
+            os.close(reader)
+            ours.close()
+            theirs.close()
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        assert runner.run(play()) == how
+    assert [str(problem) for problem in problems] == (["ours"] if how == "raises" else [])
+
+
+def test_a_loop_that_is_stopped_by_a_reader_stops() -> None:
+    loop = make_loop()
+    reader, writer = os.pipe()
+    loop.add_reader(reader, loop.stop)
+    write_and_close(writer, b"x")
+    loop.run_forever()
+    loop.remove_reader(reader)
+    os.close(reader)
+    loop.close()

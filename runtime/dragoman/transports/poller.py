@@ -1,7 +1,10 @@
-"""A selector for few descriptors, where the system has epoll: that of the standard library looks everything up anew.
+"""An event loop for few descriptors, where the system has epoll: that of the standard library looks everything up anew.
 
-Lives here: what `asyncio` asks of a selector. Must not: know who reads or writes. Used by a proxy over pipes, whose two
-or three descriptors are waited for twice a call; uvloop has one of its own.
+Lives here: what `asyncio` asks of a selector, and a loop whose readers are called by it. Must not: know who reads or
+writes. Used by a proxy over pipes, whose two or three descriptors are waited for twice a call; with HTTP it is uvloop.
+
+A turn of the loop takes as long as a tenth of a call. So while one descriptor at a time can be read, and nothing else
+is to be done, whoever reads it is called while it is waited, and it is waited on.
 """
 
 from __future__ import annotations
@@ -10,9 +13,12 @@ import contextlib
 import select
 import selectors
 import sys
-from asyncio import AbstractEventLoop, SelectorEventLoop
-from collections.abc import Mapping
-from typing import Any, Final
+from asyncio import AbstractEventLoop, Handle, SelectorEventLoop, TimerHandle
+from collections.abc import Callable, Mapping
+from contextvars import Context, copy_context
+from typing import Any, Final, TypeVarTuple
+
+ArgsT = TypeVarTuple("ArgsT")
 
 _MOST: Final = 64
 """How many descriptors are told of at once; others are told of the next time."""
@@ -25,9 +31,16 @@ if sys.platform == "linux":
     _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
     class Poller(selectors.BaseSelector):
-        """Waits for descriptors, which are integers; beside reading and writing, an end or an error is both."""
+        """Waits for descriptors, which are integers; beside reading and writing, an end or an error is both.
+
+        Attributes:
+            readers: What is called where a descriptor alone can be read, in place of telling of it.
+            is_due: Whether something else is to be done meanwhile.
+        """
 
         def __init__(self) -> None:
+            self.readers: dict[int, Callable[[], object]] = {}
+            self.is_due = False
             self._epoll = select.epoll()
             self._keys: dict[Any, selectors.SelectorKey] = {}
             self._reads: dict[int, list[tuple[selectors.SelectorKey, int]]] = {}  # what is told where one can be read
@@ -58,14 +71,22 @@ if sys.platform == "linux":
         def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
             """Wait so many seconds, or until something has happened; give what."""
             wait_s = -1 if timeout is None else max(0, timeout) if timeout else 0
-            try:
-                found = self._epoll.poll(wait_s, _MOST)
-            except InterruptedError:
-                return []
-            if len(found) == 1:
-                fd, event = found[0]
-                if event == _CAN_BE_READ and fd in self._reads:
-                    return self._reads[fd]
+            self.is_due = timeout is not None
+            while True:
+                try:
+                    found = self._epoll.poll(wait_s, _MOST)
+                except InterruptedError:
+                    return []
+                if len(found) != 1 or found[0][1] != _CAN_BE_READ:
+                    break
+                fd = found[0][0]
+                if fd not in self.readers:
+                    if fd in self._reads:
+                        return self._reads[fd]
+                    break
+                self.readers[fd]()
+                if self.is_due:
+                    return []
             known = [(self._keys[fd], event) for fd, event in found if fd in self._keys]
             return [(key, key.events & _meant_by(event)) for key, event in known]
 
@@ -83,6 +104,50 @@ if sys.platform == "linux":
             """Return all."""
             return self._keys
 
+    class PipeLoop(SelectorEventLoop):
+        """A loop that calls readers while it waits."""
+
+        def __init__(self) -> None:
+            self._poller = Poller()
+            super().__init__(self._poller)
+
+        def add_reader(self, fd: Any, callback: Callable[[*ArgsT], Any], *args: *ArgsT) -> None:
+            """Call this where a descriptor can be read, as `asyncio` would."""
+            super().add_reader(fd, callback, *args)
+            run = copy_context().run
+
+            def read() -> None:
+                try:
+                    run(callback, *args)
+                except Exception as error:
+                    self.call_exception_handler({"message": f"reading from {fd} failed", "exception": error})
+
+            self._poller.readers[fd] = read
+
+        def remove_reader(self, fd: Any) -> bool:
+            """Call nothing more there."""
+            self._poller.readers.pop(fd, None)
+            return super().remove_reader(fd)
+
+        def call_soon(
+            self, callback: Callable[[*ArgsT], object], *args: *ArgsT, context: Context | None = None
+        ) -> Handle:
+            """Call this in the next turn, which is due then."""
+            self._poller.is_due = True
+            return super().call_soon(callback, *args, context=context)
+
+        def call_at(
+            self, when: float, callback: Callable[[*ArgsT], object], *args: *ArgsT, context: Context | None = None
+        ) -> TimerHandle:
+            """Call this at a time, for which turns have to be taken."""
+            self._poller.is_due = True
+            return super().call_at(when, callback, *args, context=context)
+
+        def stop(self) -> None:
+            """Stop after this turn."""
+            self._poller.is_due = True
+            super().stop()
+
     def _bits(events: int) -> int:
         return (events & _READ and select.EPOLLIN) | (events & _WRITE and select.EPOLLOUT)
 
@@ -93,5 +158,5 @@ if sys.platform == "linux":
 def make_loop() -> AbstractEventLoop:
     """Return an event loop for pipes."""
     if sys.platform == "linux":
-        return SelectorEventLoop(Poller())
+        return PipeLoop()
     return SelectorEventLoop()
