@@ -203,7 +203,7 @@ def missed_of(ran: Sum) -> list[str]:
     unseen = [step for step in all_steps() if step not in ran.steps.keys() | UNREACHED.keys()]
     return [
         *(says for says in MARKS if says not in ran.marks),
-        *(f"the edge of a {edge} is {state!r}, and {event!r} comes" for edge, state, event in unseen),
+        *(f"a {edge} is {state!r}, and {event!r} comes" for edge, state, event in unseen),
     ]
 
 

@@ -1,9 +1,10 @@
 """Which situations worlds have been in: states of the edges and what happened in them, and marks that must be reached.
 
 Two kinds. A *step* is a state of an edge and an event in it, as the tables of `core.edges.lifecycle` have them; each
-look into a table is counted. A *mark* is a function over what was said, like a rule; but it must be true in some world
-of a long run. A mark that never is, and a step that never is and has no reason here, fail the run: then worlds do not
-come to where they should look. To add a mark: write a function with `@sometimes`.
+look into a table is counted. So are the steps of lent requests, as `loan_states` has them. A *mark* is a function over
+what was said, like a rule; but it must be true in some world of a long run. A mark that never is, and a step that never
+is and has no reason here, fail the run: then worlds do not come to where they should look. To add a mark: write a
+function with `@sometimes`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from enum import Enum
 from typing import Any, Final
 
 from dragoman.core.edges.lifecycle import FRONT, UPSTREAM, Table
+from tests.world.loan_states import DRAWN
 from tests.world.peers.words import PER_REQUEST, secrets_in
 from tests.world.plan import Plan
 from tests.world.rules import Asked, Talk, is_asking
@@ -73,9 +75,10 @@ def steps_counted() -> Iterator[Counter[Step]]:
 
 
 def all_steps() -> list[Step]:
-    """Give every step that the tables have."""
+    """Give every step that the tables have, and the pictures of loans."""
     tables = (("client", FRONT), ("server", UPSTREAM))
-    return [(edge, state.value, event.value) for edge, table in tables for state, event in table.transitions]
+    of_edges = [(edge, state.value, event.value) for edge, table in tables for state, event in table.transitions]
+    return of_edges + [(kind, *step) for kind, steps in DRAWN.items() for step in sorted(steps)]
 
 
 def marks_of(plan: Plan, talk: Talk) -> list[str]:
@@ -89,7 +92,7 @@ def show_steps(seen: Counter[Step]) -> str:
     for edge, state in dict.fromkeys((edge, state) for edge, state, _ in all_steps()):
         events = [event for other, at, event in all_steps() if (other, at) == (edge, state)]
         told = [f"{event} {seen[edge, state, event] or 'NEVER'}" for event in events]
-        lines.append(f"  {edge:<6} {state:<20} {', '.join(told)}")
+        lines.append(f"  {edge:<11} {state:<20} {', '.join(told)}")
     return "\n".join(lines)
 
 

@@ -31,6 +31,7 @@ from tests.world.http_server import HttpServer
 from tests.world.known_servers import KnownServer
 from tests.world.leftovers import Tables, census, collect
 from tests.world.link_servers import LINKED, Process
+from tests.world.loan_states import DRAWN, LoanStates, watched_loans
 from tests.world.loop import Stuck, WorldLoop
 from tests.world.machines import HERE
 from tests.world.network import Network, Poll
@@ -72,7 +73,7 @@ class Outcome:
         record: What happened.
         findings: Which rules were broken, and how.
         marks: Which situations it was in, of those that must come up.
-        steps: How often which event came in which state of an edge.
+        steps: How often which event came in which state of an edge; which steps a lent request took.
     """
 
     plan: Plan
@@ -279,19 +280,26 @@ def run_world(plan: Plan) -> Outcome:
     with installed(System(f"{plan.cell} {plan.seed}")) as system:
         collect()
         before = census()
-        with steps_counted() as steps, watched() as books:
-            record = _run(plan, system, books)
+        with steps_counted() as steps, watched() as books, watched_loans() as loans:
+            record = _run(plan, system, books, loans)
         collect()
+        steps.update((kind, *step) for kind, taken in loans.taken.items() for step in taken & DRAWN[kind])
+        record.notes += [("loan-states", text) for text in loans.undrawn()]
         record.notes += [("nothing-left", f"{count} x {kind}") for kind, count in sorted((census() - before).items())]
     talk = Talk(record)
     return Outcome(plan, record, judge(plan, talk), marks_of(plan, talk), steps)
 
 
-def _run(plan: Plan, system: System, books: Books) -> Record:
+def _run(plan: Plan, system: System, books: Books, loans: LoanStates) -> Record:
     loop = WorldLoop(system)
     world = World(plan, system, loop)
     record = world.record
-    loop.at_each_pause(lambda: record.notes.extend(books.look(system.now_s)))
+
+    def look() -> None:
+        record.notes.extend(books.look(system.now_s))
+        loans.look()
+
+    loop.at_each_pause(look)
     handler = _Log(record)
     loggers = [logging.getLogger(name) for name in ("dragoman", "asyncio")]
     for logger in loggers:
