@@ -13,7 +13,8 @@ from tests.world.plan import Plan
 from tests.world.record import Event
 from tests.world.rules import Asked, Talk, client_of, is_asking, rule, short
 
-_KINDS: Final = {"sampling/createMessage": "sampling", "roots/list": "roots", "elicitation/create": "elicitation"}
+KINDS: Final = {"sampling/createMessage": "sampling", "roots/list": "roots", "elicitation/create": "elicitation"}
+SINCE: Final = {"sampling/createMessage": HANDSHAKE_REVISIONS[0], "roots/list": HANDSHAKE_REVISIONS[0]}
 _LEVELS: Final = facts(HANDSHAKE_REVISIONS[-1]).log_levels
 _SOON_S: Final = 45.0
 """What a server asks so long before it is let go is answered: a session that has ended owes nothing."""
@@ -31,7 +32,7 @@ def _has_sessions(talk: Talk) -> bool:
 
 def _put(talk: Talk, peer: str) -> list[Asked]:
     """Give the questions that a client heard."""
-    return [one for one in talk.got[peer] if one.frame["method"] in _KINDS]
+    return [one for one in talk.got[peer] if one.frame["method"] in KINDS]
 
 
 @rule("declared")
@@ -43,7 +44,7 @@ def a_client_is_asked_what_it_can_be_asked(plan: Plan, talk: Talk) -> Iterator[s
         if is_rude and (plan.router or plan.hops > 1 or talk.record.revisions[peer] in spoken):
             continue
         for one in _put(talk, peer):
-            if _KINDS[one.frame["method"]] not in client_of(plan, peer).has:
+            if KINDS[one.frame["method"]] not in client_of(plan, peer).has:
                 yield f"{peer} did not declare that, and heard {short(one.frame)}"
 
 
@@ -97,7 +98,7 @@ def a_client_hears_that_nobody_waits_for_its_answer(plan: Plan, talk: Talk) -> I
             since = _taken_back(talk, one, ended)
             if since is None or any(answer.turn < since for answer in one.answers) or one.asked.turn > since:
                 continue
-            if _is_told(heard, one) or not _stays(plan, talk, peer, since):
+            if is_told(heard, one) or not stays(plan, talk, peer, since):
                 continue
             if not any(answer.turn < _arrived(answer, since) for answer in one.answers):
                 yield f"{peer} was not told that nobody waits for its answer to {short(one.frame)}"
@@ -121,7 +122,7 @@ def _taken_back(talk: Talk, one: Asked, ended: dict[str, int | None]) -> int | N
     return None
 
 
-def _is_told(heard: list[Event], one: Asked) -> bool:
+def is_told(heard: list[Event], one: Asked) -> bool:
     named = key_of(one.frame["id"])
     return any(
         event.frame.get("method") == "notifications/cancelled"
@@ -131,7 +132,7 @@ def _is_told(heard: list[Event], one: Asked) -> bool:
     )
 
 
-def _stays(plan: Plan, talk: Talk, peer: str, since: int) -> bool:
+def stays(plan: Plan, talk: Talk, peer: str, since: int) -> bool:
     """Whether a client is still there a while after a moment, and its session with it."""
     at_s = next((event.at_s for event in talk.record.events if event.turn >= since), 0.0)
     over = [event.at_s for event in talk.by_peer[peer] if event.what in ("ends", "is cut", "leaves")]
@@ -154,7 +155,7 @@ def clients_hear_what_may_have_changed(plan: Plan, talk: Talk) -> Iterator[str]:
             opened = [
                 one.answers[0].turn for one in talk.asked[peer] if one.frame["method"] == "initialize" and one.answers
             ]
-            if not opened or opened[0] > died or not _stays(plan, talk, peer, ready):
+            if not opened or opened[0] > died or not stays(plan, talk, peer, ready):
                 continue
             if not any(event.is_heard and event.turn > died and _is_change(event) for event in talk.by_peer[peer]):
                 yield f"{peer} was not told that the tools of {run} may be others than those of {before}"

@@ -198,6 +198,8 @@ def _silent(plan: Plan, chance: random.Random) -> None:
     for client in plan.clients:
         for n, at_s in enumerate((0.0, 5.0, 70.0, 150.0)):
             client.acts.append(call(at_s, n, whom, [["wait", chance.choice((1.0, 15.0))], ["answer", "text"]]))
+    for client in plan.clients[1:]:
+        client.begins_s = chance.choice((0.0, 0.0, 80.0))
     plan.faults.append({"at": chance.choice((7.0, 30.0)), "do": "silence", "whom": whom})
 
 
@@ -381,9 +383,37 @@ def _forgetting(plan: Plan, chance: random.Random) -> None:
         plan.faults.append({"at": at_s, "do": what, "whom": whom, "for_s": chance.choice((0.0, 0.5))})
 
 
+def _between(plan: Plan, chance: random.Random) -> None:
+    """Several people share a server, which speaks of calls that it has answered, and of those of who has left."""
+    _gather(plan, chance, 3)
+    _with_sessions(plan, chance)
+    whom = plan.servers[0].name
+    plan.servers[0].link = chance.choice(("lines", plan.servers[0].link))
+    plan.servers[0].manner = chance.choice(("good", "goes-on"))
+    for number, client in enumerate(plan.clients):
+        client.principal = chance.choice(("ada", "ada", "bob"))
+        late = chance.choice((["ask-on", "sampling"], ["log", "error"], ["ask-on", "elicitation"]))
+        for n in range(chance.randint(1, 3)):
+            steps: Steps = [
+                ["wait", chance.choice((0.5, 2.0))],
+                ["answer", "text"],
+                ["wait", chance.choice((1.0, 9.0))],
+            ]
+            client.acts.append(call(n * 4.0 + number, n, whom, [*steps, late, ["wait", 3.0], late]))
+        if chance.random() < 0.6:
+            waits = ["wait", chance.choice((6.0, 15.0))]
+            client.acts.append(call(3.0 + number, 10, whom, [waits, ["ask", "sampling"], waits, ["answer", "text"]]))
+        if chance.random() < 0.4:
+            client.acts.append({"at": chance.choice((3.5, 7.0)), "do": chance.choice(("leave", "cut")), "n": 20})
+        client.acts.sort(key=lambda act: float(act["at"]))
+    if chance.random() < 0.3:
+        plan.options["restarts"] = 2
+        plan.faults = [{"at": chance.choice((5.0, 12.0)), "do": "die", "whom": whom, "for_s": 0.0}]
+
+
 EVERYWHERE: Final[tuple[Bent, ...]] = (
     *(_using_again, _asking_badly, _timing_out, _declaring, _lasting, _silent, _opening, _flooding, _levels),
     *(_asking_early, _refused, _reopening, _forgetting),
 )
-AMONG_SEVERAL: Final[tuple[Bent, ...]] = (_taking_turns, _wanting, _suspecting)
+AMONG_SEVERAL: Final[tuple[Bent, ...]] = (_taking_turns, _wanting, _suspecting, _between)
 """Those for servers that may be shared."""

@@ -25,6 +25,7 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.serving.subscriptions import Subscriptions
 from dragoman.core.switch.router.common import Common
 from dragoman.core.switch.shared.desk import Desk
+from dragoman.core.switch.shared.levels import LEVELS
 from dragoman.core.switch.shared.switch import Shared
 from dragoman.core.switch.to_session.loans import SessionLoans
 from dragoman.core.waiting import WaitingRoom
@@ -36,7 +37,7 @@ from dragoman.transports.upstream.lanes import Lanes
 Check = Callable[[Any, float], Iterator[str]]
 """Takes an object and the time."""
 
-_CHECKS: Final[dict[type, Check]] = {}
+_CHECKS: Final[dict[type, list[Check]]] = {}
 
 _MOST_LOOKS: Final = 60
 """How often the books of one world are looked through at most."""
@@ -44,15 +45,18 @@ _MOST_LOOKS: Final = 60
 _MANY: Final = 100
 """More than any world has of anything."""
 
+_UNASKED: Final = LEVELS.index("info")
+"""What a session is given that has asked for no level."""
+
 _SLACK_S: Final = 3.0
 """How much later than its time something may go that a clock lets go."""
 
 
 def book(kind: type) -> Callable[[Check], Check]:
-    """Make a function the one that looks through objects of a kind."""
+    """Make a function one that looks through objects of a kind."""
 
     def note(function: Check) -> Check:
-        _CHECKS[kind] = function
+        _CHECKS.setdefault(kind, []).append(function)
         return function
 
     return note
@@ -73,7 +77,7 @@ class Books:
             return
         for one in list(self.kept.values()):
             kind = type(one)
-            for text in _CHECKS[kind](one, now):
+            for text in (text for check in _CHECKS[kind] for text in check(one, now)):
                 if kind.__name__ + text[:12] in self._told:
                     continue
                 self._told.add(kind.__name__ + text[:12])
@@ -148,6 +152,17 @@ def _desk(desk: Desk, now: float) -> Iterator[str]:
             yield f"session {session.number} has left, and is asked {key!r}"
         elif not _is_known(session.front.exchange.calls[Side.SERVER], key):
             yield f"session {session.number} is asked {key!r}, and its edge knows nothing of it"
+    for session in desk.sessions.values():
+        for call in session.front.exchange.calls[Side.SERVER].waiting.values():
+            key = call.key if call.first is None else call.first[0]
+            if call.own is None and desk.questions._asked.get(key, (None,))[0] is not session:
+                yield f"session {session.number} is asked {key!r}, and the server waits for no answer of it"
+    levels = [session.level for session in desk.sessions.values()]
+    are_ready = all(session.ready for session in desk.sessions.values())
+    if are_ready and desk.levels._current is not None and any(level is not None for level in levels):
+        least = min(_UNASKED if level is None else level for level in levels)
+        if desk.levels._current != least:
+            yield f"the server was told {LEVELS[desk.levels._current]}, and somebody wants {LEVELS[least]}"
     if len(desk.questions) > desk.questions._limit:
         yield f"{len(desk.questions)} questions are open, and {desk.questions._limit} may be"
     for session in desk.subscriptions._filters:
@@ -343,6 +358,8 @@ def _room(room: WaitingRoom) -> Iterator[str]:
 def _upstream(upstream: UpstreamEdge, now: float) -> Iterator[str]:
     if upstream.outgoing and upstream not in upstream._outbox.waiting:
         yield "frames are never written"
+    if upstream.state is UpstreamState.READY and (upstream.offer or upstream._first or upstream._offered):
+        yield "what was offered is kept, and nobody asks for it again"
 
 
 @book(FrontEdge)

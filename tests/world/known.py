@@ -38,7 +38,7 @@ KNOWN: Final[tuple[Known, ...]] = (
     ),
     Known(
         "progress",
-        r"heard progress of what is answered",
+        r"heard progress over HTTP of what is answered",
         "an answer in JSON may overtake progress, which comes on the stream of a GET",
     ),
 )

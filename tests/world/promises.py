@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dragoman_spec import HANDSHAKE_REVISIONS
+from tests.world.askings import KINDS, SINCE
 from tests.world.peers.words import PER_REQUEST, secrets_in
 from tests.world.plan import Plan
 from tests.world.record import Event
@@ -16,9 +17,6 @@ from tests.world.rules import Asked, Talk, client_of, is_asking, rule, short
 
 _CHECKS_S = 4.0
 """How long after its time a request may be given up: the clock is looked at now and then."""
-
-_SINCE = {"sampling/createMessage": HANDSHAKE_REVISIONS[0], "roots/list": HANDSHAKE_REVISIONS[0]}
-_KINDS = {"sampling/createMessage": "sampling", "roots/list": "roots", "elicitation/create": "elicitation"}
 
 
 def _speaks_handshake(talk: Talk, peer: str) -> bool:
@@ -85,11 +83,11 @@ def a_question_is_answered_by_who_can(plan: Plan, talk: Talk) -> Iterator[str]:
         if not _speaks_handshake(talk, peer):
             continue
         for one in talk.asked[peer]:
-            marks, kind = secrets_in(one.frame), _KINDS.get(one.frame["method"])
+            marks, kind = secrets_in(one.frame), KINDS.get(one.frame["method"])
             if not marks or kind is None or not _speaks_handshake(talk, marks[0][0]):
                 continue
             client = client_of(plan, marks[0][0])
-            can = kind in client.has and client.revision >= _SINCE.get(one.frame["method"], "2025-06-18")
+            can = kind in client.has and client.revision >= SINCE.get(one.frame["method"], "2025-06-18")
             is_late = _is_late(talk, one, marks[0])
             if can and not is_late and one.answers and "error" in one.answers[0].frame:
                 yield f"{peer} asked {short(one.frame)}, and heard {short(one.answers[0].frame)}"

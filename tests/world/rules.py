@@ -165,27 +165,42 @@ def nobody_hears_a_secret_of_somebody_else(plan: Plan, talk: Talk) -> Iterator[s
             is_own_guess = plan.front == "http" and is_asking(event.frame)  # among the calls of one principal
             for owner, number in secrets_in(event.frame):
                 is_between = named.get(owner) != named.get(peer)
-                if owner != peer and (is_between or not (is_own_guess or _is_guessed(plan, talk, event.frame))):
+                if owner != peer and (is_between or not (is_own_guess or _is_guessed(plan, talk, event, owner))):
                     yield f"{peer} heard the secret {number} of {owner}: {short(event.frame)}"
 
 
-def _is_guessed(plan: Plan, talk: Talk, frame: Body) -> bool:
+def _is_guessed(plan: Plan, talk: Talk, event: Event, owner: str) -> bool:
     """Whether it is known that this may go astray: late words at a server of one principal, or of whom nobody knows."""
+    frame = event.frame
     if plan.scope == "client":
         return plan.front == "http" and is_asking(frame)  # clients without sessions share the server of their principal
     if frame.get("method") == "notifications/message":
         return True
-    return any(_is_late(talk, server, number) for server, number in nonces_in(frame))
+    return any(_is_late(talk, server, number, owner, event.peer) for server, number in nonces_in(frame))
 
 
-def _is_late(talk: Talk, server: str, number: str) -> bool:
-    """Whether a server put this question when it had answered the call already."""
+def _is_late(talk: Talk, server: str, number: str, owner: str, hearer: str) -> bool:
+    """Whether a server put this question when it had answered the call already.
+
+    Then it may go to who has a call open, or to the only one who ever made any; but to nobody if who called is gone.
+    """
     put = next((one for one in talk.asked[server] if (server, number) in nonces_in(one.frame)), None)
-    if put is None:
+    if put is None or (_is_gone(talk, owner, put.asked.turn) and not _is_at_work(talk, hearer, put.asked.turn)):
         return False
     marks = secrets_in(put.frame)
     about = [one for one in talk.got[server] if one.frame["method"] == "tools/call" and secrets_in(one.params) == marks]
     return any(answer.turn < put.asked.turn for one in about for answer in one.answers)
+
+
+def _is_gone(talk: Talk, client: str, turn: int) -> bool:
+    """Whether a session was over at a turn: then nobody is asked in its place."""
+    return any(event.what in ("ends", "is cut") and event.turn < turn for event in talk.by_peer[client])
+
+
+def _is_at_work(talk: Talk, client: str, turn: int) -> bool:
+    """Whether a client has asked something, not so long ago, that it had no answer to at a turn."""
+    asked = (one for one in talk.asked[client] if one.asked.turn < turn and one.frame["method"] != "initialize")
+    return any(not one.answers or one.answers[0].turn > turn for one in asked)
 
 
 @rule("own-answers")
@@ -332,7 +347,8 @@ def progress_belongs_to_a_request_that_wants_it(plan: Plan, talk: Talk) -> Itera
                 elif plan.scope != "client" and any(
                     a.turn < event.turn and not is_asking(a.frame) for a in one.answers
                 ):
-                    yield f"{peer} heard progress of what is answered: {short(frame)}"
+                    way = " over HTTP" if plan.uses_http else ""
+                    yield f"{peer} heard progress{way} of what is answered: {short(frame)}"
 
 
 @rule("handshake")

@@ -63,6 +63,7 @@ class Pipe:
         is_ended: Whether nothing more goes in.
         is_told: Whether the reader has heard that.
         is_dropped: Whether what was on its way is lost.
+        is_full: Whether the writer was asked to pause.
         marks: For each write, where it ended and at which turn it was made; oldest first.
         on_taken: Told how many bytes came out, each time.
     """
@@ -75,7 +76,7 @@ class Pipe:
         self._timer: asyncio.Handle | None = None
         self._paused = self._stalled = False
         self._held = 0
-        self._is_full = False
+        self.is_full = False
         self.is_ended = self.is_dropped = False
         self.is_told = False
         self.written = self.taken = 0
@@ -100,8 +101,8 @@ class Pipe:
                 due = max(due, self._pieces[-1][0])
             self._pieces.append((due, piece))
         self._watch()
-        if not self._is_full and self.waiting > self._manner.room and self.writer is not None:
-            self._is_full = True
+        if not self.is_full and self.waiting > self._manner.room and self.writer is not None:
+            self.is_full = True
             self.writer.pause_writing()
 
     def end(self) -> None:
@@ -185,8 +186,8 @@ class Pipe:
         self._turns.next()
         if self.on_taken is not None:
             self.on_taken(self.taken)
-        if self._is_full and self.waiting <= self._manner.room // 4 and self.writer is not None:
-            self._is_full = False
+        if self.is_full and self.waiting <= self._manner.room // 4 and self.writer is not None:
+            self.is_full = False
             self.writes_in.run(self.writer.resume_writing)
         self.reader.data_received(data)
         self._watch()

@@ -17,7 +17,8 @@ from tests.world.worlds import RULE_BOOKS
 REVISION = "2025-11-25"
 OPENED = {"protocolVersion": REVISION, "capabilities": {}, "serverInfo": {"name": "s0", "version": "1"}}
 READY = notification("notifications/initialized")
-Said = tuple[float, str, str, Any]
+Said = tuple[Any, ...]
+"""When, who, does what, a frame, and perhaps on which stream."""
 
 
 def call(key: Any, number: int = 0, *steps: list[Any], who: str = "c0", token: Any = None) -> dict[str, Any]:
@@ -82,17 +83,18 @@ def told(at_s: float, frame: Any, run: str = "s0.1", who: str = "c0", other: Any
 
 def broken(*parts: Sequence[Said], logged: str = "", via: str = "", **more: Any) -> set[str]:
     """Give the names of the rules that a conversation breaks."""
+    revisions = more.pop("revisions", {})
     plan = Plan(**{"cell": "direct", "seed": 1, **more})
     plan.clients = plan.clients or [ClientPlan("c0", "ada", REVISION, ["sampling"]), ClientPlan("c1", "bob", REVISION)]
     plan.servers = plan.servers or [ServerPlan("s0", [REVISION])]
     system = System("test")
     record = Record(system)
-    record.revisions = dict.fromkeys(("c0", "c1", "s0.1", "s0.2"), REVISION)
+    record.revisions = dict.fromkeys(("c0", "c1", "s0.1", "s0.2"), REVISION) | revisions
     record.log += [("WARNING", logged)] if logged else []
     start_s = system.now_s
-    for at_s, peer, what, frame in sorted((said for part in parts for said in part), key=lambda said: said[0]):
+    for at_s, peer, what, frame, *on in sorted((said for part in parts for said in part), key=lambda said: said[0]):
         system.now_s = start_s + at_s
-        event = record.add(peer, what, frame, via=via)
+        event = record.add(peer, what, frame, via=on[0] if on else via)
         event.there = event.turn
     return {finding.rule for finding in judge(plan, Talk(record))}
 

@@ -23,6 +23,9 @@ class LineTransport:
         end: Of the connection.
         is_child: Whether the peer is a server, which is heard until it has gone, for a moment.
         limit_bytes: The longest line accepted.
+
+    Attributes:
+        is_paused: Whether the peer is not read.
     """
 
     def __init__(self, end: End, is_child: bool = False, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
@@ -30,6 +33,7 @@ class LineTransport:
         self._is_child = is_child
         self._limit_bytes = limit_bytes
         self._gone = asyncio.Event()
+        self.is_paused = False
 
     def start(self, receiver: Receiver) -> None:
         framed = FramedReceiver(receiver, self._limit_bytes)
@@ -48,10 +52,17 @@ class LineTransport:
     def send(self, frames: Sequence[Frame]) -> None:
         self._end.write(join_lines(frames))
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the peer does not keep up."""
+        return self._end.says.is_full
+
     def pause_reading(self) -> None:
+        self.is_paused = True
         self._end.hears.pause(True)
 
     def resume_reading(self) -> None:
+        self.is_paused = False
         self._end.hears.pause(False)
 
     def hurry(self) -> None: ...

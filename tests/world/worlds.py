@@ -24,7 +24,19 @@ from dragoman.router.router import before_router
 from dragoman.transports.base import Transport
 from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
-from tests.world import askings, dues, endings, flows, lasting, promises, replica_rules, sharing, ways_seen
+from tests.world import (
+    askings,
+    carriers,
+    dues,
+    endings,
+    flows,
+    lasting,
+    owed,
+    promises,
+    replica_rules,
+    sharing,
+    ways_seen,
+)
 from tests.world.books import Books, watched
 from tests.world.fronts import Front, LineFront, WebFront, make_pool_config
 from tests.world.http_server import HttpServer
@@ -60,7 +72,19 @@ _LAST_TIMERS_S: Final = 15.0
 """How long a timer may be left that does nothing any more."""
 
 
-RULE_BOOKS: Final = (lasting, promises, askings, endings, flows, dues, sharing, replica_rules, ways_seen)
+RULE_BOOKS: Final = (
+    carriers,
+    owed,
+    lasting,
+    promises,
+    askings,
+    endings,
+    flows,
+    dues,
+    sharing,
+    replica_rules,
+    ways_seen,
+)
 """Modules of rules beside `rules`; they are among `RULES` when they have been imported."""
 
 
@@ -244,8 +268,8 @@ class World:
                 self.processes[fault["whom"]].forget()
             case "stop" | "drain":
                 number = fault["client"] % max(1, len(self.runners))
-                if self.runners:
-                    self.record.add(f"c{number}", f"is told to {fault['do']}")
+                if self.runners:  # in the order in which clients came
+                    self.record.add(self.clients[number].name, f"is told to {fault['do']}")
                     getattr(self.runners[number], fault["do"])("the world says so")
             case "clock":
                 self.record.add("clock", f"jumps by {fault['by_s']} s")

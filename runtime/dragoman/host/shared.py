@@ -181,6 +181,8 @@ class SharedHost(Host):
         """Tell somebody that the time has passed; what is logged meanwhile is about the session that it is for."""
         label = self.caller_of(sleeper.front)[0] if isinstance(sleeper, Alarm) else LABEL.get()
         log_as(label, super().expire, sleeper, after_s)
+        if self.switch.upstream.state is UpstreamState.LOST:  # silent for too long, say: the next client gets another
+            self.close()
 
     def take_lost_session(self, port: Port, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
         """The server has forgotten the session, and is there."""

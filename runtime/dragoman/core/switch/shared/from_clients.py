@@ -133,6 +133,7 @@ class FromClients:
         session.ready = True
         if self._desk.upstream.state is UpstreamState.ACCEPTED:
             self._desk.upstream.announce(rewrite(frame, frame.body))
+        self._desk.tell_level()  # it has asked for none, and others may want little
 
     def _set_level(self, session: ClientSession, call: Call, frame: Frame) -> None:
         desk, level = self._desk, params_of(frame.body).get("level")
