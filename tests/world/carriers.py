@@ -96,13 +96,12 @@ def _router_session(session: RouterTransport, now: float) -> Iterator[str]:
         if running.task.done():
             yield f"{member.name} counts as running, and has ended"
     for member in session.catalogue.members.values():
-        running = session._running.get(member)
         if member.state is not MemberState.OPEN:
             continue
-        if running is None:
+        if member not in session._running:
             yield f"{member.name} is open, and does not run"
             continue
-        for front, port in running.proxy._host._ports.items():
+        for front, port in session._running[member].proxy._host._ports.items():
             if isinstance(front, FrontEdge) and port.alive and port.full != session.is_paused:
                 yield f"{member.name} {'speaks' if session.is_paused else 'waits'}, and the client reads otherwise"
 

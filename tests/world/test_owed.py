@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.world import worlds
 from tests.world.peers.words import PER_REQUEST, error, question, request, result
-from tests.world.plan import ServerPlan
+from tests.world.plan import Plan, ServerPlan
 from tests.world.record import Record
 from tests.world.rules import RULES, Talk, judge
 from tests.world.system import System
@@ -143,7 +142,7 @@ def test_a_rule_notices_what_breaks_it(rule: str) -> None:
 def test_rows_that_are_left_over_break_a_rule() -> None:
     record = Record(System("test"))
     record.left_over = ["UpstreamPool._upstreams[]._desk.sessions has 1 rows"]
-    plan_of_one = worlds.Plan("direct", 1)
+    plan_of_one = Plan("direct", 1)
     assert {finding.rule for finding in judge(plan_of_one, Talk(record))} == {"no-rows"}
 
 
