@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
+from tests.world.access import is_denied
 from tests.world.flows import Clock, stalls
 from tests.world.peers.words import PER_REQUEST, secrets_in
 from tests.world.plan import Act, Plan
@@ -43,10 +44,11 @@ def is_sound(plan: Plan) -> bool:
     """Whether nothing fails but clients: no faults, servers that live, no limits that refuse."""
     return (
         not plan.faults
+        and "per_minute" not in plan.access
         and not any(step[0] == "die" for one in plan.clients for act in one.acts for step in act.get("steps", []))
         and not any(server.manner in ("rude", "garbles", "refuses") or server.start_s > 50 for server in plan.servers)
         and not plan.options.keys() & _TIMES
-        and plan.options.get("questions") not in ("refuse", "replay")
+        and plan.options.get("questions") not in ("refuse", "replay", "task")
         and not plan.front_options.keys() & {"streams", "sessions"}
         and not plan.pool
     )
@@ -65,6 +67,8 @@ def who_behaves_is_served(plan: Plan, talk: Talk) -> Iterator[str]:
             marks, steps = secrets_in(one.params), _steps(one)
             asks = any(step[0] == "ask" for step in steps) or "inputResponses" in one.params
             if one.frame["method"] not in _SECRET or one.cancelled or asks or not marks or not one.answers:
+                continue
+            if is_denied(plan, peer, one):
                 continue
             silent = "never" if one.frame["method"] == "tools/call" else "text"
             how = next((step[1] for step in steps if step[0] == "answer"), silent)

@@ -198,6 +198,7 @@ def no_call_waits_for_nothing(plan: Plan, talk: Talk) -> Iterator[str]:
         for peer in talk.servers()
         for got in talk.got[peer]
         for mark in secrets_in(got.params.get("arguments") or {})[:1]
+        if "inputResponses" not in got.params
     }
     for one in _calls(talk):
         mark = secrets_in(one.params.get("arguments") or {})[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Any, Final, Protocol
 
 from dragoman.core.switch.shared.desk import SharingSettings
@@ -29,6 +30,9 @@ _ADDRESS: Final[Address] = ("127.0.0.1", 8080)
 
 
 _OF_SHARING: Final = ("calls", "subscriptions", "questions", "waiting_bytes", "turn_s", "grace_s", "suspects")
+
+_LIMITS: Final = tuple(each.name for each in dataclasses.fields(Limits))
+_PATIENCE: Final = tuple(each.name for each in dataclasses.fields(Patience))
 
 
 def make_pool_config(plan: Plan) -> PoolConfig:
@@ -139,12 +143,8 @@ def config_of(plan: Plan, principals: set[str]) -> FrontConfig:
     """Give what the plan decides about the front."""
     options = plan.front_options
     return FrontConfig(
-        limits=Limits(
-            **{name: options[name] for name in ("sessions", "streams", "high_water_bytes") if name in options}
-        ),
-        patience=Patience(
-            **{name: options[name] for name in ("poll_s", "idle_s", "stream_after_s", "stall_s") if name in options}
-        ),
+        limits=Limits(**{name: options[name] for name in _LIMITS if name in options}),
+        patience=Patience(**{name: options[name] for name in _PATIENCE if name in options}),
         admission=admission_of(principals),
         answers=options.get("answers", "auto"),
         shares_requests=plan.scope == Scope.SHARED.value,

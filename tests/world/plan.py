@@ -94,6 +94,7 @@ class Plan:
         servers: One, or those of the router.
         instances: How many proxies stand side by side, behind a balancer.
         store: Where those find each other: `redis`, `quick` (the same, without the bytes) or `folder`.
+        access: Who may what: `rules`, as a configuration file has them, and `per_minute`, with `burst`, for each.
     """
 
     cell: str
@@ -111,6 +112,7 @@ class Plan:
     servers: list[ServerPlan] = field(default_factory=list)
     instances: int = 1
     store: str = ""
+    access: Act = field(default_factory=dict)
 
     @property
     def uses_http(self) -> bool:
@@ -124,6 +126,7 @@ class Plan:
         is_far = self.router or self.hops > 1
         return (
             not self.faults
+            and not self.access
             and not {act["do"] for act in acts} & {"leave", "cut", "cancel", "junk", "stall"}
             and not any(step[0] == "die" for act in acts for step in act.get("steps", []))
             and all(client.manner in ("good", "slow") for client in self.clients)

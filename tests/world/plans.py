@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
+from tests.world.access_plans import bend
 from tests.world.bents import AMONG_SEVERAL, EVERYWHERE
 from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
 from tests.world.replica_plans import BENTS_OF_REPLICAS
@@ -67,6 +68,14 @@ def _ways(plan: Plan, chance: random.Random) -> None:
     plan.front_options = _make_front_options(chance)
 
 
+def _access(plan: Plan, chance: random.Random) -> None:
+    """Not everybody may everything, and there may be room for little."""
+    plan.scope = chance.choice(("client", "shared", "shared", "principal"))
+    plan.front = "http"
+    plan.router = chance.random() < 0.5
+    plan.front_options = _make_front_options(chance)
+
+
 CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "direct": _direct,
     "shared": _shared,
@@ -75,6 +84,7 @@ CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "http": _http,
     "replicas": _replicas,
     "ways": _ways,
+    "access": _access,
 }
 """The kinds of worlds, by name."""
 
@@ -101,6 +111,8 @@ def make_plan(cell: str, seed: int) -> Plan:
                 client.manner = "good"  # what is posted may come in another order
             if client.way and client.revision not in HANDSHAKE_REVISIONS:
                 client.revision = chance.choice(HANDSHAKE_REVISIONS)
+    if cell == "access":
+        bend(plan, chance)
     if plan.instances > 1:
         chance.choice(BENTS_OF_REPLICAS)(plan, chance)
     return plan
@@ -281,7 +293,7 @@ def _make_server(plan: Plan, chance: random.Random, number: int) -> ServerPlan:
     server = ServerPlan(f"s{number}", revisions, manner, chance.choice((0.0, 0.0, 0.0, 0.5, 2.5, 6.0)))
     if chance.random() < 0.02:
         server.start_s = 500.0  # longer than anybody waits
-    if plan.cell in ("http", "replicas", "ways") and (plan.front == "lines" or chance.random() < 0.6):
+    if plan.cell in ("http", "replicas", "ways", "access") and (plan.front == "lines" or chance.random() < 0.6):
         server.link = "http"
     return server
 

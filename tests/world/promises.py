@@ -128,8 +128,8 @@ def a_request_is_given_up_in_time(plan: Plan, talk: Talk) -> Iterator[str]:
     limit_s = plan.options.get("request_timeout_s")
     if limit_s is None or plan.hops > 1 or plan.network.late_s > 1 or any(one.start_s for one in plan.servers):
         return
-    if any(fault["do"] == "hang" for fault in plan.faults):
-        return  # then the limit stands still, too
+    if any(fault["do"] in ("hang", "store", "slow", "silence") for fault in plan.faults):
+        return  # then the limit stands still, too, or the request is not let in
     for peer in talk.clients():
         if any(act["do"] == "stall" for act in client_of(plan, peer).acts) or talk.got[peer]:
             continue  # while a client is asked, its time does not run

@@ -67,7 +67,7 @@ def a_request_is_refused_for_a_reason(plan: Plan, talk: Talk) -> Iterator[str]:
                 503: bool(went & _OF_INSTANCES) or is_limited or plan.network.late_s >= 1,
                 408: "hang" in went or plan.network.late_s > 1,
                 429: is_limited,
-                404: bool(went & {"kill", "retire", "hang", "store", "stop", "drain", "revoke", "die", "forget"})
+                404: bool(went & (_OF_INSTANCES | {"stop", "drain", "revoke", "die", "forget"}))
                 or _ends_by_itself(talk, peer),
             }.get(status, True)
             if not why:
@@ -88,6 +88,8 @@ def sessions_go_on_elsewhere(plan: Plan, talk: Talk) -> Iterator[str]:
         return
     kept = {fault["keeps"] for fault in plan.faults if fault["do"] == "store"}
     if _faults(plan) - {"kill", "retire", "hang", "clock", "save", "slow", "silence", "store"} or kept - {"all"}:
+        return
+    if any(fault["do"] == "silence" and "whom" in fault for fault in plan.faults):  # of a server
         return
     if plan.network.late_s > 1:
         return

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.config import ServerConfig, parse_config
+from dragoman.config import ServerConfig
 from dragoman.core.settings import ServerMemory
 from dragoman.pool import Scope, UpstreamPool
 from dragoman.proxy import Proxy, ProxyConfig
@@ -25,6 +24,7 @@ from dragoman.transports.base import Transport
 from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from tests.world import (
+    access,
     askings,
     carriers,
     dues,
@@ -84,6 +84,7 @@ RULE_BOOKS: Final = (
     sharing,
     replica_rules,
     ways_seen,
+    access,
 )
 """Modules of rules beside `rules`; they are among `RULES` when they have been imported."""
 
@@ -132,6 +133,8 @@ class World:
                 make = LINKED.get(server.link, HttpServer)
                 self.processes[server.name] = make(self.network, address, server, plan.seed, self.record, runs)
         self._known: dict[tuple[str, int], KnownServer] = {}
+        self.router: Router | None = None
+        self.gate: access.Gate | None = None
 
     # The servers
 
@@ -170,8 +173,7 @@ class World:
         by_name = {server.name: server for server in self.plan.servers}
         connect_upstream = self.open_server(self.plan.servers[0])
         if self.plan.router:
-            listed = {name: {"command": name} for name in by_name}
-            configuration = parse_config(json.dumps({"mcpServers": listed}))
+            configuration = access.configure(list(by_name), self.plan.access.get("rules"))
             self.router = Router(configuration, config, lambda one: self.open_server(by_name[one.name]), self.know)
             connect_upstream = self.router.connect
         for hop in range(1, self.plan.hops):
@@ -188,6 +190,9 @@ class World:
     def make_front_config(self) -> ProxyConfig:
         """Give what is decided about the proxies of sessions."""
         config = self.make_config()
+        if self.plan.access:
+            self.gate = access.Gate(self.plan, self.router)
+            config = self.gate.guard(config)
         return before_router(config) if self.plan.router else config
 
     def _behind(self, connect_upstream: Callable[[], Transport], hop: int) -> Callable[[], Transport]:
@@ -262,7 +267,7 @@ class World:
         match fault["do"]:
             case "die":
                 await self._kill(fault["whom"], fault.get("for_s", 0.0))
-            case "silence" if self.servers.get(fault["whom"]):
+            case "silence" if self.servers.get(fault.get("whom", "")):
                 self.servers[fault["whom"]][-1].fall_silent()
             case "forget" if fault["whom"] in self.processes:
                 self.processes[fault["whom"]].forget()
@@ -271,6 +276,9 @@ class World:
                 if self.runners:  # in the order in which clients came
                     self.record.add(self.clients[number].name, f"is told to {fault['do']}")
                     getattr(self.runners[number], fault["do"])("the world says so")
+            case "reload" if self.gate is not None:
+                self.record.add("proxy", "is read again", fault.get("servers"))
+                self.gate.reload(fault)
             case "clock":
                 self.record.add("clock", f"jumps by {fault['by_s']} s")
                 self._system.wall_s += fault["by_s"]
@@ -306,6 +314,8 @@ def run_world(plan: Plan) -> Outcome:
         before = census()
         with steps_counted() as steps, watched() as books, watched_loans() as loans:
             record = _run(plan, system, books, loans)
+        if plan.access:
+            access.forget()
         collect()
         steps.update((kind, *step) for kind, taken in loans.taken.items() for step in taken & DRAWN[kind])
         record.notes += [("loan-states", text) for text in loans.undrawn()]

@@ -176,8 +176,11 @@ class Exchange:
     def interrupt(self, failure: Refusal) -> None:
         """End everything that is under way with a server that is gone: no answer will come, and it waits for none."""
         self.fail_all(Side.CLIENT, failure.code, failure.message, failure.data)
-        for call in self.calls[Side.SERVER].take_all():
-            self.calls[Side.SERVER].retire(call.key)
+        asked = self.calls[Side.SERVER]
+        for key in list(asked.cancelled):
+            asked.retire(key)
+        for call in asked.take_all():
+            asked.retire(call.key)
             if self.around is None or self.around.cancel(call):
                 self.front.send(cancellation(call.key, "the server that asked is gone"))
 
