@@ -51,6 +51,8 @@ def test_kept_ids_are_no_larger_than_they_have_to_be() -> None:
         (b'""', None),
         (b'"\xc2\xb3"', None),
         (b'"\xd9\xa3"', None),
+        (b'"0"', b"0"),
+        (b'"' + b"9" * 5000 + b'"', b"9" * 5000),
     ],
 )
 def test_twin_of_an_id_looks_the_same_and_has_the_other_type(key: bytes, twin: bytes | None) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from dragoman.transports.http.serve import Address, HttpServer, bind
 from tests.guard.issuer import Issuer, guard_of, issuer
 from tests.router.made import HANDSHAKE, PER_REQUEST, PREFIX, MadeServer
 from tests.transports.http.stage import on_loop
-from tests.transports.http.wire import hang_up, request
+from tests.transports.http.wire import Reply, hang_up, request
 
 BOTH = "application/json"
 FRONT = "secret-of-front-01"
@@ -112,6 +113,7 @@ async def place(
             "tools": ["read", "read_all", "write", "remove_all"],
             "resources": ["file:///srv/a", "file:///etc/b"],
             "templates": ["file:///srv/{x}"],
+            "prompts": ["greet"],
         },
         "tracker": {"tools": ["issues", "remove_issue"], "resources": ["issue:1"]},
     }
@@ -294,3 +296,77 @@ def test_a_rule_that_cannot_be_meant_is_an_error(rules: Any, problem: str) -> No
     with pytest.raises(ConfigError) as caught:
         parse_config(file_of(rules), {})
     assert problem in str(caught.value)
+
+
+@EVERYWHERE
+@on_loop
+async def test_what_a_request_names_beside_its_type_goes_nowhere(revision: str, servers: str, scope: Scope) -> None:
+    rules = [{"allow": {"servers": ["files"], "prompts": ["greet"]}}]
+    async with place(revision, servers, scope, rules) as where:
+        client = await where.client()
+        await client.ask("prompts/list")
+        both = {"name": "greet", "uri": "file:///srv/{x}"}
+        for kind, known in (("ref/prompt", True), ("ref/resource", False)):
+            answer = await client.ask(
+                "completion/complete", ref={"type": kind, **both}, argument={"name": "x", "value": "a"}
+            )
+            assert ("result" in answer) is known
+        asked = [frame["params"]["ref"] for one in where.made for frame in one.of("completion/complete")]
+        assert asked == [{"type": "ref/prompt", "name": "greet"}]
+
+
+@pytest.mark.parametrize("scope", [Scope.CLIENT, Scope.SHARED])
+@on_loop
+async def test_of_a_change_only_those_hear_who_may_use_the_resource(scope: Scope) -> None:
+    rules = [{"for": {"principals": ["guest by *"]}, "deny": {"resources": ["file:///srv/*"]}}]
+    async with place(PER_REQUEST, HANDSHAKE, scope, rules) as where, contextlib.AsyncExitStack() as streams:
+        told: dict[str, Reply] = {}
+        for name in ("guest", "ada"):
+            wanted = {"resourceSubscriptions": ["file:"]}  # and what is below it
+            told[name] = await streams.enter_async_context(await _listen(await where.client(sub=name), wanted))
+        for uri in ("file:///srv/a", "file:///etc/b"):
+            for server in [one for one in where.made if one.of("resources/subscribe")]:
+                server.say({"method": "notifications/resources/updated", "params": {"uri": uri}})
+        heard = {name: await _next_changed(stream) for name, stream in told.items()}
+        assert heard == {"guest": "file:///etc/b", "ada": "file:///srv/a"}
+
+
+async def _listen(client: Client, wanted: dict[str, Any]) -> Reply:
+    client.headers |= {"accept": "text/event-stream, application/json"}
+    stream: Reply = await client.send("subscriptions/listen", {"notifications": wanted})
+    assert (await stream.event()) is not None
+    return stream
+
+
+async def _next_changed(stream: Reply) -> str:
+    while (event := await stream.event()) is not None:
+        if event.data and event.frame["method"] == "notifications/resources/updated":
+            return str(event.frame["params"]["uri"])
+    raise AssertionError("the stream has ended")
+
+
+@pytest.mark.parametrize("several", [False, True])
+@on_loop
+async def test_what_is_said_on_a_stream_for_several_principals_reaches_none_of_them(several: bool) -> None:
+    """But what each has asked for by a name that is known."""
+    async with place(PER_REQUEST, PER_REQUEST, Scope.SHARED, [{"allow": {}}]) as where:
+        clients = [await where.client(sub=name) for name in ("ada", "ben" if several else "ada")]
+        await clients[0].tools()
+        for server in where.made:
+            server.answers["subscriptions/listen"] = partial(_acknowledge, server)
+        streams = [await _listen(client, {"toolsListChanged": True, "vendorThing": True}) for client in clients]
+        for server in where.made:
+            listen = {"_meta": {f"{PREFIX}subscriptionId": server.of("subscriptions/listen")[-1]["id"]}}
+            for method in ("notifications/message", "notifications/vendor", "notifications/tools/list_changed"):
+                server.say({"method": method, "params": {**listen, "level": "info", "data": "of one of them"}})
+        for stream in streams:
+            first = await stream.event()
+            assert first is not None
+            assert first.frame["method"] == f"notifications/{'tools/list_changed' if several else 'message'}"
+            stream.leave()
+
+
+def _acknowledge(server: MadeServer, frame: dict[str, Any]) -> None:
+    meta = {f"{PREFIX}subscriptionId": frame["id"]}
+    params = {"notifications": frame["params"]["notifications"], "_meta": meta}
+    server.say({"method": "notifications/subscriptions/acknowledged", "params": params})

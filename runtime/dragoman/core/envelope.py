@@ -171,8 +171,8 @@ def twin_of(key: bytes) -> bytes | None:
     """Return the id that looks the same and has the other type: `3` for `"3"` and back; None where there is none."""
     if key.isdigit():
         return b'"' + key + b'"'
-    inner = key[1:-1]
-    return inner if key[:1] == b'"' and inner.isdigit() and encode(int(inner)) == inner else None
+    inner = key[1:-1]  # of any length: Python refuses to read a very long one as a number
+    return inner if key[:1] == b'"' and inner.isdigit() and (inner[:1] != b"0" or inner == b"0") else None
 
 
 def decoded(frame: Frame) -> Frame:

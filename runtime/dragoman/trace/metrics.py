@@ -181,7 +181,9 @@ class Metrics:
         """Return all of it, in Prometheus' text format 0.0.4."""
         found = self.read()
         lines = [line for name in FAMILIES for line in _write_family(name, found.get(name, []))]
-        return "".join(f"{line}\n" for line in lines).encode()
+        return "".join(f"{line}\n" for line in lines).encode(
+            errors="replace"
+        )  # a tool's name may have half a character
 
     def read(self) -> Mapping[str, list[tuple[Labels, Histogram | float]]]:
         """Return the cells of each family, with their labels."""

@@ -73,7 +73,7 @@ def hostile_frames() -> list[bytes]:
     return [*lines, encode_line(frames[:40]), b"\n", b"{\n", b"\xff\n", *(line[:-5] + b"!\n" for line in lines[20:])]
 
 
-LINES = hostile_frames()
+LINES = [*hostile_frames(), encode_line({"jsonrpc": "2.0", "id": "9" * 5000, "result": {}})]
 
 
 def test_a_hostile_session_harms_nobody_else() -> None:

@@ -314,10 +314,9 @@ class PerRequestFront:
     def tell(self, request: PerRequestCall, method: str, params: dict[str, Any] | None) -> None:
         """Send a notification on the stream of a request."""
         frame = notification_frame(method, params)._replace(stream=request.key)
-        if request.way is None:
-            self.tell_frame(frame)
-        elif (told := request.way.tell(frame)) is not None:
-            self.tell_frame(written(told))
+        told = frame if request.way is None else request.way.tell(frame)
+        if told is not None:  # middleware has rules by principal
+            self.tell_frame(written(told)._replace(sender=request.frame.sender))
 
     def tell_frame(self, frame: Frame) -> None:
         """Send a notification that is written already."""

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
+from dragoman.core.methods import COMPLETE
 from dragoman.core.peek import with_id
 from dragoman.core.places import keep_latest
 from dragoman.core.repeats import may_disguise
@@ -32,15 +33,20 @@ Place = tuple[NameKind, tuple[str, ...]]
 """What is named, and where in the params of a request."""
 
 _RESOURCE: Final[Place] = (NameKind.RESOURCE, ("uri",))
-_NAMED: Final[Mapping[str, tuple[Place, ...]]] = {
-    "tools/call": ((NameKind.TOOL, ("name",)),),
-    "prompts/get": ((NameKind.PROMPT, ("name",)),),
-    "resources/read": (_RESOURCE,),
-    "resources/subscribe": (_RESOURCE,),
-    "resources/unsubscribe": (_RESOURCE,),
-    "completion/complete": ((NameKind.PROMPT, ("ref", "name")), (NameKind.TEMPLATE, ("ref", "uri"))),
+_NAMED: Final[Mapping[str, Place]] = {
+    "tools/call": (NameKind.TOOL, ("name",)),
+    "prompts/get": (NameKind.PROMPT, ("name",)),
+    "resources/read": _RESOURCE,
+    "resources/subscribe": _RESOURCE,
+    "resources/unsubscribe": _RESOURCE,
 }
-"""Requests that name something: one of these."""
+"""Requests that name something."""
+
+_REFERRED: Final[Mapping[object, Place]] = {
+    "ref/prompt": (NameKind.PROMPT, ("ref", "name")),
+    "ref/resource": (NameKind.TEMPLATE, ("ref", "uri")),
+}
+"""The same for what is completed, by the type of the reference."""
 
 _LISTED_WITH: Final[Mapping[NameKind, tuple[NameKind, ...]]] = {
     NameKind.TOOL: (NameKind.TOOL,),
@@ -94,6 +100,8 @@ class Routes:
         task = params.get("taskId")
         if method in _NAMED:
             self._take_named(frame, params, _NAMED[method])
+        elif method == COMPLETE:
+            self._take_referred(frame, params)
         elif isinstance(task, str) and method.startswith("tasks/"):
             self._take_task(frame, params, task)
         elif len(self._common.members) == 1:
@@ -105,9 +113,21 @@ class Routes:
 
     # By name
 
-    def _take_named(self, frame: Frame, params: dict[str, Any], places: Sequence[Place]) -> None:
+    def _take_referred(self, frame: Frame, params: dict[str, Any]) -> None:
+        """Hand on what is to be completed, without what its type does not need: a server may go by that.
+
+        Whose that is, nobody asks, nor whether it may be used.
+        """
+        kind, path = _REFERRED[find(params, "ref", "type")]
+        others = {place[1][-1] for place in _REFERRED.values()} - {path[-1]}
+        if not others.isdisjoint(params["ref"]):
+            params = {**params, "ref": {name: value for name, value in params["ref"].items() if name not in others}}
+            frame = rewrite(frame, {**frame.body, "params": params})
+        self._take_named(frame, params, (kind, path))
+
+    def _take_named(self, frame: Frame, params: dict[str, Any], place: Place) -> None:
         """Hand a request on to the owner of what it names; where nobody is known to be, list what there is first."""
-        kind, path = next((place for place in places if find(params, *place[1]) is not None), places[0])
+        kind, path = place
         name: str = find(params, *path)
         key = frame.key or b"null"
 

@@ -50,6 +50,7 @@ class _Stream:
     ) -> None:
         self.key = frame.key or b"null"
         self.id = frame.body["id"]
+        self.sender = frame.sender
         wanted = read_filter(asked)
         self.uris = sorted(uri for name, uri in wanted if name == RESOURCE_FILTER)
         self.lists: Filter = frozenset(one for one in wanted if one[0] != RESOURCE_FILTER)
@@ -69,6 +70,7 @@ class _Ear:
         self.current: bytes | None = None
         self.opening: bytes | None = None
         self.granted: Filter = frozenset()
+        self.senders: set[str] = set()  # whose streams this was ever for
 
 
 class MemberStreams:
@@ -116,6 +118,7 @@ class MemberStreams:
     def _listen(self, stream: _Stream, member: Member) -> None:
         own = [self._own_uri(member, uri) for uri in stream.uris]
         ear = self._ears.setdefault(member, _Ear())
+        ear.senders.add(stream.sender)
         for item in (*stream.lists, *((RESOURCE_FILTER, uri) for uri in own if uri is not None)):
             ear.subscriptions.add(stream, item)
         self._follow(member)
@@ -192,8 +195,8 @@ class MemberStreams:
             shown = {**params, "uri": self._routes.show_uri(member, uri)}
         if method in FACTS.subscriptions.values():
             streams = [*ear.subscriptions.listeners(method, uri)]
-        else:
-            streams = [stream for stream in self._streams.values() if stream.has_more]
+        else:  # nothing says on whose account it is, where several principals listen
+            streams = [one for one in self._streams.values() if one.has_more and len(ear.senders) == 1]
         for stream in streams:
             stream.waiting.put(method, shown)
         self._flush()
