@@ -27,6 +27,8 @@ ENTRIES: list[Entry] = [
         HttpHeads("POST", b"POST / HTTP/1.1\r\nHost: a\r\n", 200, {b"date": b"x"}, (b"1",)),
     ),
     Noted(1.5, Where("", 4, "client"), "http", HttpHeads("GET", {b"host": b"a"}, 0, {})),
+    (1.5, Where("", 4, "client"), "received", CALL),
+    (1.5, Where("", 4, "client"), "http", HttpHeads("POST", {}, 200, ((b"Date", b"x"),), frozenset((b"1",)))),
     Translated(2.0, "", Crossing(Side.SERVER, "2025-06-18", "2024-11-05", "tools/call", ANSWER, CALL, [LOSS])),
     Translated(
         2.0,

@@ -13,7 +13,7 @@ from typing import Any
 from dragoman.core.commands import Side
 from dragoman.core.envelope import Frame
 from dragoman.core.translate import Crossing
-from dragoman.trace.lines import Entry, Noted
+from dragoman.trace.lines import Entry, Where
 from dragoman.trace.trace import Watched
 from dragoman.transports.base import Transport
 from dragoman_spec import Loss
@@ -69,8 +69,9 @@ class Record:
 
     def put(self, entry: Entry) -> None:
         """Write a line down."""
-        if isinstance(entry, Noted) and entry.direction in ("sent", "received") and isinstance(entry.what, Frame):
-            self.lines.append(Line(Side(entry.where.side), entry.direction == "received", entry.what.raw))
+        match entry:
+            case (_, Where(side=side), "sent" | "received" as direction, Frame(raw=raw)):
+                self.lines.append(Line(Side(side), direction == "received", raw))
 
 
 @dataclass(frozen=True, slots=True)

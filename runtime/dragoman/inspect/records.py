@@ -18,7 +18,7 @@ from dragoman.core.envelope import Frame, Malformed, Refusal
 from dragoman.core.exact_json import decode, encode
 from dragoman.core.lines import Overlong
 from dragoman.core.translate import Crossing
-from dragoman.trace.lines import Entry, Noted, Translated, Where
+from dragoman.trace.lines import Entry, Noted, Translated, What, Where
 from dragoman.transports.base import HttpHeads
 from dragoman_spec import Loss
 
@@ -44,8 +44,12 @@ def pack(entries: Iterable[Entry | Fact]) -> bytes:
     told: list[Fact] = []
     places: dict[Where, Fact] = {}
     for entry in entries:
-        if type(entry) is Noted:
-            time_s, where, direction, what = entry
+        if isinstance(entry, Translated):
+            told.append(_pack_crossing(entry))
+        elif isinstance(entry[0], str):
+            told.append((entry[0], encode(entry[1:])))
+        else:
+            time_s, where, direction, what = cast("Noted", entry)
             plain = places.get(where)
             if plain is None:
                 plain = places[where] = tuple(where)
@@ -53,10 +57,6 @@ def pack(entries: Iterable[Entry | Fact]) -> bytes:
                 told.append(("frame", time_s, plain, direction, what[0], what[1], what[2], what[3], what[5]))
             else:
                 told.append((*_put(what), time_s, plain, direction))
-        elif type(entry) is Translated:
-            told.append(_pack_crossing(entry))
-        else:
-            told.append((entry[0], encode(entry[1:])))
     batch = marshal.dumps(told)
     return _LENGTH.pack(len(batch)) + batch
 
@@ -73,7 +73,7 @@ def unpack(data: bytearray) -> Iterator[Entry | Fact]:
             yield _read(kind, said)
 
 
-def _put(what: Malformed | HttpHeads | Frame | str) -> Fact:
+def _put(what: What) -> Fact:
     match what:
         case Malformed(reason=reason, line=line):
             raw = line.head if isinstance(line, Overlong) else line

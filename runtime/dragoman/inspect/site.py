@@ -26,12 +26,12 @@ from dragoman.core.exact_json import encode
 from dragoman.core.rules.explain import explain
 from dragoman.inspect.bundle import PAGE_FILES, bundle
 from dragoman.inspect.recording import Recording
+from dragoman.transports.base import Headers
 from dragoman.transports.http.app import own_address
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import (
     JSON,
     Disconnected,
-    Headers,
     HttpRequest,
     Receive,
     RequestRefused,

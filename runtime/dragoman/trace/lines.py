@@ -19,7 +19,7 @@ from dragoman.core.lines import Overlong
 from dragoman.core.translate import Crossing
 from dragoman.core.unchecked import find
 from dragoman.trace.redact import redact, redact_headers, redact_text
-from dragoman.transports.base import HttpHeads
+from dragoman.transports.base import Headers, HttpHeads
 
 LINE_SHOWN: Final = 2000
 """How much of what is not a frame is shown."""
@@ -41,6 +41,9 @@ class Where(NamedTuple):
     server: str = ""
 
 
+What = Frame | Malformed | HttpHeads | str
+
+
 class Noted(NamedTuple):
     """Something that happened on a connection.
 
@@ -54,7 +57,7 @@ class Noted(NamedTuple):
     time_s: float
     where: Where
     direction: str
-    what: Frame | Malformed | HttpHeads | str
+    what: What
 
 
 class Translated(NamedTuple):
@@ -66,8 +69,9 @@ class Translated(NamedTuple):
     server: str = ""
 
 
-Entry = Noted | Translated | bytes
-"""What is to be written; bytes are lines that somebody has written already."""
+Entry = Noted | tuple[float, Where, str, What] | Translated | bytes
+"""What is to be written; bytes are lines that somebody has written already. What happens several times a call comes as
+a plain tuple, which is made in a fifth of the time of one with names."""
 
 
 def size_of(entry: Entry) -> int:
@@ -77,7 +81,8 @@ def size_of(entry: Entry) -> int:
     if isinstance(entry, Translated):
         after = entry.crossing.after
         return len(entry.crossing.before.raw) + (len(after.raw) if isinstance(after, Frame) else 0)
-    return len(entry.what.raw) if isinstance(entry.what, Frame) else 100
+    what = entry[3]
+    return len(what.raw) if isinstance(what, Frame) else 100
 
 
 class Scribe:
@@ -98,7 +103,8 @@ class Scribe:
             return entry
         if isinstance(entry, Translated):
             return _line(entry.time_s, self._process, entry.session, self._describe_crossing(entry))
-        return _line(entry.time_s, self._process, entry.where.session, self._describe(entry))
+        noted = Noted(*entry)
+        return _line(noted.time_s, self._process, noted.where.session, self._describe(noted))
 
     def write_dropped(self, time_s: float, count: int) -> bytes:
         """Return the line that says how many lines are missing before it."""
@@ -187,16 +193,16 @@ def _show_heads(heads: HttpHeads) -> dict[str, Any]:
     }
 
 
-def _list_headers(headers: Mapping[bytes, bytes] | bytes) -> dict[str, str]:
+def _list_headers(headers: Mapping[bytes, bytes] | Headers | bytes) -> dict[str, str]:
     """Return headers by their names in small letters."""
     pairs: Iterable[tuple[bytes, bytes]] = (
-        headers.items()
-        if not isinstance(headers, bytes)
-        else (
+        (
             (name, value.strip())
             for name, _, value in (line.partition(b":") for line in headers.split(b"\r\n")[1:])
             if name
         )
+        if isinstance(headers, bytes)
+        else dict(headers).items()
     )
     return {name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in pairs}
 

@@ -11,18 +11,15 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from dragoman.core.commands import Side
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.label import LABEL
 from dragoman.core.translate import Crossing
-from dragoman.trace.lines import Entry, Noted, Translated, Where
+from dragoman.trace.lines import Entry, Translated, What, Where
 from dragoman.trace.writer import LineWriter, open_target
-from dragoman.transports.base import HttpHeads, Receiver, Transport
-
-_new: Final = tuple.__new__
-"""Makes an entry in half of the time: for what happens several times a call."""
+from dragoman.transports.base import Receiver, Transport
 
 
 class Watcher(Protocol):
@@ -166,7 +163,7 @@ class Watched:
         """Send frames. What follows from it, such as what a router hands on at once, comes after it in the trace."""
         now = time.time()
         for frame in frames:
-            self._put(_new(Noted, (now, self._where, "sent", frame)))
+            self._put((now, self._where, "sent", frame))
         self._transport.send(frames)
 
     async def close(self) -> None:
@@ -180,7 +177,7 @@ class Watched:
         """Frames came."""
         now = time.time()
         for frame in frames:
-            self._put(_new(Noted, (now, self._where, "received", frame)))
+            self._put((now, self._where, "received", frame))
         self._receiver.received(frames)
 
     def failed(self, frame: Frame) -> None:
@@ -209,5 +206,5 @@ class Watched:
         self._note("broken", reason)
         self._receiver.broken(reason)
 
-    def _note(self, direction: str, what: Frame | Malformed | HttpHeads | str) -> None:
-        self._put(Noted(time.time(), self._where, direction, what))
+    def _note(self, direction: str, what: What) -> None:
+        self._put((time.time(), self._where, direction, what))

@@ -8,11 +8,15 @@ revisions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # who only names a transport need not load what frames need
     from dragoman.core.envelope import Frame, Malformed
+
+
+Headers = tuple[tuple[bytes, bytes], ...]
+"""Names in small letters and values, as ASGI has them."""
 
 
 class HttpHeads(NamedTuple):
@@ -22,15 +26,15 @@ class HttpHeads(NamedTuple):
         method: Of HTTP.
         request: Its headers by their names in small letters, or its head as it was written.
         status: Of the answer; 0 if none came.
-        response: The headers of that.
+        response: The headers of that, in either form.
         keys: The ids of the requests that it carried, as JSON.
     """
 
     method: str
     request: Mapping[bytes, bytes] | bytes
     status: int
-    response: Mapping[bytes, bytes]
-    keys: tuple[bytes, ...] = ()
+    response: Mapping[bytes, bytes] | Headers
+    keys: Collection[bytes] = ()
 
 
 class HasHeads(Protocol):

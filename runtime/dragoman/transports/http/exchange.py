@@ -17,7 +17,7 @@ from dragoman.core.envelope import encode_error
 from dragoman.core.exact_json import encode_line
 from dragoman.core.label import LABEL
 from dragoman.core.origin import Origin
-from dragoman.transports.base import HasHeads, HttpHeads
+from dragoman.transports.base import HasHeads, Headers, HttpHeads
 from dragoman.transports.http.config import Limits
 from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold
 from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS, REVISIONS, facts
@@ -69,9 +69,6 @@ RELAYED: Final = "dragoman.relayed"
 
 HANDED_BACK: Final = b"dragoman-handed-back"
 """The header of an answer to such a request that is for somebody else: this instance is ending."""
-
-Headers = tuple[tuple[bytes, bytes], ...]
-"""Names in small letters and values, as ASGI has them."""
 
 RETRY_AFTER: Final = (b"retry-after", b"5")
 
@@ -462,7 +459,7 @@ class HttpRequest:
         await self.wire.send({"type": "http.response.start", "status": status, "headers": listed})
 
     def _tell(self, on_heads: Callable[[HttpHeads], None], status: int, headers: Headers) -> None:
-        on_heads(HttpHeads(self.method, self.headers, status, dict(headers + self.extra), tuple(self.keys)))
+        on_heads(tuple.__new__(HttpHeads, (self.method, self.headers, status, headers + self.extra, self.keys)))
 
     async def send_part(self, data: bytes, more: bool = True) -> None:
         """Send the next part of a stream."""

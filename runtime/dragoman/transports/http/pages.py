@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
-from dragoman.transports.http.exchange import Headers, HttpRequest, RequestRefused, Routine
+from dragoman.transports.base import Headers
+from dragoman.transports.http.exchange import HttpRequest, RequestRefused, Routine
 from dragoman.transports.http.security import Doorkeeper
 
 _FORM_BYTES: Final = 16 * 1024

@@ -26,13 +26,13 @@ from typing import Any, Final
 
 from dragoman.core.label import name_told
 from dragoman.core.origin import INSUFFICIENT, NOTHING, Origin
+from dragoman.transports.base import Headers
 from dragoman.transports.callers import HEADER, Callers
 from dragoman.transports.http.bearer import Bearer, TokenRefused
 from dragoman.transports.http.config import Admission
 from dragoman.transports.http.exchange import (
     MCP_HEADERS,
     RETRY_AFTER,
-    Headers,
     HttpRequest,
     RequestRefused,
     Routine,

@@ -16,8 +16,9 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
+from dragoman.transports.base import Headers
 from dragoman.transports.http.closing import TurnFlow
-from dragoman.transports.http.exchange import Headers, Message, Scope, Wire
+from dragoman.transports.http.exchange import Message, Scope, Wire
 
 _CLOSE: Final = (b"connection", b"close")
 _BARE: Final = frozenset({204, 304})
