@@ -92,6 +92,35 @@ def test_an_empty_batch_is_refused() -> None:
     hold([*opening(B, A), client([]), expect_to_client(an_error(None, -32600, "at least one"))])
 
 
+@pytest.mark.parametrize("client_revision", [A, B])
+@pytest.mark.parametrize("server_revision", [B, D])
+@pytest.mark.parametrize("member", [7, {}])
+def test_of_a_very_long_array_answers_alone_are_looked_at(
+    client_revision: str, server_revision: str, member: Any
+) -> None:
+    answer = result(1, {"tools": []})
+    asks = [client(LIST), expect_to_server(LIST), server([member] * 10_000 + [answer])]
+    is_dropped = server_revision == D
+    heard = (lambda frame: frame["id"] == 1) if is_dropped else answer
+    passes = [answer] if client_revision == server_revision else heard
+    proxy = hold([*opening(client_revision, server_revision), *asks, expect_to_client(passes)])
+    assert proxy.counters.malformed <= 10
+
+
+def test_a_very_long_array_of_a_client_is_answered_with_one_error() -> None:
+    proxy = hold(
+        [
+            *opening(B, A, ["roots"]),
+            server(request("s", "roots/list")),
+            expect_to_client(request("s", "roots/list")),
+            client([7] * 10_000 + [LIST, result("s", {"roots": []})]),
+            expect_to_client(an_error(None, -32600, "no more than 4000")),
+            expect_to_server(result("s", {"roots": []})),
+        ]
+    )
+    assert proxy.counters.malformed == 1
+
+
 def test_malformed_members_are_answered_in_an_array() -> None:
     def answered(frame: Any) -> bool:
         return [(member["id"], member["error"]["code"]) for member in frame] == [(None, -32600)] * 3 + [(9, -32600)]

@@ -6,16 +6,24 @@ is complete. Must not: send. Called by `edges.exchange`, which splits arrays and
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from dragoman.core.codes import INVALID_REQUEST
-from dragoman.core.envelope import Frame, Malformed, check_response, classify
+from dragoman.core.envelope import Frame, Malformed, check_response, classify, rewrite
 from dragoman.core.exact_json import encode_line
 from dragoman_spec import REVISIONS, facts
 
+logger = logging.getLogger("dragoman.exchange")
+
 BATCH_REQUESTS: Final = 1000
 """How many requests one array may hold, unless told otherwise: each costs far more than its bytes."""
+
+
+MOST_MEMBERS: Final = 4 * BATCH_REQUESTS
+"""How many members of an array are looked at: of what is no frame, each costs as much time as a kilobyte."""
 
 
 def has_batches(revision: str | None) -> bool:
@@ -51,6 +59,15 @@ class Batch:
         if self.open_requests > 0 or not self.answers:
             return None
         return Frame(b"[" + b",".join(line.strip() for line in self.answers) + b"]\n", "batch", None, None)
+
+
+def cut(frame: Frame) -> Frame:
+    """Return an array that is not too long: of one that is, what may answer something, for somebody waits for it."""
+    if frame.kind != "batch" or len(frame.body) <= MOST_MEMBERS:
+        return frame
+    logger.warning("an array of %d members is cut: no more than %d are looked at", len(frame.body), MOST_MEMBERS)
+    answers = (one for one in frame.body if isinstance(one, dict) and "id" in one and "method" not in one)
+    return rewrite(frame, list(islice(answers, MOST_MEMBERS)))
 
 
 def read_member(member: Any, stream: bytes | None) -> Frame | Malformed:

@@ -33,13 +33,13 @@ class Questions(list[bytes]):
     withdraw = list[bytes].remove
 
 
-def make_works() -> SessionLoans:
+def make_works(bridging: Bridging = BRIDGING) -> SessionLoans:
     """Works of a server that asks without saying what about, where the calls of one sender are as good as one."""
     upstream, schedule = (
         SimpleNamespace(send=lambda frame: None),
         SimpleNamespace(after=lambda *what: None, stop=lambda *alarms: None),
     )
-    loans = SessionLoans(cast(UpstreamEdge, upstream), True, "x", cast(Schedule, schedule), BRIDGING)
+    loans = SessionLoans(cast(UpstreamEdge, upstream), True, "x", cast(Schedule, schedule), bridging)
     loans.is_asking = True
     return loans
 
@@ -74,6 +74,25 @@ def test_a_call_is_compared_with_no_other_where_it_need_not_wait(monkeypatch: py
     for sender in ("Ann", "Ann", "Ben", "Ann"):
         assert begin(loans, sender).frame is None
     assert looked == []
+
+
+def test_calls_that_wait_their_turn_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    bridging = SimpleNamespace(**{**vars(BRIDGING), "questions": "refuse"})
+    loans, looked, count = make_works(cast(Bridging, bridging)), [0], 80
+    calls = [begin(loans, "Ann") for _ in range(count)]
+    assert [call.frame is None for call in calls] == [True] + [False] * (count - 1)
+    is_at_work = SessionLoan.is_at_work.fget
+    assert is_at_work is not None
+
+    def look(loan: SessionLoan) -> bool:
+        looked[0] += 1
+        return bool(is_at_work(loan))
+
+    monkeypatch.setattr(SessionLoan, "is_at_work", property(look))
+    for call in calls:
+        assert call.frame is None
+        loans.finish(call)
+    assert looked[0] < count * count
 
 
 def test_a_question_that_was_guessed_wrong_is_about_an_older_call_of_the_same_sender() -> None:

@@ -71,6 +71,28 @@ def test_from_then_on_sessions_take_turns() -> None:
     assert talk.says("server", result(number + 1, {}))[1] == ("server", call(number + 2))
 
 
+def test_calls_that_wait_their_turn_are_not_compared_with_all_others() -> None:
+    looked = [0]
+
+    class Counted(dict[Any, Any]):
+        def values(self) -> Any:
+            looked[0] += len(self)
+            return super().values()
+
+    talk, count = Talk(asks=True, turn_s=10), 200
+    number = talk.opens("a", "b", "c")
+    loans = talk.switch._desk.loans
+    loans.by_key = Counted(loans.by_key)
+    talk.says("a", call(1))
+    for key in range(count):
+        assert talk.says("b", call(key)) == talk.says("c", call(key)) == []
+    assert len(talk.says("server", result(number, {}))) == 2
+    talk.time_passes(11)
+    talk.says("server", *(result(key, {}) for key in range(number + 1, number + 1 + 2 * count)))
+    assert not loans.by_key
+    assert looked[0] <= 4 * count
+
+
 def test_calls_of_one_session_do_not_wait_for_each_other() -> None:
     talk = Talk(asks=True)
     talk.opens("a", "b")

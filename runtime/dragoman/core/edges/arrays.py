@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from dragoman.core.batches import Batch, explain_batches, has_batches, read_member
+from dragoman.core.batches import MOST_MEMBERS, Batch, cut, explain_batches, has_batches, read_member
 from dragoman.core.calls import TOO_MANY, Call
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.commands import Side
@@ -24,6 +24,12 @@ logger = logging.getLogger("dragoman.exchange")
 
 def relay_array(exchange: Exchange, side: Side, frame: Frame) -> None:
     """Carry an array from this peer to the other: whole where both know arrays, else one member after the other."""
+    if side is Side.CLIENT and len(frame.body) > MOST_MEMBERS:
+        reason = f"expected an array to hold no more than {MOST_MEMBERS} frames"
+        exchange.reject(side, Malformed(INVALID_REQUEST, reason))
+        frame = cut(frame)
+        if not frame.body:
+            return
     if not has_batches(exchange.revisions[side]):
         garbled = Malformed(INVALID_REQUEST, f"expected one JSON-RPC object: {explain_batches()}")
         exchange.reject(side, garbled)

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.core.batches import cut
 from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.core.commands import Close, Open, Outbox, Outcome, Wake
 from dragoman.core.edges.greeting import Greeting
@@ -208,7 +209,7 @@ class UpstreamEdge:
     def take(self, frame: Frame | Malformed) -> None:
         """Take a frame of the server."""
         if isinstance(frame, Frame) and frame.body is not None:
-            frame = check_response(frame)
+            frame = check_response(cut(frame))
         if self.state is _OPENING:
             if self._listener.waits_for(self):
                 self._go_on(frame)

@@ -33,7 +33,6 @@ class Loan:
         frame: What is to be sent when its turn comes; None once it is with the server.
         since_s: Since when it has waited.
         cancelled_at: When it was cancelled.
-        is_slow: Whether it has held up others for so long that nobody waits for it any more.
     """
 
     method: str
@@ -45,7 +44,6 @@ class Loan:
     frame: Frame | None = None
     since_s: float = 0.0
     cancelled_at: float | None = None
-    is_slow: bool = False
 
     @property
     def asks(self) -> bool:

@@ -19,6 +19,7 @@ from dragoman.core.calls import Suspect
 from dragoman.core.envelope import Frame, to_keep
 from dragoman.core.loans import Loans
 from dragoman.core.serving.loans import Loan
+from dragoman.core.serving.sessions import ClientSession
 
 
 class Turns:
@@ -39,6 +40,7 @@ class Turns:
         self._loans = loans
         self._limit_bytes = limit_bytes
         self._queue: deque[Loan] = deque()
+        self._at_work: dict[ClientSession | None, set[Loan]] = {}  # what others wait for; there may be very many calls
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -46,7 +48,10 @@ class Turns:
 
     def must_wait(self, loan: Loan) -> bool:
         """Whether it is somebody else's turn."""
-        return self.asks and loan.asks and (bool(self._queue) or not self._is_free_for(loan))
+        waits = self.asks and loan.asks and (bool(self._queue) or not self._is_free_for(loan))
+        if not waits:
+            self._note(loan)
+        return waits
 
     def wait(self, loan: Loan, frame: Frame, now: float) -> bool:
         """Queue a call; False when the queue is full."""
@@ -63,24 +68,30 @@ class Turns:
             return None
         loan = self._queue.popleft()
         if loan.since_s < before:
-            for one in self._loans.by_key.values():
-                one.is_slow = one.frame is None
+            self._at_work.clear()
         frame, loan.frame = loan.frame, None
         assert frame is not None, "it has waited"
+        self._note(loan)
         self._bytes -= len(frame.raw)
         return frame
 
     def _is_free_for(self, loan: Loan) -> bool:
         """Whether no call of others is with the server; those that were cancelled a moment ago are."""
-        others = (one for one in self._loans.by_key.values() if one.session is not loan.session)
-        return self._loans.is_called_by_several or all(
-            one.frame is not None or not one.asks or one.is_slow for one in others
-        )
+        return self._loans.is_called_by_several or self._at_work.keys() <= {loan.session}
+
+    def _note(self, loan: Loan) -> None:
+        """Note that a call goes to the server."""
+        if loan.asks:
+            self._at_work.setdefault(loan.session, set()).add(loan)
 
     def forget(self, loan: Loan) -> None:
         """Forget a request: it was answered, or is not to get to the server."""
         self._loans.by_key.pop(loan.key, None)
         self.cancelled.pop(loan, None)
+        if loan in (own := self._at_work.get(loan.session, set())):
+            own.remove(loan)
+            if not own:
+                del self._at_work[loan.session]
         if loan.frame is not None:
             self._queue.remove(loan)
             self._bytes -= len(loan.frame.raw)

@@ -283,9 +283,13 @@ class SessionLoans:
 
     def go_on(self) -> None:
         """Send what waits and can go now, the oldest first."""
-        queue, self._queue = self._queue, []
-        for loan in queue:
-            self.start(loan)
+        while self._queue:
+            others = self._find_others()
+            loan = next((one for one in self._queue if not self._is_held(one, others)), None)
+            if loan is None:
+                return
+            self._queue.remove(loan)
+            self._send(loan)
 
     def find_at_work(self) -> list[SessionLoan]:
         """Return the calls that the server may ask about just now."""
@@ -293,14 +297,24 @@ class SessionLoans:
 
     def _must_wait(self, loan: SessionLoan) -> bool:
         """Whether a call has to wait: others are under way, or have asked what this one is likely to ask as well."""
+        return self._is_held(loan, self._find_others())
+
+    def _find_others(self) -> bool | None:
+        """Whether all calls that others wait for wait for their clients; None where there are none."""
+        found = None
         if self.guesses or self.table.is_called_by_several:  # of its own there may be thousands
+            return None
+        for other in self.table.by_key.values():
+            if other.is_at_work and (other.waits_for_client or not other.is_slow):
+                if not other.waits_for_client:
+                    return False
+                found = True
+        return found
+
+    def _is_held(self, loan: SessionLoan, others: bool | None) -> bool:
+        if others is None:
             return False
-        others = [other for other in self.find_at_work() if other.waits_for_client or not other.is_slow]
-        return bool(others) and (
-            not all(other.waits_for_client for other in others)
-            or len(self._asking) >= _ASKING
-            or (loan.method, loan.subject) in self._asking
-        )
+        return not others or len(self._asking) >= _ASKING or (loan.method, loan.subject) in self._asking
 
     @property
     def turn_s(self) -> float:
