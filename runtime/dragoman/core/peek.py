@@ -95,6 +95,12 @@ def peek(line: bytes, bare: bytes = b"") -> Frame | None:
     return None
 
 
+def find_result(text: bytes) -> int:
+    """Return where the first member of a result stands, if a frame begins as nearly all results do; else 0."""
+    usual = _USUAL.match(text)
+    return 0 if usual is None or usual[2] is not None else usual.end()
+
+
 def _read_request(line: bytes, key: bytes, method: bytes) -> Frame | None:
     """Return a request, unless it may hold a result or an error as well: then somebody may wait for it."""
     searched = line if len(line) <= _SEARCHED_BYTES else line[-_SEARCHED_BYTES:]

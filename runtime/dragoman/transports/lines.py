@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dragoman.core.codes import PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.exact_json import outline
+from dragoman.core.known_lists import LISTED_BYTES, KnownList
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES, LineSplitter, Overlong
 from dragoman.core.peek import read_beginning, read_line
 from dragoman.core.wholeness import is_one_text, read_last_line
@@ -26,23 +27,32 @@ class LineFramer:
             the ends of lines, where two JSON texts on one line would pass for one message.
     """
 
-    __slots__ = ("_checks_texts", "_splitter")
+    __slots__ = ("_checks_texts", "_known", "_splitter")
 
     def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, checks_texts: bool = False) -> None:
         self._splitter = LineSplitter(limit_bytes)
         self._checks_texts = checks_texts
+        self._known = KnownList()
 
     def feed(self, data: bytes) -> list[Frame | Malformed]:
         """Take the next bytes of the stream; give the frames that have ended, in order."""
         frames = []
         for line in self._splitter.feed(data):
-            frame = read_line(line)
+            frame = read_line(line) if len(line) <= LISTED_BYTES else self._read_long(line)
             if frame is None:
                 continue
             if self._checks_texts and isinstance(frame, Frame) and frame.body is None and not _is_one_text(frame):
                 frame = read_beginning(frame.raw, PARSE_ERROR, "the line is not one JSON text")
             frames.append(frame if isinstance(frame, Frame) else _show(frame, line))
         return frames
+
+    def _read_long(self, line: bytes | Overlong) -> Frame | Malformed | None:
+        if isinstance(line, Overlong):
+            return read_line(line)
+        frame = read_line(line, self._known.shorten(line))
+        if isinstance(frame, Frame) and frame.kind == "result" and not frame.bare:
+            self._known.note(line)
+        return frame
 
     def finish(self) -> list[Frame | Malformed]:
         """Take the end of the stream; give what stood there without a line feed: a frame only if it is whole."""

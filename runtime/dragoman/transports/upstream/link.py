@@ -16,6 +16,7 @@ from dragoman.core.calls import UNANSWERED, cancelled_key
 from dragoman.core.codes import ASKED_IN_VAIN, CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, decoded, error_frame, rewrite, twin_of
 from dragoman.core.exact_json import decode, encode_line, outline
+from dragoman.core.known_lists import LISTED_BYTES, KnownList
 from dragoman.core.lines import Overlong, show
 from dragoman.core.methods import CANCELLED, PING
 from dragoman.core.peek import read_beginning, read_line, with_id
@@ -60,6 +61,7 @@ class Link:
         self.reading = asyncio.Event()
         self.reading.set()
         self._over = False
+        self._known = KnownList()
 
     async def take(
         self, message: bytes, owed: bytes | None = None, watch: Watch | None = None, framed: bool = True
@@ -79,7 +81,7 @@ class Link:
             TransportError: It would answer that request, and is not whole.
         """
         message = message.strip()
-        bare = message if len(message) <= GLANCED_BYTES else outline(message)
+        bare = self._outline(message)
         has_lines = b"\n" in message or b"\r" in message
         if message.startswith(b"{"):  # arrays are decoded in any case
             seems_so = framed and not has_lines and seems_whole(message, bare)
@@ -88,8 +90,24 @@ class Link:
                 return self._blame(read_broken(message, PARSE_ERROR, reason), TransportError(self.peer, reason), owed)
         return self._take(self._to_lines(message, has_lines), owed, watch, b"" if bare is message else bare)
 
+    def read(self, message: bytes) -> tuple[bytes, bytes] | None:
+        """Return a message as a line, if it is plainly one JSON object without line ends; else `take` is to see it.
+
+        With it comes the same without its long strings; empty where it has none.
+        """
+        message = message.strip()
+        bare = self._outline(message)
+        if not message.startswith(b"{") or b"\n" in message or b"\r" in message or not seems_whole(message, bare):
+            return None
+        return message + b"\n", b"" if bare is message else bare
+
+    def _outline(self, message: bytes) -> bytes:
+        if len(message) <= GLANCED_BYTES:
+            return message
+        return (len(message) > LISTED_BYTES and self._known.shorten(message)) or outline(message)
+
     def hand_on(self, line: bytes, bare: bytes, owed: bytes) -> bool:
-        """Hand on one line of JSON, as `read_plain` gives it.
+        """Hand on one line of JSON, as `read` gives it.
 
         Args:
             line: With its end.
@@ -173,6 +191,8 @@ class Link:
             frame = read_line(line, bare)
             if frame is None:
                 continue
+            if len(line) > LISTED_BYTES and isinstance(frame, Frame) and frame.kind == "result" and not frame.bare:
+                self._known.note(line)
             if owed is not None and frame.key is None and isinstance(frame, Frame) and frame.kind == "error":
                 frame = self._give_id(frame, owed)
             if frame.key is not None and _is_response(frame):
@@ -244,18 +264,6 @@ def _rename(frame: Frame, key: bytes | None) -> Frame:
         return frame._replace(raw=with_id(frame, key), key=key, body=None)
     body = decoded(frame).body
     return rewrite(frame, {**body, "params": {**body["params"], "requestId": decode(key)}})
-
-
-def read_plain(message: bytes) -> tuple[bytes, bytes] | None:
-    """Return a message as a line, if it is plainly one JSON object without line ends; else `Link.take` is to see it.
-
-    With it comes the same without its long strings; empty where it has none.
-    """
-    message = message.strip()
-    bare = message if len(message) <= GLANCED_BYTES else outline(message)
-    if not message.startswith(b"{") or b"\n" in message or b"\r" in message or not seems_whole(message, bare):
-        return None
-    return message + b"\n", b"" if bare is message else bare
 
 
 def _is_response(frame: Frame | Malformed) -> bool:

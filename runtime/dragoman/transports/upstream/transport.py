@@ -32,7 +32,7 @@ from dragoman.transports.upstream.events import only_data
 from dragoman.transports.upstream.failures import StatusRefused, hint_at_path
 from dragoman.transports.upstream.lanes import Delivery, Lanes
 from dragoman.transports.upstream.legacy import Legacy
-from dragoman.transports.upstream.link import Link, read_plain
+from dragoman.transports.upstream.link import Link
 from dragoman.transports.upstream.streamable import NO_RESPONSE, Streamable
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class HttpTransport:
             return
         read = None
         if is_short and answer.complete and self._link.reading.is_set():
-            read = read_plain(only_data(answer.show()) if is_stream else answer.show())
+            read = self._link.read(only_data(answer.show()) if is_stream else answer.show())
         in_session = not job.frame.headers
         if read is None or (in_session and (read[1] or read[0]).rfind(b"%d" % INVALID_REQUEST) >= 0):
             self._lanes.go_on(job)  # what may be about the session is looked at there
