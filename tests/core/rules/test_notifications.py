@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dragoman.core.rules.notifications import UPDATED, Backlog, covers
@@ -41,3 +43,17 @@ def test_only_so_many_wait() -> None:
     for uri in "abc":
         backlog.put(UPDATED, {"uri": uri})
     assert backlog.take_all() == [(UPDATED, {"uri": "b"}), (UPDATED, {"uri": "c"})]
+
+
+def test_of_a_long_notice_that_waits_it_is_kept_what_has_changed() -> None:
+    backlog = Backlog()
+    short = {"uri": "x:1", "_meta": {"a": "b"}}
+    deep: list[Any] = []
+    for _ in range(600):
+        deep = [deep]
+    backlog.put(UPDATED, short)
+    backlog.put(UPDATED, {"uri": "x:2", "_meta": {"a": "b" * 100_000}})
+    backlog.put(UPDATED, {"uri": "x:3", "_meta": {"a": deep}})
+    backlog.put("notifications/tools/list_changed", {"_meta": {"a": "b" * 100_000}})
+    kept = [(UPDATED, short), (UPDATED, {"uri": "x:2"}), (UPDATED, {"uri": "x:3"})]
+    assert backlog.take_all() == [*kept, ("notifications/tools/list_changed", {})]

@@ -9,15 +9,19 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dragoman.core.exact_json import encode
 from dragoman.core.places import keep_latest
 from dragoman.core.rules.names import FACTS
-from dragoman.core.unchecked import find, find_list, find_object
+from dragoman.core.unchecked import find, find_list, find_object, is_deeper
 
 RESOURCE_FILTER: Final = "resourceSubscriptions"
 """The member of a filter that names resources; each of the others stands for one notification."""
 
 _LONGEST: Final = 8192
 """Of how many characters a URI is taken apart: that takes the square of the time."""
+
+_KEPT_BYTES: Final = 16 * 1024
+"""How long what a notice says may be that waits: there may be a thousand for each listener."""
 
 UPDATED: Final = FACTS.subscriptions[RESOURCE_FILTER]
 
@@ -113,7 +117,9 @@ class Backlog:
     _kept: dict[tuple[str, Any], Mapping[str, Any] | None] = field(default_factory=dict)
 
     def put(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Keep a notice; one of the same thing is replaced."""
+        """Keep a notice; one of the same thing is replaced. Of a long one, what has changed is enough."""
+        if params is not None and (is_deeper(params) or len(encode(params)) > _KEPT_BYTES):
+            params = {name: params[name] for name in ("uri",) if name in params}
         keep_latest(self._kept, subject_of(method, params), params, self.most)
 
     def take_all(self) -> list[tuple[str, Mapping[str, Any] | None]]:
