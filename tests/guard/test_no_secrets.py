@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
+import socket
 import sys
 import urllib.error
 import urllib.request
@@ -13,12 +15,18 @@ from typing import Any
 
 from tests.cli.test_listen import INITIALIZE, Listening, listening
 from tests.guard.issuer import OURS, Issuer, issuer
+from tests.inspect.test_page import Page
+from tests.support.collector import collector
 from tests.support.ports import free_port
+from tests.support.waiting import wait_until
 from tests.transports.http.stage import on_loop
 from tests.transports.upstream.stage import Reply, Request, server, shake_hands
 
 LATEST = "2026-07-28"
 META = "io.modelcontextprotocol/"
+SENT = ("/v1/traces", "/v1/metrics")
+COLLECTOR = "collector-secret-8Yb3Wn6Zq"
+OVER = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_HEADERS": f"x-key={COLLECTOR}"}
 CHILD = """
 import json, os, sys
 for line in sys.stdin:
@@ -71,6 +79,7 @@ def run(one: Issuer, url: str, folder: Path) -> tuple[dict[str, str], dict[str, 
         "a header for a server": "header-secret-7Hn3Rb6Yc",
         "a variable of a server": "variable-secret-2Jf5Tg9Xu",
         "a key of states": "ab" * 32,
+        "a header for the collector": COLLECTOR,
         "a token": one.give(scope="use", email="ada@home.example"),
         "a token that has ended": one.give(exp=1),
         "a token for somebody else": one.give(aud="https://other.example"),
@@ -94,12 +103,15 @@ def run(one: Issuer, url: str, folder: Path) -> tuple[dict[str, str], dict[str, 
         *("--auth-token-file", str(folder / "tokens"), "--state-key-file", str(folder / "state")),
         *("--log-file", str(files["log"]), "--log-format", "json", "--log-level", "debug", "--restarts", "1"),
         *("--access-log", str(files["access"]), "--trace", str(files["trace"])),
-        *("--metrics-listen", f"http://127.0.0.1:{port}", "--otel"),
+        *("--metrics-listen", f"http://127.0.0.1:{port}", "--otel", "--inspect", "http://127.0.0.1:0"),
     ]
     heard: list[str] = []
-    with listening(*options, server=[], OTEL_TRACES_EXPORTER="none") as proxy:
+    with collector() as (to, came), listening(*options, server=[], **OVER, OTEL_EXPORTER_OTLP_ENDPOINT=to) as proxy:
+        page = Page(proxy.first_line)
+        secrets["the key of the page"] = page.key
+        proxy.url = proxy.lines.read().decode().removeprefix("listening on ").strip()
         for number, name in enumerate(list(secrets)):
-            if "header" in name or "variable" in name or "key" in name:
+            if any(word in name for word in ("header", "variable", "key")):
                 continue
             shown = {"authorization": f"Bearer {secrets[name]}"} if number % 2 else {"x_api_key": secrets[name]}
             if "token" in name:
@@ -111,8 +123,17 @@ def run(one: Issuer, url: str, folder: Path) -> tuple[dict[str, str], dict[str, 
                 heard.append(answer.read().decode())
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             metrics = answer.read().decode()
-        _, said = proxy.end()
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as board:
+            board.connect(str(folder / "socket"))
+            heard.append(board.makefile("rb").read().decode())
+        wait_until(lambda: b'"tools/call"' in page.get("/trace")[2])
+        shown = "".join(page.get(path)[2].decode() for path in ("/trace", "/about"))
+        with page.open("/events?from=1") as events:
+            _, said = proxy.end()
+            shown += events.read().decode()
+    sent = {path: "".join(body.decode("utf-8", "replace") for one, body in came.queue if one == path) for path in SENT}
     written = {name: file.read_text() for name, file in files.items()}
+    written |= {"the page": shown, **sent}
     return secrets, {**written, "metrics": metrics, "answers": "\n".join(heard), "stderr": said}
 
 
@@ -120,8 +141,11 @@ def run(one: Issuer, url: str, folder: Path) -> tuple[dict[str, str], dict[str, 
 async def test_a_whole_run_writes_down_no_secret(tmp_path: Path) -> None:
     async with issuer() as one, server(far) as url:
         secrets, written = await asyncio.to_thread(run, one, url, tmp_path)
-    assert len(secrets) == 11, "two visitors were let in"
-    assert {"log", "access", "trace", "metrics", "answers"} <= {name for name, text in written.items() if text}
+    assert len(secrets) == 13, "two visitors were let in"
+    assert [name for name, text in written.items() if not text and name != "stderr"] == []
+    assert "mcp.client.operation.duration" in written["/v1/metrics"]
+    assert "tools/call" in written["/v1/traces"]
+    assert "tools/call" in written["the page"]
     assert "robot" in written["access"]
     assert "ada by editor of" in written["access"]
     assert "tools/call" in written["trace"]

@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import socket
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from queue import Empty, Queue
 from typing import Any
 
@@ -17,6 +14,7 @@ from dragoman.trace.calls import SeenSession
 from dragoman.trace.metrics import Metrics
 from tests.cli.test_listen import INITIALIZE, Listening, listening
 from tests.instances.test_several import CALL, INITIALIZED
+from tests.support.collector import collector
 from tests.support.waiting import PATIENCE_S
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the exporter for OTLP over HTTP is not installed")
@@ -25,32 +23,6 @@ DELTA, WHOLE = 1, 2
 KINDS = {"traces": "trace", "metrics": "metrics"}
 OPENED = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_COMPRESSION": "none"}
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-
-
-@contextlib.contextmanager
-def collector() -> Iterator[tuple[str, Queue[tuple[str, bytes]]]]:
-    """Take what is exported; give where, and what has come: paths and bodies."""
-    came: Queue[tuple[str, bytes]] = Queue()
-
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            came.put((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.send_header("Content-Type", "application/x-protobuf")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
-    serving = threading.Thread(target=server.serve_forever, daemon=True)
-    serving.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", came
-    finally:
-        server.shutdown()
-        server.server_close()
-        serving.join(PATIENCE_S)
 
 
 def read_all(came: Queue[tuple[str, bytes]], signal: str) -> list[Any]:
