@@ -11,7 +11,7 @@ from joserfc import jwk
 from dragoman.errors import TransportError
 from dragoman.guard.keys import FRESH_S, PAUSE_S, Keys, read_keys
 from dragoman.transports.http.bearer import TokenRefused
-from tests.guard.issuer import Issuer, guarded, issuer
+from tests.guard.issuer import Issuer, guard_of, guarded, issuer
 from tests.support.waiting import until
 from tests.transports.http.stage import initialize, on_loop
 
@@ -54,10 +54,13 @@ async def test_a_new_key_is_fetched_when_a_token_names_it() -> None:
     one.add_key()
     source = Source(one)
     assert await source.counts(one.give())
-    one.add_key()
-    source.now_s += PAUSE_S
-    assert await source.counts(one.give())
-    assert source.fetched == 2
+    for fetched in (2, 3):
+        one.add_key()
+        assert await source.counts(one.give())
+        assert source.fetched == fetched
+        one.add_key()
+        assert not await source.counts(one.give())
+        source.now_s += PAUSE_S
 
 
 @on_loop
@@ -69,11 +72,11 @@ async def test_tokens_that_name_unknown_keys_fetch_once_in_a_while() -> None:
     own = jwk.ECKey.generate_key("P-256")
     for number in range(500):
         assert not await source.counts(one.give(own, {"kid": f"made-up-{number}"}))
-    assert source.fetched == 1
+    assert source.fetched == 2
     source.now_s += PAUSE_S
     tokens = [one.give(own, {"kid": f"made-up-{number}"}) for number in range(50)]
     assert not any(await asyncio.gather(*map(source.counts, tokens)))
-    assert source.fetched == 2
+    assert source.fetched == 3
     assert await source.counts(one.give())
 
 
@@ -183,3 +186,12 @@ async def test_keys_may_be_in_a_file(tmp_path: Any) -> None:
     file.write_text("{")
     async with guarded(one, jwks=str(file)) as stage:
         assert (await stage.post(initialize(), authorization=f"Bearer {one.give()}")).status == 503
+
+
+@on_loop
+async def test_a_name_of_the_issuer_with_another_end_counts_and_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async with issuer() as one:
+        one.metadata = {"issuer": f"{one.url}/"}
+        guard = guard_of(one)
+        assert (await guard.examine(one.give())).principal.endswith(one.url)
+    assert f"the issuer writes its name {one.url}/" in caplog.text

@@ -1,23 +1,28 @@
 """An authorization server of authlib, and a server that takes its tokens: `python authorization_server.py FOLDER`.
 
-Says and takes the same lines as `npm/authorization.mjs`. Runs under `requirements/authlib.txt`; imports nothing of
-Dragoman.
+With `jwt` or `opaque` after an URL, its tokens are such, for the server that a client names (or for the client, as
+authlib does it). Says and takes the same lines as `npm/authorization.mjs`. Runs under `requirements/authlib.txt`;
+imports nothing of Dragoman.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from authlib.integrations.flask_oauth2 import AuthorizationServer
-from authlib.oauth2 import rfc6749, rfc7009, rfc7591, rfc7636, rfc9207
+from authlib.oauth2 import rfc6749, rfc7009, rfc7591, rfc7636, rfc7662, rfc9068, rfc9207
 from flask import Flask, jsonify, request
+from joserfc import jwk
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+FORMAT = sys.argv[3] if len(sys.argv) > 3 else "opaque"
 SECRET = "a secret of forty characters, or of more"
 
 
@@ -74,6 +79,7 @@ class Token(rfc6749.TokenMixin):
     access_token: str
     scope: str
     refresh_token: str = ""
+    audience: str = ""
     over: set[str] = field(default_factory=set)
 
     def check_client(self, client: Client) -> bool:
@@ -98,6 +104,11 @@ class Token(rfc6749.TokenMixin):
         return self.client
 
 
+class Person(str):
+    def get_user_id(self) -> str:
+        return self
+
+
 def say(**event: Any) -> None:
     print(json.dumps(event), flush=True)
 
@@ -115,6 +126,7 @@ tokens: list[Token] = []
 def save_token(said: dict[str, Any], asked: Any) -> None:
     say(did=asked.payload.grant_type, resource=request.form.get("resource"))
     token = Token(asked.client, said["access_token"], said.get("scope", ""), said.get("refresh_token", ""))
+    token.audience = request.form.get("resource", asked.client.client_id)
     tokens.append(token)
 
 
@@ -135,8 +147,8 @@ class CodeGrant(rfc6749.AuthorizationCodeGrant):
     def delete_authorization_code(self, authorization_code: Code) -> None:
         del codes[authorization_code.code]
 
-    def authenticate_user(self, authorization_code: Code) -> str:
-        return "ann"
+    def authenticate_user(self, authorization_code: Code) -> Person:
+        return Person("ann")
 
 
 class RefreshGrant(rfc6749.RefreshTokenGrant):
@@ -146,8 +158,8 @@ class RefreshGrant(rfc6749.RefreshTokenGrant):
     def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
         return next((one for one in tokens if one.refresh_token == refresh_token and not one.is_revoked()), None)
 
-    def authenticate_user(self, refresh_token: Token) -> str:
-        return "ann"
+    def authenticate_user(self, refresh_token: Token) -> Person:
+        return Person("ann")
 
     def revoke_old_credential(self, refresh_token: Token) -> None:
         refresh_token.over |= {"access_token", "refresh_token"}
@@ -180,6 +192,33 @@ class Revocation(rfc7009.RevocationEndpoint):
         say(did=f"end {kind}")
 
 
+class Introspection(rfc7662.IntrospectionEndpoint):
+    CLIENT_AUTH_METHODS = ("client_secret_basic",)
+
+    def query_token(self, token_string: str, token_type_hint: str) -> Token | None:
+        found = next((one for one in tokens if one.access_token == token_string), None)
+        return found if found is not None and "access_token" not in found.over else None
+
+    def check_permission(self, token: Token, client: Client, asked: Any) -> bool:
+        return True
+
+    def introspect_token(self, token: Token) -> dict[str, Any]:
+        about = {"client_id": token.client.client_id, "scope": token.scope, "aud": token.audience, "iss": origin}
+        return {**about, "active": True, "token_type": "Bearer", "exp": int(time.time()) + 3600, "sub": "ann"}
+
+
+def make_refresh_token(*_: Any, **__: Any) -> str:
+    return secrets.token_hex()
+
+
+class SignedTokens(rfc9068.JWTBearerTokenGenerator):
+    def get_jwks(self) -> Any:
+        return keys
+
+    def get_audiences(self, client: Client, user: Any, scope: str) -> str:
+        return str(request.form.get("resource", client.client_id))
+
+
 class Issuer(rfc9207.IssuerParameter):
     def get_issuer(self) -> str:
         return origin
@@ -199,12 +238,25 @@ server.register_grant(rfc6749.ClientCredentialsGrant)
 server.register_endpoint(Registration)
 server.register_endpoint(Revocation)
 server.register_extension(Issuer())
+server.register_endpoint(Introspection)
 listening = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
 origin = f"http://127.0.0.1:{listening.server_port}"
 resource = f"{origin}/mcp"
+keys = jwk.KeySet([])
+
+
+def change_key() -> None:
+    kid = f"key-{secrets.token_hex(4)}"
+    keys.keys[:] = [jwk.RSAKey.generate_key(2048, {"kid": kid, "use": "sig", "alg": "RS256"})]
+
+
+change_key()
+if FORMAT == "jwt":
+    server.register_token_generator("default", SignedTokens(origin, refresh_token_generator=make_refresh_token))
 about = {
     "issuer": origin,
     **{f"{name}_endpoint": f"{origin}/{name}" for name in ("authorization", "token", "registration", "revocation")},
+    "jwks_uri": f"{origin}/keys",
     "response_types_supported": ["code"],
     "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials"],
     "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
@@ -221,6 +273,16 @@ def describe_issuer() -> Any:
 @app.get("/.well-known/oauth-protected-resource/mcp")
 def describe_resource() -> Any:
     return jsonify(resource=resource, authorization_servers=[origin], scopes_supported=["tools"])
+
+
+@app.get("/keys")
+def show_keys() -> Any:
+    return jsonify(keys.as_dict(private=False))
+
+
+@app.post("/introspection")
+def introspect() -> Any:
+    return server.create_endpoint_response("introspection")
 
 
 @app.get("/authorization")
@@ -280,6 +342,8 @@ def main() -> None:
             token.over |= ended.get(line.strip(), set())
         if line.strip() == "forget":
             clients.clear()
+        if line.strip() == "rotate":
+            change_key()
         say(did=line.strip())
 
 

@@ -15,12 +15,15 @@ import sys
 import threading
 import time
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import uvicorn
 from mcp.server.auth import provider as parts
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
 from mcp.shared.auth import OAuthToken
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 
 KIND = sys.argv[1]
 LASTS_S = 3600
@@ -101,12 +104,22 @@ def telling(kind: type) -> type:
     """Return the same provider, which says what it does."""
 
     class Telling(kind):  # type: ignore[misc]
+        def __init__(self, *args: Any, **settings: Any) -> None:
+            super().__init__(*args, **settings)
+            self.resources: dict[str, str | None] = {}
+
         async def register_client(self, client_info: Any) -> None:
             await super().register_client(client_info)
             say(did="register", client=client_info.client_id)
 
+        async def authorize(self, client: Any, params: Any) -> Any:
+            url = await super().authorize(client, params)
+            self.resources[parse_qs(urlsplit(url).query)["code"][0]] = params.resource
+            return url
+
         async def exchange_authorization_code(self, client: Any, authorization_code: Any) -> Any:
             given = await super().exchange_authorization_code(client, authorization_code)
+            self.resources[given.access_token] = self.resources.pop(authorization_code.code)
             say(did="authorization_code")
             return given
 
@@ -168,6 +181,19 @@ else:
         guarded = MCPServer("guarded", auth=auth, auth_server_provider=provider)
         guarded.add_tool(read)
         app = guarded.streamable_http_app(stateless_http=True)
+
+
+async def introspect(request: Request) -> JSONResponse:
+    """Say what a token is, as the SDK's example of an authorization server of its own does."""
+    sent = parse_qs((await request.body()).decode())["token"][0]
+    found = await provider.load_access_token(sent)
+    if found is None:
+        return JSONResponse({"active": False})
+    about = {"client_id": found.client_id, "scope": " ".join(found.scopes), "exp": found.expires_at}
+    return JSONResponse({"active": True, "aud": provider.resources.get(sent), "token_type": "Bearer", **about})
+
+
+app.router.add_route("/introspect", introspect, methods=["POST"])
 
 
 def obey(word: str) -> None:

@@ -54,19 +54,19 @@ def place(ours: None, tmp_path: Path) -> Iterator[Place]:
 
 
 @contextlib.contextmanager
-def started(name: str, folder: Path) -> Iterator[Place]:
-    """Start one of `PLACES`."""
+def started(name: str, folder: Path, *more: str) -> Iterator[Place]:
+    """Start one of `PLACES`, with more words for it."""
     kind, environment = PLACES[name]
     if kind.endswith(".mjs"):
         if not FOLDER:
             pytest.skip("no packages of npm: run `nox -s peers`")
-        command = [node(), str(HERE / "npm" / kind), str(FOLDER), str(folder)]
+        command = [node(), str(HERE / "npm" / kind), str(FOLDER), str(folder), *more]
     else:
         if ENVIRONMENTS is None:
             pytest.skip("no peer environments: run `nox -s peers`")
         program, *words = kind.split()
         python = Path(ENVIRONMENTS) / environment / "bin" / "python"
-        command = [str(python), str(HERE / program), *words, str(folder)]
+        command = [str(python), str(HERE / program), *words, str(folder), *more]
     with running(command, folder) as place:
         yield place
 

@@ -31,7 +31,8 @@ FRESH_S: Final = 300.0
 """After so long keys are fetched again, beside the calls."""
 
 PAUSE_S: Final = 30.0
-"""How long it is at least from one fetch to the next, however many tokens name keys that are not known."""
+"""How long it is at least from one fetch to the next, however many tokens name keys that are not known; but for the
+second one."""
 
 FIRST_PAUSE_S: Final = 2.0
 """The same while there is no key at all."""
@@ -92,14 +93,15 @@ class Keys:
             TokenRefused: None has, or it cannot be told now.
         """
         head = read_head(token)
-        if not self._keys:
+        is_new = not self._keys
+        if is_new:
             await self._refresh()
             if not self._keys:
                 raise TokenRefused("the keys of the issuer cannot be had just now", is_away=True)
         elif self._clock() - self._fetched_at > FRESH_S:
             self._begin()  # nobody waits for it
         found = self._pick(head)
-        if not found:
+        if not found and not is_new:
             await self._refresh()
             found = self._pick(head)
         for one in found:
@@ -144,6 +146,8 @@ class Keys:
             stays = "; those of before count" if self._keys else ""
             logger.warning("the keys of the issuer cannot be had: %s%s", error, stays)
         else:
+            if not self._keys:  # a key may change just after we came
+                self._tried_at = float("-inf")
             self._keys, self._fetched_at = found, self._clock()
 
     def _note(self, task: asyncio.Task[None]) -> None:
@@ -238,6 +242,8 @@ def fetch_keys(issuer: str, url: str) -> Routine[Any]:
         url = text(found.get("jwks_uri"))
         if url and text(found.get("issuer")).rstrip("/") != issuer.rstrip("/"):
             raise SignInFailed(peer, f"its metadata names another issuer, {shorten(text(found.get('issuer')))}")
+        if url and found["issuer"] != issuer:
+            logger.warning("the issuer writes its name %s, and some clients compare it exactly", found["issuer"])
         if url:
             break
     if not given and (not is_safe(url) or (is_loopback(url) and not is_loopback(issuer))):

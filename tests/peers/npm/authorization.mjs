@@ -1,16 +1,18 @@
 // An authorization server that others wrote, `oidc-provider`, and a server of the TypeScript SDK that takes its tokens:
-// `node authorization.mjs FOLDER KEYS`. KEYS is a folder for the secret and the key of clients that it knows.
+// `node authorization.mjs FOLDER KEYS [URL FORMAT]`. KEYS is a folder for the secret and the key of clients that it
+// knows. It gives tokens for another server at URL, too: `jwt` ones or `opaque` ones.
 //
 // Its first line says where both are; each further line is something that the authorization server did. A line `end` on
 // its stdin ends every access token that has been given so far, `expire` every refresh token, too, and `forget` ends who
-// has registered; each line there is said again after what was done.
+// has registered; `rotate` lets it sign with another key, and forgets the one of before; `leave` and `return` end its
+// port, and open it again. Each line there is said again after what was done.
 
 import { generateKeyPairSync } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createInterface } from "node:readline";
 
-const [folder, keys] = process.argv.slice(2);
+const [folder, keys, guarded, format] = process.argv.slice(2);
 const modules = `${folder}/node_modules`;
 const sdk = `${modules}/sdk-1.32/dist/esm/server`;
 const { default: Provider } = await import(`${modules}/oidc-provider/lib/index.js`);
@@ -23,8 +25,8 @@ const { InvalidTokenError } = await import(`${sdk}/auth/errors.js`);
 
 console.info = console.error; // where its warnings go
 const say = (event) => console.log(JSON.stringify(event));
-const listen = (server) =>
-  new Promise((done) => server.listen(0, "127.0.0.1", () => done(`http://127.0.0.1:${server.address().port}`)));
+const listen = (server, port = 0) =>
+  new Promise((done) => server.listen(port, "127.0.0.1", () => done(`http://127.0.0.1:${server.address().port}`)));
 
 const [front, back] = [createServer(), createServer()];
 const [issuer, origin] = [await listen(front), await listen(back)];
@@ -40,7 +42,14 @@ const document = {
 };
 const robot = { grant_types: ["client_credentials"], redirect_uris: [], response_types: [] };
 
-const provider = new Provider(issuer, {
+let generation = 0;
+const makeKey = () => {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return { ...privateKey.export({ format: "jwk" }), kid: `key-${generation++}`, use: "sig", alg: "ES256" };
+};
+const settings = () => ({
+  jwks: { keys: [makeKey()] },
+  clientDefaults: { id_token_signed_response_alg: "ES256" },
   clients: [
     { ...robot, client_id: "robot", client_secret: "a secret of forty characters, or of more" },
     {
@@ -52,7 +61,7 @@ const provider = new Provider(issuer, {
     },
   ],
   clientAuthMethods: ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"],
-  scopes: ["offline_access", "tools", "write"],
+  scopes: ["offline_access", "tools", "write", "other"],
   pkce: { required: () => true },
   cookies: { keys: ["a key of this test"] },
   rotateRefreshToken: true,
@@ -64,32 +73,41 @@ const provider = new Provider(issuer, {
     deviceFlow: { enabled: true },
     registration: { enabled: true },
     revocation: { enabled: true },
+    introspection: { enabled: true },
     resourceIndicators: {
       enabled: true,
       getResourceServerInfo: (context, named) => {
-        if (named !== resource) throw new Error(`${named} is not ${resource}`);
-        return { scope: "tools write", audience: resource, accessTokenFormat: "opaque", accessTokenTTL: 3600 };
+        if (![resource, guarded].includes(named)) throw new Error(`${named} is not ${resource}`);
+        const jwt = { sign: { alg: "ES256" } };
+        const accessTokenFormat = named === guarded ? format : "opaque";
+        return { scope: "tools write other", audience: named, accessTokenFormat, accessTokenTTL: 3600, jwt };
       },
       useGrantedResource: () => false,
     },
   },
 });
-front.on("request", provider.callback());
-
 const [given, refreshing, registered] = [new Set(), new Set(), new Set()];
-provider.on("access_token.saved", (token) => given.add(token.jti));
-provider.on("refresh_token.saved", (token) => refreshing.add(token.jti));
-provider.on("registration_create.success", (context, client) => {
-  registered.add(client.clientId);
-  say({ did: "register", client: client.clientId });
-});
-provider.on("grant.success", ({ oidc }) => say({ did: oidc.params.grant_type, resource: oidc.params.resource }));
-provider.on("refresh_token.consumed", () => say({ did: "rotate" }));
-for (const kind of ["access_token", "refresh_token"]) provider.on(`${kind}.destroyed`, () => say({ did: `end ${kind}` }));
-for (const kind of ["grant", "authorization", "registration_create", "device_authorization", "server", "revocation"])
-  provider.on(kind === "server" ? "server_error" : `${kind}.error`, (context, error) =>
-    say({ did: "refuse", what: kind, error: error.error ?? "", why: error.error_description ?? String(error) }),
-  );
+let provider, serve;
+front.on("request", (request, answer) => serve(request, answer));
+
+function open() {
+  provider = new Provider(issuer, settings()); // what it keeps, it keeps for all
+  serve = provider.callback();
+  for (const kind of ["access_token", "client_credentials"]) provider.on(`${kind}.saved`, (token) => given.add(token.jti));
+  provider.on("refresh_token.saved", (token) => refreshing.add(token.jti));
+  provider.on("registration_create.success", (context, client) => {
+    registered.add(client.clientId);
+    say({ did: "register", client: client.clientId });
+  });
+  provider.on("grant.success", ({ oidc }) => say({ did: oidc.params.grant_type, resource: oidc.params.resource }));
+  provider.on("refresh_token.consumed", () => say({ did: "rotate" }));
+  for (const kind of ["access_token", "refresh_token"]) provider.on(`${kind}.destroyed`, () => say({ did: `end ${kind}` }));
+  for (const kind of ["grant", "authorization", "registration_create", "device_authorization", "server", "revocation"])
+    provider.on(kind === "server" ? "server_error" : `${kind}.error`, (context, error) =>
+      say({ did: "refuse", what: kind, error: error.error ?? "", why: error.error_description ?? String(error) }),
+    );
+}
+open();
 
 const find = async (token) => (await provider.AccessToken.find(token)) ?? (await provider.ClientCredentials.find(token));
 createInterface({ input: process.stdin }).on("line", async (line) => {
@@ -99,6 +117,9 @@ createInterface({ input: process.stdin }).on("line", async (line) => {
   }
   if (line === "expire") for (const token of refreshing) await (await provider.RefreshToken.find(token))?.destroy();
   if (line === "forget") for (const id of registered) await provider.Client.adapter.destroy(id);
+  if (line === "rotate") open();
+  if (line === "leave") await new Promise((done) => (front.close(done), front.closeAllConnections()));
+  if (line === "return") await listen(front, new URL(issuer).port);
   say({ did: line });
 });
 

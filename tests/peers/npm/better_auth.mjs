@@ -1,10 +1,11 @@
 // An authorization server of better-auth, and a server of the TypeScript SDK that takes its tokens:
-// `node better_auth.mjs FOLDER`. Says and takes the same lines as `authorization.mjs`.
+// `node better_auth.mjs FOLDER FOLDER [URL]`. Says and takes the same lines as `authorization.mjs`, and gives tokens for
+// another server at URL, too.
 
 import { createServer } from "node:http";
 import { createInterface } from "node:readline";
 
-const [folder] = process.argv.slice(2);
+const [folder, , guarded] = process.argv.slice(2);
 const modules = `${folder}/node_modules`;
 const sdk = `${modules}/sdk-1.32/dist/esm/server`;
 const { betterAuth } = await import(`${modules}/better-auth/dist/index.mjs`);
@@ -46,10 +47,10 @@ const auth = betterAuth({
       loginPage: "/login",
       consentPage: "/consent",
       scopes: ["tools", "offline_access"],
-      resources: [resource],
+      resources: guarded ? [resource, guarded] : [resource],
       allowDynamicClientRegistration: true,
       allowUnauthenticatedClientRegistration: true,
-      clientRegistrationDefaultResources: [resource],
+      clientRegistrationDefaultResources: guarded ? [resource, guarded] : [resource],
       silenceWarnings: { oauthAuthServerConfig: true, openidConfig: true },
     }),
   ],
