@@ -233,6 +233,27 @@ async def test_no_secret_is_logged_or_told(folder: Path, caplog: pytest.LogCaptu
     assert [secret for secret in SECRETS if secret in shown] == []
 
 
+@on_loop
+async def test_a_token_that_the_server_repeats_in_an_error_is_told_nobody(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "dragoman")
+    sent: list[str] = []
+
+    async def repeat(request: Request, reply: Reply) -> None:
+        sent.append(request.headers["authorization"].removeprefix("Bearer "))
+        said = f"{sent[-1]} {b64encode(sent[-1].encode()).decode()}"
+        await reply.status("403 Forbidden", f'WWW-Authenticate: Basic realm="{said}"', body=said.encode())
+
+    async with house(folder) as home, home.client() as peer:
+        await peer.ask("tools/list")
+        home.pages["/mcp"] = repeat
+        shown = caplog.text + str(await peer.ask("tools/list"))
+    assert "403" in shown
+    assert sent
+    assert not any(token in shown for token in sent)
+
+
 PUBLIC = "93.184.216.34"
 PRIVATE = [
     *("10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "::1", "fd00::1", "fe80::1%eth0"),

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-import unicodedata
 from typing import Final
 from urllib.parse import unquote, urlsplit
+
+from dragoman.core.spelling import compose
 
 _MOST_LAYERS: Final = 4
 """How often a URI may be percent-encoded: each server decodes once, some twice."""
@@ -76,16 +77,8 @@ def read_loosely(uri: str) -> set[str]:
 
 
 def fold(text: str) -> str:
-    """Return a text without what some file systems do not tell apart: in the form NFKC, and without regard to case.
-
-    Marks are put in order before, as NFKC does, which takes the square of their number for it: 5 s for 64,000 marks.
-    """
-    if text.isascii():
-        return text.casefold()
-    plain = text.translate({ord(one): unicodedata.normalize("NFKD", one) for one in set(text)})
-    if marks := "".join(filter(unicodedata.combining, set(plain))):
-        plain = re.sub(f"[{marks}]+", lambda run: "".join(sorted(run[0], key=unicodedata.combining)), plain)
-    return unicodedata.normalize("NFKC", plain).casefold()
+    """Return a text without what some file systems do not tell apart: in the form NFKC, and without regard to case."""
+    return compose(text).casefold()
 
 
 def _find_file(folded: str) -> tuple[str, str] | None:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import re
-import unicodedata
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl, quote, unquote, urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from dragoman.errors import SignInFailed
 from dragoman.signin.settings import SignInSettings
+from dragoman.transports.secrecy import Secrets, secrets_of
 
 T = TypeVar("T")
 
 _LONGEST_S: Final = 1e10
-_CENSORED: Final = "***"
-_PART: Final = 8
-"""How much of a secret counts as a part of it."""
 
 _HARMLESS: Final = frozenset(
     {
@@ -46,10 +42,7 @@ class Fetch:
     def secrets(self) -> tuple[str, ...]:
         """What of it nobody else may read: all of a form that is not known to be harmless, and who we say we are."""
         sent = [value for name, value in parse_qsl((self.body or b"").decode("latin-1")) if name not in _HARMLESS]
-        if pair := self.headers.get("Authorization", "").partition(" ")[2]:
-            secret = base64.b64decode(pair).decode("latin-1").partition(":")[2]
-            sent += [pair, unquote(secret)]
-        return tuple(sorted(filter(None, (*sent, *map(_quote, sent))), key=len, reverse=True))
+        return (*sent, *secrets_of("Authorization", self.headers.get("Authorization", "")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,40 +182,8 @@ def seconds(value: object) -> float | None:
 
 
 def censored(value: object, secrets: Sequence[str]) -> str:
-    """Return what a server says as `quoted` does, without what it repeats of secrets, whole or in part.
-
-    If something of a secret is left once all but letters and digits is taken out, or is there in Base64 or in
-    hexadecimal digits, nothing of the text is returned.
-    """
-    said = unicodedata.normalize("NFKC", text(value))
-    for secret in secrets:
-        said = said.replace(secret, _CENSORED)
-    parts = _parts_of(secrets)
-    shown = " ".join(_CENSORED if _repeats(word, parts) else word for word in said.split())
-    spellings = _parts_of(_bare(form) for secret in secrets for form in (secret, *_encode(secret.encode())))
-    return _CENSORED if _repeats(_bare(shown), spellings) else quoted(shown)
-
-
-def _quote(value: str) -> str:
-    return quote(value, safe="")
-
-
-def _parts_of(secrets: Iterable[str]) -> frozenset[str]:
-    return frozenset(secret[at : at + _PART] for secret in secrets for at in range(len(secret) - _PART + 1))
-
-
-def _repeats(word: str, parts: Collection[str]) -> bool:
-    return any(word[at : at + _PART] in parts for at in range(len(word) - _PART + 1))
-
-
-def _bare(said: str) -> str:
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", said))).casefold()
-
-
-def _encode(secret: bytes) -> tuple[str, ...]:
-    """Return a secret in other digits; in Base64 it depends on how much stands before it."""
-    shifted = (base64.b64encode(bytes(shift) + secret).decode()[2 * (shift > 0) + (shift > 1) :] for shift in range(3))
-    return secret.hex(), *shifted
+    """Return what a server says as `quoted` does, without what it repeats of secrets, whole or in part."""
+    return quoted(Secrets(secrets).take_out(text(value)))
 
 
 def quoted(value: object) -> str:

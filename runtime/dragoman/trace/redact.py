@@ -13,28 +13,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from dragoman.transports.secrecy import is_secret_name
+
 REDACTED: Final = "[redacted]"
 
 _PIECE: Final = 16 * 1024
 _CUT_WITHIN: Final = 4 * 1024
-
-_WORDS: Final = (
-    "authorization",
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "credential",
-    "cookie",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "signingkey",
-    "bearer",
-    "jwt",
-)
-_NOT_SECRET: Final = frozenset({"progresstoken"})
-_SEPARATORS: Final = re.compile(r"[^a-z0-9]")
 
 _NAME: Final = (  # whatever stands before it: to look for that takes long in a hostile text
     r"(?:authorization|passw(?:or)?d|passphrase|secrets?|credentials?|cookies?"
@@ -129,14 +113,6 @@ def _redact_header(name: str, value: str) -> str:
             _BLOB.sub(rf"\1 {REDACTED}", value),
         )
     return redact_text(value) if name in _HARMLESS else REDACTED
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether what has this name is likely a secret."""
-    plain = _SEPARATORS.sub("", name.lower())
-    if plain in _NOT_SECRET:
-        return False
-    return plain.endswith("token") or any(word in plain for word in _WORDS)
 
 
 def _redact_member(name: str, member: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Final, Protocol, TypeVar
 
 from dragoman.core.pieces import Pieces
 from dragoman.errors import TransportError
+from dragoman.transports.secrecy import Secrets
 
 _HIGH_WATER_BYTES: Final = 512 * 1024
 """Of a body that is read in pieces, no more than this, and what one read of the socket brings, waits to be read."""
@@ -68,6 +69,7 @@ class HttpResponse:
             neither compressed nor with a cookie; else empty.
         framed: Whether length or chunks say where the body ends: if only the end of the connection does, it may be cut.
         authorization: What the request said in `Authorization` for `Authority`.
+        secrets: What the server was sent that nobody else may read; None where there is nothing.
         on_head: Told once the head has come, or that it does not, where somebody wants to know.
         url: Where the request went, if it was sent without waiting for the answer: that may lead elsewhere by now.
     """
@@ -77,6 +79,7 @@ class HttpResponse:
     begun = complete = lost = held = waits = False
     plain = failure = url = authorization = ""
     framed = True
+    secrets: Secrets | None = None
     on_news: Callable[[], None] | None = None
     on_head: Callable[[HttpResponse], None] | None = None
     _first = b""  # the first part of what has come and has not been read

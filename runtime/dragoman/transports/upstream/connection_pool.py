@@ -25,6 +25,7 @@ from urllib.parse import urljoin
 
 from dragoman.errors import TransportError
 from dragoman.transports.base import HttpHeads
+from dragoman.transports.secrecy import secrets_of, secrets_sent
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.challenge import CHALLENGES, Challenge
@@ -42,6 +43,7 @@ _REDIRECTS: Final = 3
 _AT_ONCE_BYTES: Final = 64 * 1024
 
 _REPEATABLE: Final = frozenset({"GET", "DELETE"})
+_CHALLENGE: Final = b"www-authenticate"
 
 
 def _nothing() -> None:
@@ -53,6 +55,7 @@ class ConnectionPool:
 
     Attributes:
         on_heads: Told the headers of each exchange; None where nobody wants to know.
+        secrets: What the server was sent that nobody else may read.
 
     Raises:
         OSError: TLS cannot be set up.
@@ -61,6 +64,7 @@ class ConnectionPool:
     def __init__(self, config: UpstreamConfig) -> None:
         self.config = config
         self.peer = config.peer
+        self.secrets = secrets_sent(config.url, config.headers)
         files = config.ca_file, config.client_cert, config.client_key
         tls = origin_of(config.url), *files, config.proxy, config.verify
         self._dialler = Dialler(config, config.idle.trust(tls, lambda: trust(config)))
@@ -223,10 +227,15 @@ class ConnectionPool:
         if connection is None:
             return None
         answer = connection.begin(head, body, on_sent, idle_s)
-        answer.url, answer.authorization = there, self._authorization
+        answer.url = there
+        self._mark(answer, head, key, self._authorization)
+        return answer
+
+    def _mark(self, answer: HttpResponse, head: bytes, key: bytes | None, authorization: str) -> None:
+        """Note what is to be known of an answer to come."""
+        answer.authorization, answer.secrets = authorization, self.secrets
         if self.on_heads is not None:
             answer.on_head = partial(_tell_heads, self.on_heads, head, key)
-        return answer
 
     async def close(self) -> None:
         """Close every connection."""
@@ -261,9 +270,7 @@ class ConnectionPool:
         connection = self._take_idle() or await self._connect()
         while True:
             answer = connection.begin(head, body, on_sent, idle_s)
-            answer.authorization = authorization
-            if self.on_heads is not None:
-                answer.on_head = partial(_tell_heads, self.on_heads, head, key)
+            self._mark(answer, head, key, authorization)
             try:
                 if not answer.status:
                     await answer.until_head()
@@ -297,13 +304,14 @@ class ConnectionPool:
         authority = self.config.authority
         if authority is not None and (token := authority.authorization()) != self._authorization:
             self._heads, self._last, self._authorization = None, None, token
+            self.secrets.add(secrets_of("Authorization", token))
         last = self._last
         if last is not None and body is not None and last[0] is headers and last[1] is url:
             return b"%b%d\r\n\r\n" % (last[2], len(body))
         try:
             if self._heads is None:
                 said = (("Authorization", self._authorization),) if self._authorization else ()
-                self._heads = Heads(replace(self.config, headers=(*self.config.headers, *said)))
+                self._heads = Heads(replace(self.config, headers=(*self.config.headers, *said)), self.secrets)
             cookies = self._cookies.give(url) if self._cookies else ""
             head = self._heads.write(method, url, headers, body is not None, cookies)
         except ValueError as error:
@@ -359,6 +367,7 @@ class ConnectionPool:
             same, where = False, "nowhere"
         if answer.status in (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT) and same:
             return location
+        where = self.secrets.take_out(where)
         reason = f"it answered {answer.named_status}, to {where}"
         rule = "to another method" if same else "to another origin, which must not get our headers,"
         raise TransportError(self.peer, f"{reason}; a redirect {rule} is not followed: say --url {where}")
@@ -371,4 +380,7 @@ def _is_untouched(answer: HttpResponse) -> bool:
 
 def _tell_heads(on_heads: Callable[[HttpHeads], None], head: bytes, key: bytes | None, answer: HttpResponse) -> None:
     method = head.partition(b" ")[0].decode()
-    on_heads(HttpHeads(method, head, answer.status, answer.headers, () if key is None else (key,)))
+    headers = answer.headers
+    if (challenge := headers.get(_CHALLENGE)) and answer.secrets is not None:  # the others are not shown as they came
+        headers = {**headers, _CHALLENGE: answer.secrets.take_out(challenge.decode("latin-1")).encode("latin-1")}
+    on_heads(HttpHeads(method, head, answer.status, headers, () if key is None else (key,)))

@@ -17,6 +17,7 @@ from dragoman.core.calls import UNANSWERED
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.exact_json import decode
 from dragoman.errors import TransportError
+from dragoman.transports.secrecy import Secrets
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.config import describe_url
@@ -117,9 +118,12 @@ async def read_refusal(answer: HttpResponse) -> StatusRefused:
         body = b""
     finally:
         answer.close()
+    secrets = answer.secrets or Secrets()
     error = _read_error(body)
+    if error is not None:
+        error = dict(secrets.take_out_of(error))
     hint = _HINTS.get(HTTPStatus(answer.status)) if answer.status in set(HTTPStatus) else None
-    words = "" if answer.media_type == WEB_PAGE else _shorten(body)
+    words = "" if answer.media_type == WEB_PAGE else _shorten(body, secrets)
     said = error["message"] if error else f"{hint}; it says {words!r}" if hint and words else hint or words
     if error is None and hint is None and answer.media_type == WEB_PAGE:
         said = f"{WEB_PAGE}{WEB_PAGE_HINT}"
@@ -128,7 +132,7 @@ async def read_refusal(answer: HttpResponse) -> StatusRefused:
     if retry_after_s is not None:
         reason += f"; try again in {retry_after_s} s"
     if answer.status == HTTPStatus.UNAUTHORIZED and (challenge := answer.header("WWW-Authenticate")):
-        reason += f" ({_shorten(challenge.encode())})"  # which credentials, and who gives them
+        reason += f" ({_shorten(challenge.encode(), secrets)})"  # which credentials, and who gives them
         if _OFFERS_SIGN_IN in challenge.lower():
             reason += f"; people can sign in to it: {_HOW_TO_SIGN_IN}"
     return StatusRefused(answer.peer, reason, answer.status, error, retry_after_s)
@@ -156,6 +160,6 @@ def _read_error(body: bytes) -> dict[str, Any] | None:
     return None
 
 
-def _shorten(body: bytes) -> str:
-    text = " ".join(body[:400].decode(errors="replace").split())
+def _shorten(body: bytes, secrets: Secrets) -> str:
+    text = " ".join(secrets.take_out(body[:400].decode(errors="replace")).split())
     return "".join(char for char in text if char.isprintable())[:160]

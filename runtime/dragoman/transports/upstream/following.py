@@ -17,6 +17,7 @@ from typing import Final
 from dragoman.core.envelope import Frame
 from dragoman.core.lines import Overlong
 from dragoman.errors import FrameTooLarge, TransportError
+from dragoman.transports.secrecy import Secrets
 from dragoman.transports.upstream.allowance import Allowance
 from dragoman.transports.upstream.answers import EVENT_STREAM, HttpResponse
 from dragoman.transports.upstream.bodies import read_events
@@ -258,6 +259,5 @@ def _report(failures: int, reason: str) -> None:
 def _report_none(peer: str, answer: HttpResponse) -> None:
     # "or else return HTTP 405 Method Not Allowed, indicating that the server does not offer an SSE stream"
     level = logging.DEBUG if answer.status == HTTPStatus.METHOD_NOT_ALLOWED else logging.WARNING
-    logger.log(
-        level, "%s offers no stream for what it says unasked: %s %s", peer, answer.named_status, answer.media_type
-    )
+    claims = (answer.secrets or Secrets()).take_out(answer.media_type)
+    logger.log(level, "%s offers no stream for what it says unasked: %s %s", peer, answer.named_status, claims)

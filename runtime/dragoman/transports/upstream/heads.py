@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
+from dragoman.transports.secrecy import Secrets, secrets_of
 from dragoman.transports.upstream.config import (
     HEADER_NAME,
     OURS,
@@ -44,6 +45,7 @@ class Heads:
 
     Args:
         config: The server, and what to send along.
+        secrets: Where it is noted what middleware gives.
 
     Attributes:
         forwarder: The proxy that is handed the requests; None if there is none. Some close a connection after one, and
@@ -53,8 +55,9 @@ class Heads:
         ValueError: The URL names no host that there can be, or a header cannot be sent; the text holds no value.
     """
 
-    def __init__(self, config: UpstreamConfig) -> None:
+    def __init__(self, config: UpstreamConfig, secrets: Secrets | None = None) -> None:
         self._config = config
+        self._secrets = Secrets() if secrets is None else secrets
         self._always = _encode_always(config, {})
         self.forwarder = forwarder_of(config)
         self._cookie = "; ".join(value for name, value in config.headers if name.lower() == "cookie")
@@ -75,7 +78,9 @@ class Heads:
             ValueError: A header cannot be sent, or middleware has none.
         """
         if self._config.header_middleware:  # what it gives is not kept: it may be a secret that is soon replaced
-            always = _encode_always(self._config, _ask_middleware(self._config, headers))
+            found = _ask_middleware(self._config, headers)
+            self._secrets.add(one for given in found.values() for one in secrets_of(*given))
+            always = _encode_always(self._config, found)
             line = self._line(url, always)
         else:
             line = self._lines.get(url) or _keep(self._lines, url, self._line(url, self._always))

@@ -20,14 +20,19 @@ from dragoman.core.known_lists import LISTED_BYTES, KnownList
 from dragoman.core.lines import Overlong, show
 from dragoman.core.methods import CANCELLED, PING
 from dragoman.core.peek import read_beginning, read_line, with_id
+from dragoman.core.unchecked import find
 from dragoman.core.wholeness import GLANCED_BYTES, PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
+from dragoman.transports.secrecy import Secrets
 
 logger = logging.getLogger("dragoman.upstream")
 
 _PROBE: Final = b'"dragoman-discover-'
 """How the id of a request begins that asks a server what it is: what comes of it is said by whoever opens a session."""
+
+_SHOWN_BYTES: Final = 16 * 1024
+"""How much of a line may get into the log."""
 
 Watch = Callable[[Frame], bool]
 """Sees a response before it is handed on; whether to keep it."""
@@ -49,6 +54,7 @@ class Link:
             ping. Gives the id that it is to have here, where that is another one.
         on_withdrawn: Called with the id of a request of the server that it wants no answer to any more. Gives the id
             that it has here, where that is another one.
+        secrets: What the server was sent: what it repeats of that in errors is told nobody.
     """
 
     def __init__(self, receiver: Receiver, peer: str, restore_ids: bool = True) -> None:
@@ -62,6 +68,7 @@ class Link:
         self.reading.set()
         self._over = False
         self._known = KnownList()
+        self.secrets = Secrets()
 
     async def take(
         self, message: bytes, owed: bytes | None = None, watch: Watch | None = None, framed: bool = True
@@ -134,6 +141,7 @@ class Link:
 
     def fail(self, key: bytes, reason: str, code: int = CONNECTION_CLOSED, data: Any = None) -> None:
         """Answer a request of the client in the server's place, with an error that says why."""
+        reason, data = self._clean(code, reason, data)
         if self.on_response is not None:
             self.on_response(key, False)
         is_quiet = key.startswith(_PROBE) and ASKED_IN_VAIN not in (data or ())
@@ -164,6 +172,7 @@ class Link:
             code: Of that answer.
             data: The same.
         """
+        told, data = self._clean(code, told, data)
         is_request = frame is not None and frame.kind == "request"
         error = error_frame(frame.key, code, told, data) if frame is not None and is_request else None
         if not self._over:
@@ -178,7 +187,7 @@ class Link:
         """Say that the server is gone."""
         if not self._over:
             self._over = True
-            self._receiver.ended(reason)
+            self._receiver.ended(self.secrets.take_out(reason))
 
     def mute(self) -> None:
         """Tell nobody anything any more."""
@@ -193,8 +202,10 @@ class Link:
                 continue
             if len(line) > LISTED_BYTES and isinstance(frame, Frame) and frame.kind == "result" and not frame.bare:
                 self._known.note(line)
-            if owed is not None and frame.key is None and isinstance(frame, Frame) and frame.kind == "error":
-                frame = self._give_id(frame, owed)
+            if isinstance(frame, Frame) and frame.kind == "error":
+                frame = self._without_secrets(frame)
+                if owed is not None and frame.key is None:
+                    frame = self._give_id(frame, owed)
             if frame.key is not None and _is_response(frame):
                 if self.on_response is not None:
                     self.on_response(frame.key, isinstance(frame, Frame) and frame.kind == "result")
@@ -203,7 +214,7 @@ class Link:
                     if watch is not None and isinstance(frame, Frame) and not watch(frame):
                         continue
             if isinstance(frame, Malformed):
-                frame = frame._replace(line=line)
+                frame = frame._replace(line=self._hide(line))
             elif frame.method is not None:
                 if self.on_question is not None and frame.kind == "request":
                     frame = _rename(frame, self.on_question(frame.key or b"", owed, frame.method != PING))
@@ -235,7 +246,7 @@ class Link:
                 try:
                     decode(message)
                 except ValueError as error:
-                    logger.warning("%s sent a message that is %s: %s", self.peer, error, show(message))
+                    logger.warning("%s sent a message that is %s: %s", self.peer, error, self._show(message))
                     return []
             # A line break inside a JSON string would not have been read: all that are left are white space.
             message = message.replace(b"\r", b" ").replace(b"\n", b" ")
@@ -243,13 +254,38 @@ class Link:
             try:
                 return [encode_line(member) for member in decode(message)]
             except ValueError as error:
-                logger.warning("%s sent an array that is %s: %s", self.peer, error, show(message))
+                logger.warning("%s sent an array that is %s: %s", self.peer, error, self._show(message))
                 return []
         return [message + b"\n"] if message else []
 
     def is_same(self, key: bytes, asked: bytes) -> bool:
         """Whether the id of an answer is that of a request."""
         return key == asked or (self._restore_ids and twin_of(key) == asked)
+
+    def _clean(self, code: int, reason: str, data: Any) -> tuple[str, Any]:
+        """Return the message and the data of an error without what they repeat of secrets."""
+        error = self.secrets.take_out_of({"code": code, "message": reason, "data": data})
+        return error["message"], error.get("data")
+
+    def _without_secrets(self, frame: Frame) -> Frame:
+        if not self.secrets:
+            return frame
+        try:
+            frame = decoded(frame)
+        except ValueError:  # which is said where it is read
+            return frame
+        error = find(frame.body, "error")
+        shown = self.secrets.take_out_of(error) if isinstance(error, dict) else error
+        return frame if shown is error else rewrite(frame, {**decoded(frame).body, "error": shown})
+
+    def _hide(self, line: bytes) -> bytes:
+        """Return what the log shows of a line that is no frame."""
+        said = line[:_SHOWN_BYTES].decode(errors="replace")
+        shown = self.secrets.take_out(said)
+        return line if shown is said else shown.encode()
+
+    def _show(self, message: bytes) -> str:
+        return show(self._hide(message))
 
     def _give_id(self, frame: Frame, key: bytes) -> Frame:
         """Put the id on an error that answers a POST: what it is about is known, whatever the server could read."""

@@ -92,6 +92,7 @@ class HttpTransport:
             raise TransportClosed(self._config.peer, f"TLS cannot be set up: {error.strerror or error}") from error
         self._wire.on_heads = self.on_heads
         self._link = Link(receiver, self._config.peer, self._config.restore_ids)
+        self._link.secrets = self._wire.secrets
         full, room = receiver.pause_writing, receiver.resume_writing
         back, refuse = self._link.give_back, self._link.refuse
         places = self._config.open_requests, self._config.parked_requests
@@ -211,7 +212,8 @@ class HttpTransport:
             if not job.cancelled:
                 self._link.fail(frame.key, reason, code, data)
         else:
-            logger.warning("%s of the client not delivered: %s", frame.method or "a response", reason)
+            shown = self._link.secrets.take_out(reason)
+            logger.warning("%s of the client not delivered: %s", frame.method or "a response", shown)
 
     async def _open(self, job: Delivery) -> None:
         another = self._was_open

@@ -124,7 +124,7 @@ class WebSocketUpstream:
         """Connect, then read until it ends."""
         try:
             self._pool = ConnectionPool(self._config)
-            self._pool.on_heads = self.on_heads
+            self._pool.on_heads, link.secrets = self.on_heads, self._pool.secrets
             connection, confirmed = await open_websocket(self._pool, SUBPROTOCOL, self._ping_s)
             if confirmed != SUBPROTOCOL:
                 logger.warning("%s does not confirm the subprotocol %s", link.peer, SUBPROTOCOL)

@@ -1,0 +1,170 @@
+"""What a server repeats in errors of what we sent to it reaches neither the client nor the log."""
+
+from __future__ import annotations
+
+import json
+import logging
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from dragoman.transports.base import HttpHeads
+from dragoman.transports.secrecy import CENSORED, Secrets, secrets_of
+from dragoman.transports.upstream.config import UpstreamConfig
+from dragoman.transports.upstream.connection_pool import ConnectionPool
+from tests.support.effort import effort
+from tests.transports.upstream.raw import Line
+from tests.transports.upstream.raw_websocket import CLOSE, frame_of, frames_server
+from tests.transports.upstream.stage import Reply, Request, after_handshake, answer_to, call, client, on_loop, server
+
+TOKEN = "sk/live+Sup3rS3cretT0ken~1"
+HEADERS = (("Authorization", f"Bearer {TOKEN}"),)
+HIDES: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "quoted": lambda token: quote(token, safe=""),
+    "base64": lambda token: b64encode(f"x{token}".encode()).decode(),
+    "beginning": lambda token: token[:12],
+    "spread": "-".join,
+}
+Say = Callable[[Request, Reply, str], Awaitable[None]]
+
+
+def error_of(request: Request, said: str) -> dict[str, Any]:
+    error = {"code": -32000, "message": "it is of no use", "data": {"got": [said], said: 1}}
+    return {"jsonrpc": "2.0", "id": request.frame["id"], "error": error}
+
+
+async def say_as_event(request: Request, reply: Reply, said: str) -> None:
+    await reply.stream()
+    await reply.event(error_of(request, said))
+    reply.cut()
+
+
+SAYS: dict[str, Say] = {
+    "401": lambda request, reply, said: reply.status("401 Unauthorized", body=said.encode()),
+    "challenge": lambda request, reply, said: reply.status(
+        "401 Unauthorized", f'WWW-Authenticate: Bearer error="invalid_token", error_description="{said}"'
+    ),
+    "403": lambda request, reply, said: reply.json({"error": f"{said} is bad"}, status="403 Forbidden"),
+    "500": lambda request, reply, said: reply.json(error_of(request, said), status="500 Internal Server Error"),
+    "kind": lambda request, reply, said: reply.status("200 OK", f"Content-Type: text/{said}", body=b"{}"),
+    "location": lambda request, reply, said: reply.status("307 X", f"Location: http://x.example/{said}"),
+    "error": lambda request, reply, said: reply.json(error_of(request, said)),
+    "event": say_as_event,
+    "no message": lambda request, reply, said: reply.status(
+        "200 OK", "Content-Type: application/json", body=b"{" + said.encode()
+    ),
+    "no array": lambda request, reply, said: reply.status(
+        "200 OK", "Content-Type: application/json", body=b"[" + said.encode()
+    ),
+}
+
+
+@pytest.mark.parametrize("hide", HIDES.values(), ids=HIDES)
+@pytest.mark.parametrize("say", SAYS.values(), ids=SAYS)
+def test_a_token_that_a_server_repeats_in_an_error_is_told_nobody(
+    say: Say, hide: Callable[[str], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    @on_loop
+    async def check() -> None:
+        error = await call(lambda request, reply: say(request, reply, hide(TOKEN)), headers=HEADERS)
+        shown = caplog.text + json.dumps(error, ensure_ascii=False)
+        assert not any(said in shown or said.lower() in shown for said in (TOKEN, hide(TOKEN), TOKEN[:12]))
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("config", "sent"),
+    [
+        ({"headers": (("X-Api-Key", TOKEN),)}, TOKEN),
+        ({"headers": (("Cookie", f"theme=dark; session={TOKEN}"),)}, TOKEN),
+        ({"header_middleware": (lambda: {"X-Anything": TOKEN},)}, TOKEN),
+        ({"headers": (("Authorization", f"Basic {b64encode(b'me:pass-of-mine').decode()}"),)}, "pass-of-mine"),
+    ],
+    ids=["key", "cookie", "middleware", "password"],
+)
+def test_every_secret_that_was_sent_is_taken_out(config: Mapping[str, Any], sent: str) -> None:
+    @on_loop
+    async def check() -> None:
+        error = await call(lambda request, reply: reply.json(error_of(request, f"{sent}!")), **config)
+        assert error["data"] == {"got": ["***!"], "***!": 1}
+
+    check()
+
+
+@on_loop
+async def test_what_a_url_says_that_is_secret_is_taken_out() -> None:
+    async def serve(request: Request, reply: Reply) -> None:
+        await reply.json(error_of(request, f"pass-of-mine {TOKEN}"))
+
+    async with server(serve) as url:
+        where = url.replace("//", "//me:pass-of-mine@") + f"?api_key={quote(TOKEN)}&page=two-of-many"
+        async with client(where, opened=False) as peer:
+            assert (await peer.initialize())["error"]["data"]["got"] == [f"{CENSORED} {CENSORED}"]
+
+
+@on_loop
+async def test_other_errors_and_results_are_the_servers_own() -> None:
+    seen: list[Any] = []
+    result = {"content": [{"type": "text", "text": f"you are {TOKEN}"}]}
+
+    async def misbehave(request: Request, reply: Reply) -> None:
+        seen.append(request.rpc)
+        if request.rpc == "tools/list":
+            await reply.json(error_of(request, "live and  let\n live: Bearer tokens are no secret, \u2460"))
+        else:
+            await reply.json(answer_to(request, **result))
+
+    async with server(after_handshake(misbehave)) as url, client(url, headers=HEADERS) as peer:
+        told = await peer.ask("tools/list")
+        assert told["error"]["data"]["got"] == ["live and  let\n live: Bearer tokens are no secret, \u2460"]
+        assert (await peer.ask("tools/call", name="x"))["result"] == result
+
+
+@on_loop
+async def test_a_token_that_a_server_repeats_over_websocket_is_told_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "dragoman")
+    caplog.set_level(logging.WARNING, "websockets")
+
+    async def misbehave(line: Line, frame: dict[str, Any]) -> None:
+        error = {"code": -32000, "message": f"{TOKEN} is no good"}
+        await line.say(frame_of(json.dumps({"jsonrpc": "2.0", "id": frame["id"], "error": error}).encode()))
+        await line.say(frame_of(b"[" + TOKEN.encode()))
+        await line.say(frame_of((1008).to_bytes(2, "big") + TOKEN.encode(), CLOSE))
+
+    async with frames_server(misbehave) as url, client(url, headers=HEADERS) as peer:
+        assert (await peer.ask("tools/call"))["error"]["message"] == f"{CENSORED} is no good"
+        await peer.until(lambda: peer.end is not None)
+        assert TOKEN not in caplog.text + str(peer.end) + str(peer.others)
+    assert "that is" in caplog.text
+
+
+@on_loop
+async def test_the_trace_gets_no_token_from_a_challenge() -> None:
+    async def serve(request: Request, reply: Reply) -> None:
+        await reply.status("401 Unauthorized", f'WWW-Authenticate: Bearer error_description="{TOKEN}"')
+
+    heads: list[HttpHeads] = []
+    async with server(serve) as url:
+        pool = ConnectionPool(UpstreamConfig(url, headers=HEADERS))
+        pool.on_heads = heads.append
+        answer = await pool.send("POST", url, {}, b"{}")
+        answer.close()
+        await pool.close()
+    assert TOKEN not in str(heads[0].response)
+    assert CENSORED in str(heads[0].response)
+
+
+def test_a_very_long_error_is_cut_and_not_looked_through() -> None:
+    secrets = Secrets(secrets_of("Authorization", f"Bearer {TOKEN}"))
+    long = {"code": 1, "message": "m" * 5000, "data": ["d" * 100] * 200_000}
+    assert secrets.take_out_of(long) == {"code": 1, "message": "m" * 1000}
+    assert Secrets().take_out_of(long) is long
+    said = {"code": 1, "message": "\u0301\u0327" * 120_000}
+    assert effort(lambda: secrets.take_out_of(said)) < 60
