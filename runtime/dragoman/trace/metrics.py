@@ -27,6 +27,9 @@ _FIRST_S: Final = BUCKETS_S[0]
 """Most calls are no longer, and need no search."""
 
 MOST_TOOLS: Final = 1000
+LONGEST_TOOL: Final = 256
+"""How many characters a tool's name may have that is a label: each of its series says it seventeen times."""
+
 MOST_CODES: Final = 50
 MOST_CELLS: Final = 5000
 """From here on no tool is told apart that was not before."""
@@ -163,7 +166,8 @@ class Metrics:
         """Remember them: they may be named."""
         known = len(self._tools)
         for name in names[: max(0, MOST_TOOLS - known)]:
-            self._tools.add((server, name))
+            if len(name) <= LONGEST_TOOL and name.isprintable():  # half of a character is not
+                self._tools.add((server, name))
         if len(self._tools) > known:
             self._found.clear()  # what had no name may have one now
 
@@ -181,9 +185,7 @@ class Metrics:
         """Return all of it, in Prometheus' text format 0.0.4."""
         found = self.read()
         lines = [line for name in FAMILIES for line in _write_family(name, found.get(name, []))]
-        return "".join(f"{line}\n" for line in lines).encode(
-            errors="replace"
-        )  # a tool's name may have half a character
+        return "".join(f"{line}\n" for line in lines).encode()
 
     def read(self) -> Mapping[str, list[tuple[Labels, Histogram | float]]]:
         """Return the cells of each family, with their labels."""
