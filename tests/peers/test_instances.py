@@ -1,7 +1,8 @@
 """Real SDK clients before three instances, behind a balancer that gives each request to the next one.
 
 Each makes the whole tour, with questions, progress, subscriptions and changed lists, and reports what it does with one
-proxy. Needs `nox -s peers`, and HAProxy or nginx.
+proxy: clients of Python's SDK and of TypeScript's, before servers of both and of both eras. A client or server is named
+as in `test_npm` and `modern_visits`; one from npm begins with a T. Needs `nox -s peers`, and HAProxy or nginx.
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ from typing import Any, Final
 import pytest
 
 from tests.instances.test_several import is_open, redis
-from tests.peers.modern_visits import REVISION
+from tests.peers.modern_visits import NPM, REVISION, needs_both, node, server_of
+from tests.peers.test_npm import EVERYTHING, RELEASES, TOUR, everything_listening
+from tests.peers.test_tasks import newer, older, run
 from tests.peers.visits import (
     ENVIRONMENTS,
     HERE,
     LIMIT_S,
+    check,
     client_command,
     listening_proxy,
     listening_server,
     needs_peers,
-    server_command,
+    python_of,
     visit,
 )
 from tests.support.ports import free_port
@@ -87,56 +91,128 @@ def balanced(program: str, folder: Path, ports: list[str]) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def three(program: str, letter: str, upstream: str) -> Iterator[str]:
+def behind(server: str | list[str], upstream: str, log: Path) -> Iterator[list[str]]:
+    """Give the arguments that put a proxy before a server, which listens if it is reached over HTTP."""
+    command = server_of(server) if isinstance(server, str) else server
+    if upstream == "stdio":
+        yield ["--", *command]
+        return
+    is_official = EVERYTHING in " ".join(command)
+    with everything_listening("http", log) if is_official else listening_server(command, "http", log) as url:
+        yield ["--url", url]
+
+
+@contextlib.contextmanager
+def three(program: str, server: str | list[str], upstream: str) -> Iterator[str]:
     """Start three instances before a server, and a balancer before them."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        log, behind = folder / "log-of-all", ["--", *server_command(letter)]
-        if upstream == "http":
-            behind = ["--url", stack.enter_context(listening_server(server_command(letter), "http", log))]
+        log = folder / "log-of-all"
+        arguments = stack.enter_context(behind(server, upstream, log))
         url = stack.enter_context(redis(folder))
         options = ("--store", url, "--instance-listen", "http://127.0.0.1:0")
-        urls = [stack.enter_context(listening_proxy("http", behind, log, *options)) for _ in range(3)]
+        urls = [stack.enter_context(listening_proxy("http", arguments, log, *options)) for _ in range(3)]
         yield stack.enter_context(balanced(program, folder, [one.rpartition(":")[2].partition("/")[0] for one in urls]))
 
 
 @contextlib.contextmanager
-def alone(letter: str, upstream: str) -> Iterator[str]:
+def alone(server: str | list[str], upstream: str) -> Iterator[str]:
     """Start one proxy before a server."""
     with contextlib.ExitStack() as stack:
-        log, behind = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "log", ["--", *server_command(letter)]
-        if upstream == "http":
-            behind = ["--url", stack.enter_context(listening_server(server_command(letter), "http", log))]
-        yield stack.enter_context(listening_proxy("http", behind, log))
+        log = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "log"
+        arguments = stack.enter_context(behind(server, upstream, log))
+        yield stack.enter_context(listening_proxy("http", arguments, log))
 
 
 def report_at(client: str, url: str) -> dict[str, Any]:
-    if client != "E":
-        return visit(client_command(client), [url], "--over", "http", "--settle", "2")
-    python = str(Path(str(ENVIRONMENTS)) / "current" / "bin" / "python")
-    command = [python, "-W", "ignore", str(HERE / "modern.py"), "--mode", REVISION, "--url", url]
+    """Let a client make its tour, and give its report."""
+    if client == "TE":
+        command = [node(), str(HERE / "npm" / "modern.mjs"), str(NPM), REVISION, "--url", url]
+    elif client == "E":
+        python = str(Path(str(ENVIRONMENTS)) / "current" / "bin" / "python")
+        command = [python, "-W", "ignore", str(HERE / "modern.py"), "--mode", REVISION, "--url", url]
+    else:
+        from_npm = [node(), str(HERE / "npm" / "client.mjs"), str(NPM), RELEASES.get(client[1:], "")]
+        tour = from_npm if client[0] == "T" else client_command(client)
+        return visit(tour, [url], "--over", "http", "--settle", "2")
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env={**os.environ})
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-@needs_peers
-@pytest.mark.parametrize("program", ["haproxy", "nginx"])
-@pytest.mark.parametrize(
-    ("client", "upstream"),
-    [("C", "stdio"), ("C", "http"), ("D", "stdio"), ("D", "http"), ("E", "stdio"), ("E", "http")],
-)
-def test_a_client_reports_of_three_instances_what_it_does_of_one(program: str, client: str, upstream: str) -> None:
+def needs(program: str) -> None:
+    """Skip a test where there is no such balancer."""
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
-    with alone("D", upstream) as url:
+
+
+UNHEARD: Final = {"D": ("ResourceUpdated",), "T": ("ResourceUpdated", "ToolsListChanged")}
+"""What a server that is a command, and so another one at each instance, tells only those who listen to itself."""
+
+
+def compare(program: str, client: str, server: str, upstream: str) -> None:
+    """See that a client reports of three instances what it does of one."""
+    needs(program)
+    with alone(server, upstream) as url:
         expected = report_at(client, url)
-    with three(program, "D", upstream) as url:
+    with three(program, server, upstream) as url:
         found = report_at(client, url)
     assert "crashed" not in expected
-    if client == "E":  # without a session of its own: each instance has one with the server, or a server
+    if client.endswith("E"):  # without a session of its own: each instance has one with the server, or a server
+        unheard = UNHEARD[server] if upstream == "stdio" else ()
         for report in (expected, found):
             del report["saw"]  # what one of these sessions has seen
-            report["heard"] = [kind for kind in report["heard"] if (upstream, kind) != ("stdio", "ResourceUpdated")]
+            report["heard"] = [kind for kind in report["heard"] if kind not in unheard]
     assert found == expected
+
+
+PYTHONS: Final = [(client, upstream) for client in "CDE" for upstream in ("stdio", "http")]
+NPM_PAIRS: Final = (("TC", "D"), ("TD", "D"), ("TE", "D"), ("C", "T"), ("E", "T"), ("TD", "T"), ("TE", "T"))
+FROM_NPM: Final = [
+    (("haproxy", "nginx")[(place + over) % 2], client, server, upstream)
+    for place, (client, server) in enumerate(NPM_PAIRS)
+    for over, upstream in enumerate(("stdio", "http"))
+]
+
+
+@needs_peers
+@pytest.mark.parametrize("program", ["haproxy", "nginx"])
+@pytest.mark.parametrize(("client", "upstream"), PYTHONS)
+def test_a_client_reports_of_three_instances_what_it_does_of_one(program: str, client: str, upstream: str) -> None:
+    compare(program, client, "D", upstream)
+
+
+@needs_both
+@pytest.mark.parametrize(("program", "client", "server", "upstream"), FROM_NPM)
+def test_so_do_clients_and_servers_from_npm(program: str, client: str, server: str, upstream: str) -> None:
+    compare(program, client, server, upstream)
+
+
+@needs_both
+@pytest.mark.parametrize("upstream", ["stdio", "http"])
+@pytest.mark.parametrize("client", ["C", "D"])
+def test_the_official_server_from_npm_serves_through_three_as_through_one(client: str, upstream: str) -> None:
+    needs("haproxy")
+    command = [node(), f"{NPM}/node_modules/{EVERYTHING}/dist/index.js"]
+    with three("haproxy", command, upstream) as url:
+        report = visit([python_of(client), str(HERE / "tour.py")], [url], "--over", "http")
+    for row in TOUR:
+        if client in row.clients:
+            check(report, row)
+
+
+@needs_peers
+@pytest.mark.parametrize("program", ["haproxy", "nginx"])
+@pytest.mark.parametrize("upstream", ["stdio", "http"])
+def test_tasks_of_both_forms_are_found_by_whichever_instance_is_asked(program: str, upstream: str) -> None:
+    """Made, asked for, answered and read by requests that come to one instance after another."""
+    needs(program)
+    with three(program, older("--serve"), upstream) as url:
+        report = run([*newer("--url"), url], Path(os.devnull))
+    assert report["with"] == {"called": ["Hello Ada", "Hello Ada"], "seen": ["task", "Who?", "task", "Who?"]}
+    assert report["without"]["called"] == ["Hello Eve", "Hello Eve"]
+    with three(program, newer("--serve"), upstream) as url:
+        report = run([*older("--over"), "http", url], Path(os.devnull))
+    assert (report["created"], report["ended"], report["at once"]) == ("working", "completed", "at once")
+    assert report["result"]["content"][0]["text"] == "Hello Ada"

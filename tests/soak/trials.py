@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from bench.peers import Peer, listening
 from tests.soak.clients import LIMIT_S, PoliteHttpPeer, SsePeer, WebSocketPeer
-from tests.soak.proxies import DRAGOMAN, IDLE_S, Holding, watched_proxy
+from tests.soak.proxies import DRAGOMAN, IDLE_S, Holding, Watched, watched_proxy
 from tests.support.lines import Lines
 
 WHOLE_MINUTES: Final = 15
@@ -114,8 +114,7 @@ def silent_tls(folder: Path, part: float) -> Verdict:
             served_s = serve_one(proxy.port)
             last_s, left = wait_for_cuts(silent, CUT_WITHIN_S)
         at_once = proxy.hold()
-        wait_until(lambda: proxy.hold().memory_kb <= before.memory_kb + MEMORY_MARGIN_KB, BACK_WITHIN_S)
-        after = proxy.rest()
+        after = rest_after(proxy, before)
     failed = []
     if left:
         failed.append(f"{left} were not cut within {CUT_WITHIN_S} s of the last")
@@ -237,7 +236,7 @@ def vanish_from_deaf(folder: Path, part: float) -> Verdict:
             with ThreadPoolExecutor(TOGETHER) as pool:
                 list(pool.map(lambda _: fill_and_vanish(make, requests, proxy.port), range(count)))  # noqa: B023
             gone[name] = wait_until(lambda: proxy.hold().children <= left, GONE_WITHIN_S)  # noqa: B023
-        after = proxy.rest()
+        after = rest_after(proxy, before)
     stdio = [close_stdin_alone() for _ in range(max(1, count // 5))]
     gone["stdin closed alone"] = None if None in stdio else max(seconds for seconds in stdio if seconds is not None)
     failed += [f"servers are left after {GONE_WITHIN_S} s: {name}" for name, seconds in gone.items() if seconds is None]
@@ -331,9 +330,7 @@ def churn(folder: Path, part: float) -> Verdict:
             wrong = [said for said in pool.map(lambda place: short_session(proxy.port, place), range(count)) if said]
             took_s = time.monotonic() - began
             at_once = proxy.hold()
-            limit_kb = before.memory_kb + MEMORY_MARGIN_KB
-            wait_until(lambda: proxy.hold().memory_kb <= limit_kb, BACK_WITHIN_S)
-            after = proxy.rest()
+            after = rest_after(proxy, before)
     failed = more_than_before(before, after)
     failed += [f"{len(wrong)} sessions went wrong, such as {wrong[0]}"] if wrong else []
     found = f"{count} sessions in {took_s:.0f} s, then {at_once.memory_kb / 1000:.1f} MB, {before} -> {after}"
@@ -357,6 +354,12 @@ def short_session(port: int, place: int) -> str:
 
 
 # --- what all of them ask --------------------------------------------------------------------------------------------
+
+
+def rest_after(proxy: Watched, before: Holding) -> Holding:
+    """Wait until a proxy rests, and has given back what it needed no more: it does so 5 s after the last session."""
+    wait_until(lambda: proxy.hold().memory_kb <= before.memory_kb + MEMORY_MARGIN_KB, BACK_WITHIN_S)
+    return proxy.rest()
 
 
 def more_than_before(before: Holding, after: Holding) -> list[str]:
