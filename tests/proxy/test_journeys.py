@@ -20,7 +20,7 @@ import pytest
 
 from dragoman.core.commands import Side
 from dragoman.proxy import Proxy, ProxyConfig
-from dragoman.signin.routine import sign_in
+from dragoman.signin.grants import sign_in
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from tests.proxy import per_request, test_per_request_asked

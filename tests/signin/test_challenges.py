@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.signin.challenges import read_bearer
+from dragoman.signin.discovery import read_bearer
 from tests.support.effort import effort
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dragoman.errors import SignInFailed, TransportError
-from dragoman.signin.registration import OAuthClient
-from dragoman.signin.routine import revoke, sign_in
+from dragoman.signin.discovery import OAuthClient
+from dragoman.signin.grants import revoke, sign_in
 from dragoman.signin.wishes import Fetch, Fetched
 from tests.signin.web import ISSUER, REDIRECT, Web, form, metadata, occasion, token, whole
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.pool import Scope
-from dragoman.signin.routine import sign_in
+from dragoman.signin.grants import sign_in
 from dragoman.signin.settings import SignInSettings
 from tests.signin.far import ABLE, Browser, Client, far, find_link, form_of
 from tests.signin.web import occasion, whole

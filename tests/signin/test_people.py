@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.signin.authority import SignIn
-from dragoman.signin.page import CallbackPage
-from dragoman.signin.people import AtDesktop, find_browsers, open_page
+from dragoman.signin.people import AtDesktop, CallbackPage, find_browsers, open_page
 from dragoman.signin.settings import GRANTS, SignInSettings
 from tests.signin.house import get
 from tests.support.waiting import wait_until

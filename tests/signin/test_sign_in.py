@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from dragoman.errors import SignInFailed, TransportError
-from dragoman.signin.registration import OAuthClient
-from dragoman.signin.routine import SignedIn, renew, revoke, sign_in
+from dragoman.signin.discovery import OAuthClient
+from dragoman.signin.grants import SignedIn, renew, revoke, sign_in
 from dragoman.signin.wishes import Fetch
 from dragoman_spec import REVISIONS, facts
 from tests.signin.web import ISSUER, REDIRECT, SERVER, Web, form, metadata, occasion, token, whole

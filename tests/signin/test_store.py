@@ -14,10 +14,8 @@ import pytest
 
 from dragoman.errors import SignInFailed
 from dragoman.signin import store
-from dragoman.signin.discovery import AuthorizationServer
-from dragoman.signin.grants import PendingVisit
-from dragoman.signin.registration import OAuthClient
-from dragoman.signin.routine import SignedIn
+from dragoman.signin.discovery import AuthorizationServer, OAuthClient
+from dragoman.signin.grants import PendingVisit, SignedIn
 from dragoman.signin.store import TokenFile
 from dragoman.signin.tokens import Tokens
 from tests.support import waiting

@@ -21,8 +21,8 @@ from dragoman_spec import LATEST
 
 if TYPE_CHECKING:
     from dragoman.signin.authority import SignIn
-    from dragoman.signin.page import CallbackPage
-    from dragoman.signin.routine import SignedIn
+    from dragoman.signin.grants import SignedIn
+    from dragoman.signin.people import CallbackPage
     from dragoman.signin.settings import SignInSettings
     from dragoman.transports.upstream.config import UpstreamConfig
 
@@ -107,7 +107,7 @@ class AtTerminal:
         """Return a page that shows itself elsewhere, if that is where people come back to: its address is pasted."""
         if settings.redirect_url is None or settings.redirect_port:
             return None
-        from dragoman.signin.page import CallbackPage
+        from dragoman.signin.people import CallbackPage
 
         page = CallbackPage()
         page.url = settings.redirect_url

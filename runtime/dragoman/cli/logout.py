@@ -15,7 +15,7 @@ from dragoman.options import WAY
 from dragoman.signin.settings import OPTIONS
 
 if TYPE_CHECKING:
-    from dragoman.signin.routine import SignedIn
+    from dragoman.signin.grants import SignedIn
 
 _EXIT_NOTHING: Final = 1
 _PATIENCE_S: Final = 10.0
@@ -57,8 +57,8 @@ async def _give_back(args: argparse.Namespace, server: str, found: SignedIn) -> 
     """Revoke tokens if that can be done: here they are forgotten already."""
     from dragoman.errors import TransportError
     from dragoman.signin.driver import Driver
+    from dragoman.signin.grants import revoke
     from dragoman.signin.people import AtDesktop
-    from dragoman.signin.routine import revoke
     from dragoman.signin.settings import SignInSettings, as_resource
     from dragoman.signin.wishes import Occasion
 

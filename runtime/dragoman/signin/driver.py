@@ -18,8 +18,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from dragoman.errors import SignInFailed, TransportError
-from dragoman.signin.page import CallbackPage, ReturnPage
-from dragoman.signin.people import People
+from dragoman.signin.people import CallbackPage, People, ReturnPage
 from dragoman.signin.settings import SignInSettings, is_loopback
 from dragoman.signin.tokens import PASSING, UNREVOKED
 from dragoman.signin.wishes import Fetch, Fetched, Keep, Listen, OpenPage, Routine, ShowCode, Sleep, Wish

@@ -23,8 +23,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from dragoman.core.label import LABEL, PRINCIPAL, teller_of
 from dragoman.errors import SignInFailed
-from dragoman.signin.page import HEADERS, PATH, write_page
-from dragoman.signin.people import DECLINED, ask_for
+from dragoman.signin.people import DECLINED, HEADERS, PATH, ask_for, write_page
 from dragoman.signin.settings import SignInSettings
 from dragoman.transports.http.pages import PageAnswer, PageVisit
 from dragoman.transports.upstream.config import describe_url, origin_of

@@ -21,11 +21,10 @@ from typing import Any, Final, TypeVar
 
 from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin import store
-from dragoman.signin.challenges import read_bearer
+from dragoman.signin.discovery import read_bearer
 from dragoman.signin.driver import PERSON_S, Driver, NobodyWaitsError
-from dragoman.signin.grants import PendingVisit
+from dragoman.signin.grants import PendingVisit, SignedIn, renew, sign_in
 from dragoman.signin.people import People
-from dragoman.signin.routine import SignedIn, renew, sign_in
 from dragoman.signin.settings import SignInSettings, as_resource
 from dragoman.signin.store import TokenFile, Written
 from dragoman.signin.tokens import CLIENT_GONE, GrantRefused

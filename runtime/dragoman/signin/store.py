@@ -1,7 +1,9 @@
 """What is kept of a sign-in, in a file of its own for each server, that several processes share.
 
 Lives here: reading, writing as a whole, and taking turns. Must not: decide. Others may not read the file. What a later
-version writes into it, and this one does not know, stays there.
+version writes into it, and this one does not know, stays there. Where somebody has chosen the keyring of the system,
+the file says so, and `keyring` is imported then alone. It may ask a person for a password, so whoever must not wait
+calls from a thread.
 """
 
 from __future__ import annotations
@@ -15,16 +17,14 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from dragoman import system
 from dragoman.errors import SignInFailed, TransportError
-from dragoman.signin import vault
-from dragoman.signin.discovery import AuthorizationServer
-from dragoman.signin.grants import PendingVisit
-from dragoman.signin.registration import OAuthClient
-from dragoman.signin.routine import SignedIn
+from dragoman.signin.discovery import AuthorizationServer, OAuthClient
+from dragoman.signin.grants import PendingVisit, SignedIn
 from dragoman.signin.tokens import VISIBLE, Tokens
 from dragoman.transports.small_files import read_small
 
@@ -99,7 +99,7 @@ class TokenFile:
         found = self._load_file()
         if found.get("store") == _KEYRING:
             try:
-                return _read_object(vault.load(self.path.stem)) or found
+                return _read_object(_load_key(self.path.stem)) or found
             except OSError as error:
                 logger.warning("the sign-in cannot be read: %s", error)
         return found
@@ -120,12 +120,12 @@ class TokenFile:
         written = {key: value for key, value in written.items() if key != "store"}
         was_in_keyring = self._load_file().get("store") == _KEYRING
         if self._in_keyring:
-            vault.save(self.path.stem, json.dumps(written))
+            _save_key(self.path.stem, json.dumps(written))
         if not (self._in_keyring and was_in_keyring):
             said = {"format": 1, "url": written.get("url"), "store": _KEYRING}
             self._replace(said if self._in_keyring else written)
         if was_in_keyring and not self._in_keyring:
-            vault.remove(self.path.stem)
+            _remove_key(self.path.stem)
         self._unwritten = {}, {}
 
     def _replace(self, written: Written) -> None:
@@ -148,7 +148,7 @@ class TokenFile:
         """
         self._clean()
         if self._load_file().get("store") == _KEYRING:
-            vault.remove(self.path.stem)
+            _remove_key(self.path.stem)
         self.path.unlink(missing_ok=True)
 
     def _clean(self) -> None:
@@ -280,3 +280,48 @@ def _fits(value: object, kind: str) -> bool:
         case None:
             return optional == "None"
     return not isinstance(value, dict)
+
+
+_SERVICE: Final = "dragoman"
+
+
+def _load_key(name: str) -> str:
+    """Return what the keyring keeps by a name; empty if nothing is.
+
+    Raises:
+        OSError: The keyring cannot be used.
+    """
+    with _opened() as keyring:
+        return keyring.get_password(_SERVICE, name) or ""
+
+
+def _save_key(name: str, text: str) -> None:
+    """Keep a text by a name.
+
+    Raises:
+        OSError: The keyring cannot be used.
+    """
+    with _opened() as keyring:
+        keyring.set_password(_SERVICE, name, text)
+
+
+def _remove_key(name: str) -> None:
+    """Forget what is kept by a name.
+
+    Raises:
+        OSError: The keyring cannot be used.
+    """
+    with _opened() as keyring:
+        if keyring.get_password(_SERVICE, name) is not None:
+            keyring.delete_password(_SERVICE, name)
+
+
+@contextlib.contextmanager
+def _opened() -> Iterator[ModuleType]:
+    try:
+        import keyring
+
+        yield keyring
+    except Exception as error:  # each backend has errors of its own
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise OSError(f"the keyring of the system cannot be used: {reason}") from None

@@ -18,9 +18,8 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from dragoman.errors import SignInFailed
-from dragoman.signin import registration
-from dragoman.signin.discovery import AuthorizationServer, shorten
-from dragoman.signin.registration import OAuthClient, read_secret
+from dragoman.signin import discovery
+from dragoman.signin.discovery import AuthorizationServer, OAuthClient, read_secret, shorten
 from dragoman.signin.wishes import Fetched, Occasion, Routine, post_form, quoted, seconds, text
 
 CLIENT_GONE: Final = frozenset({"invalid_client", "unauthorized_client"})
@@ -135,8 +134,8 @@ def ask_as_client(
     """
     headers, shown = _show_client(occasion, server, client)
     fetched: Fetched = yield post_form(url, {**parameters, **shown}, headers)
-    if headers and registration.POST in server.methods and fetched.json.get("error") in CLIENT_GONE:
-        _, shown = _show_client(occasion, server, replace(client, method=registration.POST))
+    if headers and discovery.POST in server.methods and fetched.json.get("error") in CLIENT_GONE:
+        _, shown = _show_client(occasion, server, replace(client, method=discovery.POST))
         fetched = yield post_form(url, {**parameters, **shown}, {})
     return fetched
 
@@ -150,10 +149,10 @@ def _show_client(
         SignInFailed: That takes a key, and it is of no use, or nobody has named it.
     """
     match client.method:
-        case registration.BASIC:
+        case discovery.BASIC:
             pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"
             return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, {}
-        case registration.POST:
+        case discovery.POST:
             return {}, {"client_id": client.id, "client_secret": client.secret}
         case "private_key_jwt":
             kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
