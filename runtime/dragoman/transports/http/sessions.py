@@ -11,12 +11,14 @@ import itertools
 import logging
 import math
 import secrets
-from collections.abc import Awaitable, Callable, Collection
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Hashable
 from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from dragoman.core.commands import Finish, Outcome
 from dragoman.core.label import LABEL, PRINCIPAL, teller_of, write_label
+from dragoman.core.places import find_giver, has_place
 from dragoman.transports.base import Transport
 from dragoman.transports.countdown import Countdown
 from dragoman.transports.http.config import FrontConfig
@@ -38,6 +40,8 @@ _SWEEPS_PER_IDLE = 8
 
 NO_SESSION: Final = "there is no such session, or it is over"
 """Why a request is refused of which nothing has been done."""
+
+_SEVERAL: Final = 2
 
 _RETURNS: Final = 5
 """When the front ends, a client that is away is expected back within so many times the wait that it was asked for."""
@@ -244,6 +248,7 @@ class Sessions:
         self._sessions: dict[str, HttpSession[ClientTransport]] = {}
         self._sweeper = Countdown()
         self._numbers = itertools.count(1)
+        self._names: set[str] = set()  # of those who open sessions; two say that there are several
         self.closing = False
 
     def __len__(self) -> int:
@@ -270,8 +275,8 @@ class Sessions:
         """
         if self.closing:
             raise RequestRefused(503, "the server is stopping", RETRY_AFTER)
-        if len(self._sessions) >= self._limit:
-            raise RequestRefused(503, f"all {self._limit} sessions are taken", RETRY_AFTER, option="--max-sessions")
+        if not self._has_place(caller.principal):
+            raise RequestRefused(503, self._describe_taken(), RETRY_AFTER, option="--max-sessions")
         label = write_label(next(self._numbers), caller.principal)
         LABEL.set(label)  # for whoever opens it, and the task that runs it
         PRINCIPAL.set(caller.principal)
@@ -282,6 +287,25 @@ class Sessions:
         self._schedule_sweep()
         logger.info("a session opens over %s; %d are open", caller.transport, len(self._sessions))
         return session
+
+    def _has_place(self, principal: str) -> bool:
+        """Whether somebody may open one more; if not, whoever has most gives one to those who have fewer."""
+        if principal and len(self._names) < _SEVERAL:
+            self._names.add(principal)
+        holders = [session.caller.principal for session in self._sessions.values()]
+        holder = principal if len(self._names) == _SEVERAL else ""  # who is alone may have all
+        if has_place(holder, holders, len(holders), self._limit):
+            return True
+        giver = find_giver(principal, Counter[Hashable](holders))
+        given = [one for one in self.all() if one.caller.principal == giver and not one.caller.is_per_request]
+        if giver != principal and given:
+            longest = min(given, key=lambda one: (one.idle_since is None, one.idle_since or one.touched_at))
+            longest.runner.stop("its place is for somebody who has fewer sessions")
+        return False
+
+    def _describe_taken(self) -> str:
+        left = self._limit - len(self._sessions)
+        return f"all {self._limit} sessions are taken" + (f", but for {left} that are for others" if left > 0 else "")
 
     def find(
         self, session_id: str, principal: str, kind: type[TransportT], server: str = ""
