@@ -88,7 +88,7 @@ class Link:
             TransportError: It would answer that request, and is not whole.
         """
         message = message.strip()
-        bare = self._outline(message)
+        bare = message if len(message) <= GLANCED_BYTES else self._outline(message)
         has_lines = b"\n" in message or b"\r" in message
         if message.startswith(b"{"):  # arrays are decoded in any case
             seems_so = framed and not has_lines and seems_whole(message, bare)
@@ -103,14 +103,12 @@ class Link:
         With it comes the same without its long strings; empty where it has none.
         """
         message = message.strip()
-        bare = self._outline(message)
+        bare = message if len(message) <= GLANCED_BYTES else self._outline(message)
         if not message.startswith(b"{") or b"\n" in message or b"\r" in message or not seems_whole(message, bare):
             return None
         return message + b"\n", b"" if bare is message else bare
 
     def _outline(self, message: bytes) -> bytes:
-        if len(message) <= GLANCED_BYTES:
-            return message
         return (len(message) > LISTED_BYTES and self._known.shorten(message)) or outline(message)
 
     def hand_on(self, line: bytes, bare: bytes, owed: bytes) -> bool:

@@ -42,6 +42,9 @@ logger = logging.getLogger("dragoman.upstream")
 
 _NO_EVIDENCE: Final = frozenset({401, 402, 403, 407, 408, 421, 425, 426, 429, 431, 451})
 
+_INVALID: Final = b"%d" % INVALID_REQUEST
+"""What an error has that may be about the session."""
+
 
 class HttpTransport:
     """A server spoken to over Streamable HTTP or HTTP+SSE.
@@ -198,7 +201,7 @@ class HttpTransport:
         if is_short and answer.complete and self._link.reading.is_set():
             read = self._link.read(only_data(answer.show()) if is_stream else answer.show())
         in_session = not job.frame.headers
-        if read is None or (in_session and (read[1] or read[0]).rfind(b"%d" % INVALID_REQUEST) >= 0):
+        if read is None or (in_session and (read[1] or read[0]).rfind(_INVALID) >= 0):
             self._lanes.go_on(job)  # what may be about the session is looked at there
             return
         answer.close()
