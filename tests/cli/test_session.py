@@ -19,6 +19,25 @@ SERVER = str(Path(__file__).parent.parent / "client" / "echo_server.py")
 STDIO = ["--", sys.executable, SERVER]
 LONGEST_S = 60
 
+TASKS = """
+import json, sys
+TOOLS = [
+    {"name": "plain", "inputSchema": {"type": "object"}},
+    {"name": "slow", "title": "Slow", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}},
+    {"name": "both", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}},
+]
+for line in sys.stdin:
+    asked = json.loads(line)
+    said = {"error": {"code": -32601, "message": "no"}}
+    if asked["method"] == "initialize":
+        about = {"capabilities": {"tools": {}, "tasks": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        said = {"result": {"protocolVersion": "2025-11-25", **about}}
+    elif asked["method"] == "tools/list":
+        said = {"result": {"tools": TOOLS}}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
+"""
+
 
 def dragoman(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "dragoman", *arguments]
@@ -199,6 +218,28 @@ def test_list_shows_what_there_is() -> None:
     assert lines[0] == "echo 1, revision 2025-11-25"
     assert lines[1:3] == ["tools: 6", "  echo(count?: int, text?: str, any?: any)  Gives its arguments back"]
     assert lines[-5:] == ["resources: 2", "  x:text", "  x:blob", "templates: none", "prompts: none"]
+
+
+@pytest.mark.parametrize("revision", ["any", "2025-11-25"])
+def test_list_says_which_tools_run_as_tasks(revision: str, tmp_path: Path) -> None:
+    """Only the revision of the server says so of a tool: a client of the newest one asks for no task."""
+    (tmp_path / "server.py").write_text(TASKS)
+    done = dragoman("list", "tools", "--revision", revision, "--", sys.executable, str(tmp_path / "server.py"))
+    rows = [line.split() for line in done.stdout.decode().splitlines()[2:]]
+    assert rows == [
+        ["plain()"],
+        ["slow()", "[taskSupport:", "required]", "Slow"],
+        ["both()", "[taskSupport:", "optional]"],
+    ]
+
+
+def test_list_says_it_of_each_of_several_servers_though_their_tools_have_other_names(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(TASKS)
+    server = {"command": sys.executable, "args": [str(tmp_path / "server.py")]}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"one": server, "two": server}}))
+    done = dragoman("list", "tools", "--config", str(tmp_path / "mcp.json"))
+    marked = [line.split()[1] for line in done.stdout.decode().splitlines() if "required" in line]
+    assert marked == ["one_slow()", "two_slow()"]
 
 
 def test_list_of_one_kind_as_json() -> None:

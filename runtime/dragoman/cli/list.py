@@ -12,11 +12,18 @@ from dragoman.cli.screen import columns, lay_out, print_json
 from dragoman.cli.session import OwnerOf, add_session_arguments, run_session
 from dragoman.cli.values import signature
 from dragoman.core.codes import METHOD_NOT_FOUND
+from dragoman.core.exact_json import decode
+from dragoman.core.rules.tasks import read_support
+from dragoman.core.unchecked import find
 from dragoman.errors import CapabilityNotSupported, McpError
 
 if TYPE_CHECKING:
     from dragoman.cli.parsing import CommandParser
     from dragoman.client.client import Client
+    from dragoman.core.commands import Side
+    from dragoman.core.translate import Crossing
+    from dragoman.trace.lines import Entry
+    from dragoman.transports.base import Transport
 
 KINDS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "tools": lambda one: signature(one["name"], one.get("inputSchema")),
@@ -54,16 +61,55 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error(f"expected {one}{', '.join(KINDS)}, found {', '.join(map(repr, named))}{meant}")
     args.server = named[0] if named else args.server
 
+    supports = args.watcher = TaskSupports()
+
     async def look(client: Client, owner_of: OwnerOf) -> int:
         found = {kind: await list_all(client, kind, bool(args.kinds)) for kind in args.kinds or KINDS}
         server = {} if client.server_info is None else client.server_info.model_dump()
         if args.json:
             print_json({"server": server, "revision": client.server_revision, **found})
         else:
+            for tool in found.get("tools", ()):
+                supports.mark(tool, owner_of("tool", tool["name"]) or "")
             write_painted(render(server, client.server_revision, found, owner_of, columns()), _MARKS)
         return 0
 
     return run_session(args, look)
+
+
+class TaskSupports:
+    """Reads off the lists of servers which tools run as tasks: the newest revision says that of no tool."""
+
+    def __init__(self, server: str = "", found: dict[tuple[str, str], str] | None = None) -> None:
+        self._server = server
+        self._found = {} if found is None else found
+
+    def watch(self, transport: Transport, side: Side) -> Transport:
+        """Leave it alone: what matters here is translated."""
+        return transport
+
+    def behind(self, server: str) -> TaskSupports:
+        """Return what reads the lists of one of several servers."""
+        return TaskSupports(server, self._found)
+
+    def put(self, entry: Entry) -> None:
+        """Nothing of it matters here."""
+
+    def translated(self, crossing: Crossing) -> None:
+        """Read a list of tools, as the server gave it."""
+        if crossing.method == "tools/list" and crossing.before.kind == "result":
+            tools = find(decode(crossing.before.raw), "result", "tools")
+            for tool in tools if isinstance(tools, list) else ():
+                if (support := read_support(tool)) != "forbidden":
+                    self._found[self._server, str(find(tool, "name"))] = support
+
+    def mark(self, tool: dict[str, Any], server: str) -> None:
+        """Put into its description how a tool runs; of a server of several it may have another name here."""
+        names = (name for whose, name in self._found if whose == server and tool["name"].endswith(f"_{name}"))
+        found = self._found.get((server, tool["name"])) or self._found.get((server, next(names, "")))
+        support = found or read_support(tool)
+        if support != "forbidden":
+            tool["description"] = f"[taskSupport: {support}] {tool.get('description') or tool.get('title') or ''}"
 
 
 async def list_all(client: Client, kind: str, is_asked_for: bool) -> list[dict[str, Any]]:

@@ -108,7 +108,7 @@ def add_server_arguments(parser: CommandParser, asked: str, otherwise: str = "th
     )
     company = {"--url": add_upstream_arguments(parser), "COMMAND": add_child_arguments(parser)}
     parser.hide(one for options in company.values() for one in options if one.dest not in ("headers", "variables"))
-    defaults: dict[str, Any] = {"listen": None, "scope": "client", "max_parked": 256, "stderr": None}
+    defaults: dict[str, Any] = {"listen": None, "scope": "client", "max_parked": 256, "stderr": None, "watcher": None}
     defaults |= {"no_rules": [], "more_rules": [], "configuration": None}
     parser.set_defaults(
         usage_error=parser.error, company=company, splits_command=True, command=[], owns_process=False, **defaults
@@ -241,6 +241,7 @@ async def _serve(
         init_timeout_s=args.timeout,
         elicitation=Questions(revision, os.isatty(0), args.line.close).answer if can_ask else None,
         open_server=functools.partial(opener_of, stderr=args.stderr),
+        trace=args.watcher,
     )
     async with contextlib.AsyncExitStack() as stack:
         saying = asyncio.ensure_future(_say_for_whom(connection))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dragoman.middleware import HeaderMiddleware
     from dragoman.router.router import Router
     from dragoman.status import ProxyStatus
+    from dragoman.trace.trace import Watcher
 
 OneTarget = str | Sequence[str] | ServerConfig | Callable[[], Transport]
 """A URL, a command with its arguments, a server of a configuration file, or what opens a transport."""
@@ -179,6 +180,7 @@ def connect(
     tasks: bool = False,
     know: Callable[[ServerConfig | None], ServerMemory | None] = know_nothing,
     open_server: Callable[[ServerConfig], Callable[[], Transport]] = opener_of,
+    trace: Watcher | None = None,
 ) -> Connection:
     """Open a session with a server, as a context.
 
@@ -208,6 +210,7 @@ def connect(
         know: Gives what is remembered, from one start to the next, of a server of a whole configuration, or of the only
             one (None); `dragoman.host.known` keeps it.
         open_server: Gives what opens a transport to a server of a whole configuration.
+        trace: Told what crosses, before and after it is translated, such as a `dragoman.trace.trace.Trace`.
 
     Raises:
         UnsupportedRevision: There is no such revision.
@@ -224,7 +227,7 @@ def connect(
     declared = declare_extension(handlers.declare(capabilities)) if tasks else handlers.declare(capabilities)
     identity = {"name": "dragoman", "version": version("dragoman")}
     client = Client(spoken, handlers, identity, declared, timeout_s, on_notification)
-    config = _configure(spoken, pinned, init_timeout_s, reconnects)
+    config = replace(_configure(spoken, pinned, init_timeout_s, reconnects), trace=trace)
     if not isinstance(target, Configuration):
         files = {"ca_file": ca_file, "client_cert": client_cert, "client_key": client_key}
         opener = open_target(target, headers or {}, **files, proxy=proxy)
