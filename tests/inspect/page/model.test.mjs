@@ -38,6 +38,12 @@ test("a question by URL that is refused is in its call, and so is its error", ()
   assert.deepEqual([question.call.name, question.answer.isOurs, question.answer.kind], ["sign_in", true, "error"]);
 });
 
+test("a request that is refused and the error that says so are one failure", () => {
+  const found = read("refused");
+  assert.deepEqual(found.messages.filter((one) => one.isFailure).map((one) => [one.kind, one.method]), [["error", "elicitation/create"], ["result", "tools/call"]]);
+  assert.equal(found.failures, 2);
+});
+
 test("a list says how many of it are hidden", () => {
   assert.equal(ways(read("refused"), "result", "tools/list")[0].words, "3 tools, 1 hidden: big_report");
 });

@@ -410,7 +410,8 @@ export class Conversation {
     if (request.isOurs) this.#session(request).open.delete(request);
     // That a server does not know what only we ask is no failure of anybody's.
     if (request.isMadeUp) this.#excuse(message);
-    // The status of HTTP and the error that we make of it are one failure.
+    // That a request is refused and the error that says so are one failure, as are a status of HTTP and ours about it.
+    if (request.isRefused && message.kind === "error") this.#excuse(request);
     if (message.kind === "error") for (const one of this.messages.slice(-50)) if (one.kind === "event" && one.call === request && one.http.length > 0) this.#excuse(one);
   }
 
