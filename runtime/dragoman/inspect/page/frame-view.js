@@ -92,7 +92,7 @@ export class FrameView extends HTMLElement {
         h("h2", {}, readable(message.method || message.kind), message.name ? h("bdi", { class: "name" }, ` ${readable(message.name).slice(0, 200)}`) : null),
         h("button", { class: "close-view", type: "button", "aria-label": "Close (Esc)", title: "Close (Esc)", onclick: () => this.dispatchEvent(new CustomEvent("leave")) }, "×"),
       ),
-      failed?.isFailure && failed.words && !isStatus ? h("p", { class: "failure" }, failed === message ? "" : message.isRefused ? "It was refused: " : "It failed: ", readable(failed.words)) : null,
+      failed?.isFailure && failed.words && !isStatus && !message.isRefused ? h("p", { class: "failure" }, failed === message ? "" : "It failed: ", readable(failed.words)) : null,
       isStatus ? h("p", { class: "mark" }, h("b", {}, "HTTP status"), `: ${readable(message.words)}`) : h("p", { class: `mark is-${mark.replace(" ", "-")}` }, h("b", {}, mark), `: ${became.startsWith(mark) ? became.slice(mark.length + 2) : became}`),
       h("dl", { class: "facts" }, ...facts.filter(([, said]) => said).map(([name, said]) => h("div", {}, h("dt", {}, name ?? ""), h("dd", {}, readable(String(said)))))),
       h(
