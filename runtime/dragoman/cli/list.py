@@ -12,9 +12,6 @@ from dragoman.cli.screen import columns, lay_out, print_json
 from dragoman.cli.session import OwnerOf, add_session_arguments, run_session
 from dragoman.cli.values import signature
 from dragoman.core.codes import METHOD_NOT_FOUND
-from dragoman.core.exact_json import decode
-from dragoman.core.rules.tasks import read_support
-from dragoman.core.unchecked import find
 from dragoman.errors import CapabilityNotSupported, McpError
 
 if TYPE_CHECKING:
@@ -97,6 +94,10 @@ class TaskSupports:
 
     def translated(self, crossing: Crossing) -> None:
         """Read a list of tools, as the server gave it."""
+        from dragoman.core.exact_json import decode
+        from dragoman.core.rules.tasks import read_support
+        from dragoman.core.unchecked import find
+
         if crossing.method == "tools/list" and crossing.before.kind == "result":
             tools = find(decode(crossing.before.raw), "result", "tools")
             for tool in tools if isinstance(tools, list) else ():
@@ -105,6 +106,8 @@ class TaskSupports:
 
     def mark(self, tool: dict[str, Any], server: str) -> None:
         """Put into its description how a tool runs; of a server of several it may have another name here."""
+        from dragoman.core.rules.tasks import read_support
+
         names = (name for whose, name in self._found if whose == server and tool["name"].endswith(f"_{name}"))
         found = self._found.get((server, tool["name"])) or self._found.get((server, next(names, "")))
         support = found or read_support(tool)
