@@ -192,7 +192,10 @@ def nobody_calls_more_often_than_may_be(plan: Plan, talk: Talk) -> Iterator[str]
 
 def _is_denying(plan: Plan, peer: str, one: Asked, said: str) -> bool:
     """Whether nothing else explains that something is unknown: it may be denied, or its server not there."""
-    is_there = not plan.router or not any(server.manner == "garbles" or server.start_s for server in plan.servers)
+    is_there = not plan.router or (
+        not any(server.manner == "garbles" or server.is_slow or server.start_s for server in plan.servers)
+        and plan.network.late_s <= 1
+    )
     return is_there and not plan.faults and not is_denied(plan, peer, one)
 
 

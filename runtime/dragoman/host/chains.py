@@ -167,7 +167,8 @@ class Chains:
     async def _run_notice(self, held_frame: HeldFrame) -> None:
         async def hand_on(message: Message) -> None:
             _check_first(held_frame)
-            self._host.perform(held_frame.proceed, message.frame)
+            if (held_frame.front, held_frame.side) in self._queues:  # the session may have ended in this very moment
+                self._host.perform(held_frame.proceed, message.frame)
 
         proceed: Callable[[Message], Awaitable[None]] = hand_on
         for one in reversed(self._notices):
