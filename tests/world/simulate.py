@@ -24,9 +24,8 @@ from tests.world.situations import ENOUGH, MARKS, UNREACHED, Step, all_steps, sh
 from tests.world.system import System, installed
 from tests.world.worlds import Outcome, run_world
 
-_MINUTE_S: Final = 55.0
-_OF_A_MINUTE: Final = range(1, ENOUGH // len(CELLS) + 1)
-"""The seeds of a minute: all have been run at this commit, so a quick machine finds no more than a slow one."""
+_OF_A_MINUTE: Final = range(1, 151)
+"""The seeds of a minute: always all of them, however long that takes, so a quick machine finds what a slow one does."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ def main(arguments: Sequence[str]) -> int:
             first, _, last = seeds.partition("-")
             return run_all(range(int(first), int(last or first) + 1), cells or list(CELLS), None)
         case [] | ["minute"]:
-            return run_all(_OF_A_MINUTE, list(CELLS), _MINUTE_S)
+            return run_all(_OF_A_MINUTE, list(CELLS), None)
         case ["hour"]:
             return run_all(range(1, 1_000_000), list(CELLS), 3600.0)
     expected = "expected nothing, minute, hour, SEED-SEED [CELL ...], CELL SEED or a file of kept/"
