@@ -196,6 +196,7 @@ def _is_denying(plan: Plan, peer: str, one: Asked, said: str) -> bool:
         not any(server.manner == "garbles" or server.is_slow or server.start_s for server in plan.servers)
         and plan.network.late_s <= 1
     )
+    is_there = is_there and "not all servers are there" not in said
     return is_there and not plan.faults and not is_denied(plan, peer, one)
 
 
