@@ -276,6 +276,13 @@ LISTEN: Final = (
         "address",
         "where the other instances reach this one, as http://HOST:PORT; let only them reach it",
     ),
+    Option(
+        "store-events",
+        "switch",
+        "keep in --store, too, what clients may resume with Last-Event-ID, sealed with the key of --state-key-file, so "
+        "that they can when an instance is gone",
+        False,
+    ),
     Option("session-idle", "seconds", "after how many idle seconds a session ends", 1800),
     Option("header-timeout", "seconds", "how long the headers of a request may take", 10),
     Option("body-timeout", "seconds", "how long the body of a request may take", 30),

@@ -30,6 +30,10 @@ def check_store(args: argparse.Namespace) -> None:
         args.usage_error("--inspect shows one process; use it without --workers, or --trace FILE with it")
     if args.workers > 1 and not hasattr(os, "fork"):
         args.usage_error("--workers needs a system that can fork")
+    if args.store_events and args.workers == 1 and (args.store is None or args.state_key_file is None):
+        args.usage_error(
+            "--store-events is for instances that read what the others kept: add --store, --state-key-file"
+        )
     if args.store is None:
         if args.instance_listen is not None:
             args.usage_error("--instance-listen is for instances that find each other: add --store redis://HOST")
@@ -49,7 +53,7 @@ def check_store(args: argparse.Namespace) -> None:
 
 def make_news(args: argparse.Namespace) -> NewsDesk | None:
     """Make what has news of servers for other instances, and from them; None where there are none."""
-    args.news = None
+    args.news = args.event_seal = None
     if args.store is None:
         return None
     from dragoman.instances.news import News
@@ -77,7 +81,14 @@ async def among_others(args: argparse.Namespace, front: HttpFront) -> AsyncItera
     directory = _find_directory(args, name)
     listener = directory.listen()
     adopts = args.url is not None or args.restarts > 0
-    front.sessions.relay = relay = InstanceRelay(name, directory, front, adopts)
+    events = None
+    if args.store_events:
+        from dragoman.core.rules.state import Seal
+        from dragoman.instances.events import EventLog
+
+        args.event_seal = Seal(args.state_key_file.keys, instance_of_process(), b"dragoman events")
+        events = EventLog(directory, args.event_seal, os.urandom, 2 * front.config.patience.idle_s)
+    front.sessions.relay = relay = InstanceRelay(name, directory, front, adopts, events)
     directory.on_return = relay.adoption.end_inherited
     args.news.begin(directory)
     logger.debug("this is instance %s", name)

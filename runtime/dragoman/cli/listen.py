@@ -162,6 +162,8 @@ def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront
     def read_keys() -> str:
         keys = state_key_file(args.state_key_file.file).keys
         change_state_keys(config, keys)
+        if args.event_seal is not None:
+            args.event_seal.change_keys(keys)
         return f"states are sealed with the first of {len(keys)} keys"
 
     def read_caller_keys(option: StateKeys) -> str:

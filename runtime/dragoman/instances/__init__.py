@@ -1,8 +1,8 @@
 """Several instances of one proxy, of which any takes a request for what another one has.
 
 Lives here: who is where (`directory`, `store`), handing a request on (`relay`), taking one that was handed on (`door`),
-and what servers tell those who listen elsewhere (`news`). Must not: know MCP beyond what a request names, or be
-imported where a proxy is alone. Called by `cli.instances`.
+what servers tell those who listen elsewhere (`news`), and what clients may resume elsewhere (`events`). Must not: know
+MCP beyond what a request names, or be imported where a proxy is alone. Called by `cli.instances`.
 
 Theory of operation. Behind a balancer that knows nothing of MCP, a request may come to an instance that does not have
 its session, or its call that waits for an answer. The id of a session names its instance, as `requestState` and the id

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -25,6 +26,7 @@ from typing import Any, Final
 from dragoman.core.methods import SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
 from dragoman.core.places import keep_latest
 from dragoman.instances.directory import Directory
+from dragoman.instances.events import EventLog
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.exchange import RETRY_AFTER, HttpRequest, RequestRefused
 from dragoman.transports.http.reading import Posted
@@ -50,16 +52,20 @@ class Adoption:
         directory: Where records are kept.
         front: Of this instance.
         adopts: Whether sessions of other instances are opened again here.
+        events: What clients may resume of them; None where nothing is kept of it.
 
     Attributes:
         given_up: Sessions that were here, and go on at another instance.
     """
 
-    def __init__(self, name: str, directory: Directory, front: HttpFront, adopts: bool) -> None:
+    def __init__(
+        self, name: str, directory: Directory, front: HttpFront, adopts: bool, events: EventLog | None = None
+    ) -> None:
         self._name = name
         self._directory = directory
         self._front = front
         self._adopts = adopts
+        self._events = events
         self._kept_s = 2 * front.config.patience.idle_s
         self._records: dict[str, dict[str, Any]] = {}
         self._opening: dict[tuple[str, str], asyncio.Task[str]] = {}
@@ -77,6 +83,23 @@ class Adoption:
             self._renewing.cancel()
         if self._writes:
             await asyncio.wait(self._writes, timeout=1.0)
+        if self._events is not None:
+            await self._events.end()
+
+    def watch(self, session: HttpSession[StreamableSession]) -> None:
+        """Have the streams of a session say what they keep, where that is to outlive this instance."""
+        if self._events is not None and self._adopts:
+            session.transport.log_events(functools.partial(self._events.note, _digest(session.id)))
+
+    async def find_rest(self, session_id: str, last_event_id: str) -> list[bytes] | None:
+        """Return what a client has missed of a stream that another instance had; None where nobody knows.
+
+        Raises:
+            RequestRefused: Nobody can tell just now.
+        """
+        if self._events is None or session_id.rpartition(".")[0] == self._name:
+            return None
+        return await self._events.find_rest(_digest(session_id), last_event_id)
 
     async def remember(self, session: HttpSession[StreamableSession], posted: Posted) -> None:
         """Keep what a client asked that lasts, before it is told that it has it."""

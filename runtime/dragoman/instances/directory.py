@@ -30,7 +30,9 @@ _NEWS: Final = ".news"
 _LONGEST_NEWS: Final = 256 * 1024
 _TRIES: Final = 10
 _TRY_AGAIN_S: Final = 0.1
-_KEPT: Final = re.compile(r"session:[0-9a-f]{64}|heir:[0-9a-f]{64}:\w+|[0-9a-f]{16}\.[0-9]+\.new")
+_KEPT: Final = re.compile(
+    r"session:[0-9a-f]{64}|heir:[0-9a-f]{64}:\w+|event:[0-9a-f]{64}:\w+:[0-9]+|[0-9a-f]{16}\.[0-9]+\.new"
+)
 """Files of ours, but for sockets; whatever else is in the folder is somebody's who had it before, or has it, too."""
 
 _OF_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO

@@ -20,6 +20,7 @@ from dragoman.core.codes import INTERNAL_ERROR
 from dragoman.errors import TransportError
 from dragoman.instances.adoption import Adoption
 from dragoman.instances.directory import LOCAL, Directory
+from dragoman.instances.events import GONE, EventLog
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.exchange import HANDED_BACK, RELAYED, RETRY_AFTER, HttpRequest, RequestRefused
 from dragoman.transports.http.resource import find_path
@@ -42,7 +43,6 @@ _OF_CONNECTION: Final = frozenset(
 """Headers that are about one connection alone (RFC 9110, 7.6.1), and those that are written anew."""
 
 _UNREACHABLE: Final = "the instance of the proxy that has this cannot be reached just now"
-_GONE: Final = "the instance of the proxy that had this is gone, and nobody knows what became of the request"
 
 
 def name_instance(instance: bytes) -> str:
@@ -58,11 +58,14 @@ class InstanceRelay:
         directory: Where the others are.
         front: Whose sessions are served here.
         adopts: Whether sessions of others that are gone are opened again here.
+        events: What their clients may resume; None where nothing is kept of it.
     """
 
-    def __init__(self, name: str, directory: Directory, front: HttpFront, adopts: bool) -> None:
+    def __init__(
+        self, name: str, directory: Directory, front: HttpFront, adopts: bool, events: EventLog | None = None
+    ) -> None:
         self.name = name
-        self.adoption = Adoption(name, directory, front, adopts)
+        self.adoption = Adoption(name, directory, front, adopts, events)
         self._directory = directory
         self._config = front.config
         self._sessions = front.sessions
@@ -166,7 +169,7 @@ class InstanceRelay:
             if answer.status:
                 request.wire.abort()  # the client must not take what it has for the whole
             elif not request.wire.is_gone:
-                raise RequestRefused(HTTPStatus.BAD_GATEWAY, _GONE, code=INTERNAL_ERROR) from None
+                raise RequestRefused(HTTPStatus.BAD_GATEWAY, GONE, code=INTERNAL_ERROR) from None
         finally:
             answer.close()
         return True

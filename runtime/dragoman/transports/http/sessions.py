@@ -98,6 +98,12 @@ class Adopter(Protocol):
     async def end_for_good(self, session_id: str) -> None:
         """Take note that a client has ended its session."""
 
+    def watch(self, session: Any) -> None:
+        """Have the streams of a session say what they keep."""
+
+    async def find_rest(self, session_id: str, last_event_id: str) -> list[bytes] | None:
+        """Return what a client has missed of a stream that another instance had; None where nobody knows."""
+
 
 class OtherInstances(Protocol):
     """Has requests served by other instances of the proxy (`dragoman.instances.relay`)."""

@@ -166,7 +166,9 @@ class StreamableFront:
             )
         caller = Caller(request.principal, "streamable-http", server=self.server)
         session = self._sessions.open(StreamableSession(self._config), caller)
-        transport = session.transport
+        transport, relay = session.transport, self._sessions.relay
+        if relay is not None:
+            relay.adoption.watch(session)
         with session:
             request.brings, request.keys = transport, posted.keys
             call = self._post(transport, posted, takes_stream=False)
@@ -178,8 +180,8 @@ class StreamableFront:
             finally:
                 if not call.opened:
                     transport.end("initialize was not answered with a result")
-            if call.opened and self._sessions.relay is not None:
-                yield self._sessions.relay.adoption.remember(session, posted)
+            if call.opened and relay is not None:
+                yield relay.adoption.remember(session, posted)
             headers = ((b"mcp-session-id", session.id.encode()),) if call.opened else ()
             yield self._reply(request, transport, call, takes_json, *headers)
 
@@ -211,6 +213,7 @@ class StreamableFront:
         mark = self._sessions.relay.name  # a session is opened again only once at an instance
         session = self._sessions.open(StreamableSession(self._config, mark), caller, session_id)
         transport, nesting = session.transport, self._config.limits.nesting
+        self._sessions.relay.adoption.watch(session)
         with session:
             call = self._post(transport, read_noted(request, initialize, nesting), takes_stream=False)
             assert call is not None
@@ -265,13 +268,19 @@ class StreamableFront:
         last = request.header(b"last-event-id")
         connection = StreamConnection()
         with session:
-            is_new = last is None or not transport.resume(last, connection)
-            if is_new:
-                if last is not None and last.startswith("p"):
+            is_new, missed, relay = last is None or not transport.resume(last, connection), None, self._sessions.relay
+            if is_new and last is not None and relay is not None:
+                missed = yield relay.adoption.find_rest(session.id, last)
+                is_new = not transport.resume(last, connection)  # by now, somebody else may have asked
+            if is_new and last is not None and last.startswith("p"):
+                if missed is None:
                     raise RequestRefused(410, "the stream of this event is gone")
+                transport.end_elsewhere(last, missed, connection)
+                is_new = False
+            elif is_new:
                 if transport.standing >= self._config.limits.streams:
                     raise _too_many_streams(None)
-                transport.stand(connection)
+                transport.stand(connection, missed or ())
             yield self._send_stream(request, transport, connection, is_new)
 
     def _serve_delete(self, request: HttpRequest) -> Routine:

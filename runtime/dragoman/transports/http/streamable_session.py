@@ -17,7 +17,7 @@ import itertools
 import logging
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dragoman.core.envelope import Frame, decoded, key_of, to_keep
@@ -222,11 +222,19 @@ class StreamableSession(FlowingTransport):
     def begin_stream(self, call: PostedCall) -> None:
         """Answer a call with a stream from here on."""
         if call.stream is None and call.takes_stream:
-            call.become_stream(self._new_stream("p"))
+            stream = self._new_stream("p")
+            if self._ledger.log is not None:
+                self._ledger.log(stream.name, 0, b"[%b]" % b",".join(call.keys))
+            call.become_stream(stream)
 
-    def stand(self, connection: StreamConnection) -> None:
-        """Open a GET stream, with what has waited for one."""
+    def log_events(self, log: Callable[[str, int, bytes | None], None]) -> None:
+        """Have what streams keep from now on noted, as `Ledger.log`."""
+        self._ledger.log = log
+
+    def stand(self, connection: StreamConnection, missed: Sequence[bytes] = ()) -> None:
+        """Open a GET stream, with what the client has missed elsewhere, and what has waited for one."""
         stream = self._new_stream("g")
+        self._backlog.extendleft(line for line in reversed(missed) if line)
         for old in self._standing:
             if not old.attached:
                 self._backlog.extendleft(reversed(old.give_up_unread()))
@@ -247,13 +255,22 @@ class StreamableSession(FlowingTransport):
             self._give_backlog(stream)
         return True
 
+    def end_elsewhere(self, last_event_id: str, rest: Sequence[bytes], connection: StreamConnection) -> None:
+        """Have a connection carry what is left of the stream of a call at another instance; the store keeps it."""
+        name, _, number = last_event_id.rpartition("-")
+        stream = Stream(name, Ledger(forget, self._ledger.limit_bytes, self._ledger.limit_events), int(number))
+        stream.attach(connection)
+        for line in rest:
+            stream.append(line)
+        stream.finish()
+
     def sweep(self, now: float) -> None:
         """Forget finished streams that are too old to be resumed, or too many."""
         finished = [stream for stream in self._streams.values() if stream.finished and not stream.attached]
         too_many = len(finished) - _FINISHED_KEPT
         for index, stream in enumerate(finished):
             if index < too_many or now - stream.finished_at > self._config.patience.resume_s:
-                stream.clear()
+                stream.clear(is_in_vain=True)
                 del self._streams[stream.name]
 
     # Frames to the client.

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
-from dragoman.transports.http.sse import encode_message, encode_primer
+from dragoman.transports.http.sse import COMMENT, encode_message, encode_primer
 
 logger = logging.getLogger("dragoman.http")
 
@@ -69,12 +69,14 @@ class Ledger:
         limit_bytes: How much may be kept of one session.
         limit_events: How many events may be kept of one stream.
         kept: The bytes of all events.
+        log: Told what is kept of which stream under which number, and with None that it is kept no longer.
     """
 
     weigh: Callable[[int], None]
     limit_bytes: int
     limit_events: int
     kept: int = 0
+    log: Callable[[str, int, bytes | None], None] | None = None
 
 
 class Stream:
@@ -83,6 +85,7 @@ class Stream:
     Args:
         name: What event ids begin with; unique within the session.
         ledger: What the streams of the session hold together.
+        after: The number of the last event that the client has, of those that another instance sent.
     """
 
     __slots__ = (
@@ -98,15 +101,15 @@ class Stream:
         "unread",
     )
 
-    def __init__(self, name: str, ledger: Ledger) -> None:
+    def __init__(self, name: str, ledger: Ledger, after: int = 0) -> None:
         self.name = name
         self.finished = False
         self.finished_at = 0.0
         self.unread = 0  # bytes after the cursor
         self._ledger = ledger
         self._events: deque[bytes] = deque()
-        self._first = 1  # the number of the first event kept
-        self._cursor = 0  # the number of the last event that a connection has taken
+        self._first = after + 1  # the number of the first event kept
+        self._cursor = after  # the number of the last event that a connection has taken
         self._connection: StreamConnection | None = None
         self._lossy = False  # whether an event was dropped that nobody had read
 
@@ -120,8 +123,11 @@ class Stream:
         return encode_primer(f"{self.name}-0", retry_s)
 
     def append(self, line: bytes) -> None:
-        """Add a frame."""
-        event = encode_message(line, f"{self.name}-{self._first + len(self._events)}")
+        """Add a frame; an empty one takes a number, and is not seen."""
+        number = self._first + len(self._events)
+        event = encode_message(line, f"{self.name}-{number}") if line else COMMENT
+        if self._ledger.log is not None and line:
+            self._ledger.log(self.name, number, line)
         self._events.append(event)
         self._ledger.kept += len(event)
         self.unread += len(event)
@@ -193,8 +199,11 @@ class Stream:
         self.unread = 0
         return [event[event.index(b"\ndata: ") + 7 : -2] for event in events]
 
-    def clear(self) -> None:
-        """Forget everything."""
+    def clear(self, is_in_vain: bool = False) -> None:
+        """Forget everything; also what another instance could go on with, where nobody will ask for it."""
+        if is_in_vain and self._ledger.log is not None:
+            for number in (0, *range(self._first, self._first + len(self._events))):
+                self._ledger.log(self.name, number, None)
         self.detach(self._connection)
         self._ledger.kept -= sum(len(event) for event in self._events)
         self._events.clear()
@@ -225,6 +234,8 @@ class Stream:
                 logger.warning("events of stream %s are dropped: nobody comes to read them", self.name)
             self.unread -= len(event)
             self._cursor += 1
+        if self._ledger.log is not None:
+            self._ledger.log(self.name, self._first, None)
         self._first += 1
         return True
 
