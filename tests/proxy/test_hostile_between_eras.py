@@ -6,12 +6,29 @@ from typing import Any
 
 import pytest
 
+from tests.proxy import conversation
 from tests.proxy.conversation import an_error, client, expect_to_client, expect_to_server, result, server, time_passes
 from tests.proxy.test_per_request import TASKS, asks
 from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, FORM, Client, begin
 from tests.proxy.test_per_request_asked import call as plain_call
 from tests.proxy.test_per_request_tasks import TASK, begin_at_tasks, call, creates, elicit, fetches
 from tests.proxy.validity import hold
+
+
+@pytest.mark.parametrize("name", [["x"], {"x": 1}])
+@pytest.mark.parametrize("questions", ["auto", "replay"])
+def test_a_call_whose_name_is_none_is_its_servers_affair(name: Any, questions: str) -> None:
+    """Which may ask about it; no revision has such a call."""
+    conversation.hold(
+        [
+            *begin(name=name),
+            server(elicit(7)),
+            *([expect_to_server(lambda frame: frame["id"] == 7)] if questions == "replay" else []),
+            expect_to_client(lambda frame: frame["id"] == 1 and "result" in frame),
+        ],
+        questions=questions,
+        repeatable=frozenset({"greet"}),
+    )
 
 
 @pytest.mark.parametrize("asked_first", [True, False])

@@ -176,7 +176,7 @@ class ClientQuestions:
             self._bridging.questions,
             loan.method,
             tool=self._served.tools.find(name),
-            may_repeat=name in self._bridging.repeatable,
+            may_repeat=isinstance(name, str) and name in self._bridging.repeatable,
             can_park=self.has_room(loan),
             can_be_task=can_be_task,
         )

@@ -339,6 +339,8 @@ class DeclaredSession:
         if request.method != CALL_TOOL or CALL_TOOL in self._straight:
             return False
         name = request.params.get("name")
+        if not isinstance(name, str):  # its server says what it makes of that
+            return False
         needs_to = self._lists_all or name not in self._served.bridging.repeatable
         return needs_to and not self._served.tools.is_known(name)
 
