@@ -112,6 +112,9 @@ def _flooding(plan: Plan, chance: random.Random) -> None:
         other.acts = [
             call(at_s, n, whom, [["wait", 1.0], ["answer", "text"]]) for n, at_s in enumerate((1.0, 4.0, 50.0))
         ]
+    if chance.random() < 0.4:
+        plan.options["restarts"] = 2
+        plan.faults = [{"at": 1.8, "do": "die", "whom": whom, "for_s": 0.0}]
 
 
 def _using_again(plan: Plan, chance: random.Random) -> None:
@@ -304,6 +307,8 @@ def _opening(plan: Plan, chance: random.Random) -> None:
     for client in plan.clients:
         client.begins_s = chance.choice((0.0, 1.0, 5.0))
         client.revision = _PER_REQUEST if not _is_shared(plan) and chance.random() < 0.6 else client.revision
+        if plan.front == "lines" and client.revision != _PER_REQUEST and chance.random() < 0.5:
+            client.manner = "hasty"
         for n in range(chance.randint(1, 4)):
             client.acts.append(call(n * 0.5, n, chance.choice(plan.servers).name, [["answer", "text"]]))
         if chance.random() < 0.4:
@@ -340,7 +345,7 @@ def _refused(plan: Plan, chance: random.Random) -> None:
     _with_sessions(plan, chance)
     plan.servers[0].manner = chance.choice(("refuses", "refuses", "garbles"))
     for client in plan.clients:
-        client.manner = chance.choice(("stubborn", "stubborn", "good"))
+        client.manner = chance.choice(("stubborn", "stubborn", "good", "hasty" if plan.front == "lines" else "good"))
         client.begins_s = chance.choice((0.0, 0.0, 2.0))
         for n in range(3):
             client.acts.append(call(n * 1.0, n, plan.servers[0].name, [["answer", "text"]]))
@@ -411,9 +416,27 @@ def _between(plan: Plan, chance: random.Random) -> None:
         plan.faults = [{"at": chance.choice((5.0, 12.0)), "do": "die", "whom": whom, "for_s": 0.0}]
 
 
+def _rounds(plan: Plan, chance: random.Random) -> None:
+    """Calls at servers without a handshake ask their client several times, and are cancelled meanwhile."""
+    _gather(plan, chance, 1)
+    whom = plan.servers[0].name
+    for server in plan.servers:
+        server.revisions = [_PER_REQUEST]
+    for client in plan.clients:
+        client.revision, client.manner = chance.choice(HANDSHAKE_REVISIONS[1:]), chance.choice(("slow", "slow", "good"))
+        for n in range(chance.randint(1, 4)):
+            steps: Steps = [["ask", chance.choice(_KINDS)], ["ask", chance.choice(_KINDS[:2])], ["answer", "text"]]
+            client.acts.append(call(n * chance.choice((0.5, 5.0)), n, whom, steps, progress=True))
+            if chance.random() < 0.5:
+                client.acts.append({"at": n + chance.choice((0.3, 2.0, 9.0)), "do": "cancel", "of": n, "n": 20 + n})
+        client.acts.sort(key=lambda act: float(act["at"]))
+    if chance.random() < 0.3:
+        plan.faults.append({"at": chance.choice((2.0, 6.0)), "do": "die", "whom": whom, "for_s": 0.0})
+
+
 EVERYWHERE: Final[tuple[Bent, ...]] = (
     *(_using_again, _asking_badly, _timing_out, _declaring, _lasting, _silent, _opening, _flooding, _levels),
-    *(_asking_early, _refused, _reopening, _forgetting),
+    *(_asking_early, _refused, _reopening, _forgetting, _rounds),
 )
 AMONG_SEVERAL: Final[tuple[Bent, ...]] = (_taking_turns, _wanting, _suspecting, _between)
 """Those for servers that may be shared."""

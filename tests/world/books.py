@@ -39,7 +39,7 @@ Check = Callable[[Any, float], Iterator[str]]
 
 _CHECKS: Final[dict[type, list[Check]]] = {}
 
-_MOST_LOOKS: Final = 60
+_MOST_LOOKS: Final = 400
 """How often the books of one world are looked through at most."""
 
 _MANY: Final = 100

@@ -16,17 +16,22 @@ from dragoman.transports.http.config import Admission, FrontConfig, Limits, Pati
 from dragoman.transports.http.connection import ServedConnection
 from dragoman.transports.http.sessions import Caller, Runner
 from dragoman.transports.http.site import Site
+from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.world.http_client import HttpWire
 from tests.world.network import Address, Network, StreamTransport
 from tests.world.peers.client import Client
+from tests.world.peers.words import request
 from tests.world.plan import Act, ClientPlan, Plan
-from tests.world.record import Record
+from tests.world.record import Body, Record
 from tests.world.streams import End
 from tests.world.transports import LineTransport
 from tests.world.ways import SseWire, WebSocketWire
 from tests.world.wires import LineWire
 
 _ADDRESS: Final[Address] = ("127.0.0.1", 8080)
+_REVISION: Final = HANDSHAKE_REVISIONS[-1]
+_ENDS_S: Final = 20.0
+"""How long sessions may take to end whose secret is good no more."""
 
 
 _OF_SHARING: Final = ("calls", "subscriptions", "questions", "waiting_bytes", "turn_s", "grace_s", "suspects")
@@ -84,6 +89,26 @@ class LineFront:
     async def close(self) -> None: ...
 
 
+class _Thief:
+    """Asks in a session of somebody else, and has to hear nothing."""
+
+    name = "x"
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def hear(self, frame: Body, via: str = "") -> None:
+        if "result" in frame:
+            self._record.note("own-session", f"somebody was answered in a session of somebody else: {frame}")
+
+    def over(self, reason: str) -> None: ...
+
+    def refuse(self, key: Any) -> None: ...
+
+    def waits_for(self, key: Any) -> bool:
+        return False
+
+
 class WebFront:
     """The HTTP front, with its connections."""
 
@@ -122,9 +147,30 @@ class WebFront:
                 self._record.add("proxy", "lets in no more", fault["principal"])
                 self.principals.discard(fault["principal"])
                 self.front.admit(admission_of(self.principals))
+                asyncio.get_running_loop().call_later(_ENDS_S, self._see_revoked, fault["principal"])
+            case "steal":
+                self._steal(fault["principal"])
             case "terminate":
                 self._record.add("proxy", "ends in order")
                 self.draining.append(asyncio.ensure_future(self.front.drain("the world says so")))
+
+    def _see_revoked(self, principal: str) -> None:
+        """Nobody has a session whose secret is good no more."""
+        left = [one for one in self.front.sessions.all() if one.caller.principal == principal]
+        if principal not in self.principals and any(not one.caller.is_per_request for one in left):
+            self._record.note("revoked", f"a session of {principal} goes on, who was let in until {_ENDS_S:.0f} s ago")
+
+    def _steal(self, principal: str) -> None:
+        """Somebody else asks something in the sessions of a principal."""
+        thief = next((one for one in sorted(self.principals) if one != principal), None)
+        for session in self.front.sessions.all():
+            if thief is not None and session.caller.principal == principal and not session.caller.is_per_request:
+                who, shows = _Thief(self._record), secret_of(thief)
+                wire = HttpWire(self._network, _ADDRESS, who, self._record, _REVISION, shows, listens=False)
+                wire.session = session.id
+                wire.opened({})
+                wire.say(request("stolen", "ping"))
+                asyncio.get_running_loop().call_later(_ENDS_S, wire.close)
 
     async def close(self) -> None:
         if self.draining:

@@ -113,7 +113,7 @@ def the_only_one_who_calls_is_asked(plan: Plan, talk: Talk) -> Iterator[str]:
 
 def _not_asked(plan: Plan, talk: Talk, server: str, one: Asked, mark: tuple[str, str], kind: str) -> Iterator[str]:
     there, client = one.asked.there or 0, client_of(plan, mark[0])
-    until_s = one.asked.at_s + plan.network.late_s + AT_ONCE_S  # a call may have been on its way just then
+    until_s = one.asked.at_s + 2 * plan.network.late_s + AT_ONCE_S  # a call may have been on its way just then
     others = {owner for got in talk.got[server] for owner, _ in secrets_in(got.params) if got.asked.at_s <= until_s} - {
         mark[0]
     }

@@ -30,7 +30,7 @@ class ClientPlan:
         has: What it can be asked: `sampling`, `elicitation`, `roots`.
         manner: How it answers what it is asked: `good`, `slow`, `mute`, `twice`, `odd` (ids that are words), `silent`
             (connects, and never says a word), `again` (uses ids of requests again that it has cancelled), `stubborn`
-            (asks on when its `initialize` was refused).
+            (asks on when its `initialize` was refused), `hasty` (asks before it is answered).
         acts: What it does, each with `at`, in seconds after it began, and `do`.
         begins_s: When it comes.
         way: How it reaches the HTTP front: `websocket`, `sse`, or else by Streamable HTTP.

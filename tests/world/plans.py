@@ -101,6 +101,7 @@ def make_plan(cell: str, seed: int) -> Plan:
     if chance.random() < 0.5:
         plan.faults = [_make_fault(plan, chance) for _ in range(chance.randint(1, 3))]
     bents = (*_BENTS, *EVERYWHERE, *(AMONG_SEVERAL if cell != "direct" else ()))
+    assert len(bents) % _STEP, "each has its turn only where the step does not divide their number"
     bents[seed * _STEP % len(bents)](plan, chance)
     if cell == "ways":
         for server in plan.servers:
@@ -118,7 +119,7 @@ def make_plan(cell: str, seed: int) -> Plan:
     return plan
 
 
-_STEP: Final = 7
+_STEP: Final = 11
 """Seeds that follow each other are bent on different things: this goes round, and has no divisor with their number."""
 
 
@@ -382,7 +383,11 @@ def _make_fault(plan: Plan, chance: random.Random) -> Act:
     if kind < 0.8:
         return {"at": at_s, "do": chance.choice(("stop", "drain")), "client": chance.randrange(4)}
     if plan.front == "http" and kind < 0.9:
-        return {"at": at_s, "do": chance.choice(("revoke", "terminate")), "principal": chance.choice(_PRINCIPALS)}
+        return {
+            "at": at_s,
+            "do": chance.choice(("revoke", "steal", "terminate")),
+            "principal": chance.choice(_PRINCIPALS),
+        }
     return {"at": at_s, "do": "clock", "by_s": chance.choice((-3600, -5, 5, 86_400))}
 
 

@@ -175,7 +175,9 @@ class RouterTransport:
             asyncio.get_running_loop().call_soon(self.catalogue.take_from_server, member, refusal)
 
     def remind(self, after_s: float, then: Callable[[], None]) -> None:
-        """Tell the catalogue when a time is over."""
+        """Tell the catalogue when a time is over, as long as the session is not."""
+        if self.is_over:
+            return
 
         def expire() -> None:
             self._timers.discard(timer)

@@ -179,6 +179,8 @@ class Client:
         info = {"name": self.name, "version": "1"}
         has: Body = {name: {} for name in self.plan.has}
         self._ask("initialize", {"protocolVersion": self.plan.revision, "capabilities": has, "clientInfo": info})
+        if self.plan.manner == "hasty":
+            self._opened.set()
 
     def _ask(self, method: str, params: Body, act: int | None = None) -> None:
         self._last += 1

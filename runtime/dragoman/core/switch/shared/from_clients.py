@@ -124,6 +124,8 @@ class FromClients:
             desk.tell_server(lent)
         elif not desk.turns.wait(loan, lent, desk.now):
             desk.refuse_loan(loan, CONNECTION_CLOSED, "too much waits for calls of other sessions to end")
+        else:
+            desk.let_in()  # with this one there may be calls of several people, and then nobody waits
 
     def _agree(self, session: ClientSession, call: Call) -> None:
         """Answer in place of the server, which has been told already."""
