@@ -204,6 +204,8 @@ def no_call_waits_for_nothing(plan: Plan, talk: Talk) -> Iterator[str]:
         mark = secrets_in(one.params.get("arguments") or {})[0]
         if one.asked.there is None or mark not in at_server or "inputResponses" in one.params:
             continue
+        if client_of(plan, one.asked.peer).manner == "hasty":
+            continue  # it has asked before its session was open
         come_s, sent_s = clock.at_most(one.asked.there), clock.at_least(at_server[mark])
         if sent_s - come_s > AT_ONCE_S and sent_s - _free_since(talk, clock, come_s, sent_s, mark) > 1.5:
             yield f"{one.asked.peer} said {short(one.frame)}, and it waited for nothing"

@@ -105,7 +105,9 @@ def make_plan(cell: str, seed: int) -> Plan:
     bents[seed * _STEP % len(bents)](plan, chance)
     if cell == "ways":
         for server in plan.servers:
-            server.link = chance.choice((server.link, "websocket", "sse"))
+            link = chance.choice((server.link, "websocket", "sse"))
+            if any(revision in HANDSHAKE_REVISIONS for revision in server.revisions):  # the others have no such way
+                server.link = link
         for client in plan.clients:
             client.way = chance.choice(("websocket", "websocket", "sse", "sse", ""))
             if client.way and client.manner == "again":
