@@ -155,7 +155,10 @@ def clients_hear_what_may_have_changed(plan: Plan, talk: Talk) -> Iterator[str]:
             opened = [
                 one.answers[0].turn for one in talk.asked[peer] if one.frame["method"] == "initialize" and one.answers
             ]
-            if not opened or opened[0] > died or not stays(plan, talk, peer, ready):
+            is_ready = any(
+                event.is_said and _says_ready(event) and (event.there or died) < died for event in talk.by_peer[peer]
+            )
+            if not opened or opened[0] > died or not is_ready or not stays(plan, talk, peer, ready):
                 continue
             if not any(event.is_heard and event.turn > died and _is_change(event) for event in talk.by_peer[peer]):
                 yield f"{peer} was not told that the tools of {run} may be others than those of {before}"
@@ -163,6 +166,10 @@ def clients_hear_what_may_have_changed(plan: Plan, talk: Talk) -> Iterator[str]:
 
 def _is_ready(event: Event) -> bool:
     return event.is_heard and event.frame.get("method") == "notifications/initialized"
+
+
+def _says_ready(event: Event) -> bool:
+    return isinstance(event.frame, dict) and event.frame.get("method") == "notifications/initialized"
 
 
 def _is_change(event: Event) -> bool:

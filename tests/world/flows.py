@@ -250,6 +250,7 @@ def one_revision_passes_whole(plan: Plan, talk: Talk) -> Iterator[str]:
             continue
         client = owners[0]
         is_plain = client_of(plan, client).manner not in ("odd", "twice", "again") and not talk.is_gone(server)
+        is_plain &= not any(one.is_muddled for one in talk.asked[server])
         if not is_plain or talk.record.revisions[client] != talk.record.revisions[server] or _is_junky(plan, client):
             continue
         yield from _missing(talk, client, server)

@@ -176,7 +176,10 @@ def _is_guessed(plan: Plan, talk: Talk, event: Event, owner: str) -> bool:
         return plan.front == "http" and is_asking(frame)  # clients without sessions share the server of their principal
     if frame.get("method") == "notifications/message":
         return True
-    return any(_is_late(talk, server, number, owner, event.peer) for server, number in nonces_in(frame))
+    return any(
+        _is_late(talk, server, number, owner if plan.hops == 1 else "", event.peer)
+        for server, number in nonces_in(frame)
+    )
 
 
 def _is_late(talk: Talk, server: str, number: str, owner: str, hearer: str) -> bool:
