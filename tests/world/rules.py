@@ -197,7 +197,7 @@ def _is_late(talk: Talk, server: str, number: str, owner: str, hearer: str) -> b
 
 def _is_gone(talk: Talk, client: str, turn: int) -> bool:
     """Whether a session was over at a turn: then nobody is asked in its place."""
-    return any(event.what in ("ends", "is cut") and event.turn < turn for event in talk.by_peer[client])
+    return any(event.what in ("ends", "is cut") and event.turn < turn for event in talk.by_peer.get(client, ()))
 
 
 def _is_at_work(talk: Talk, client: str, turn: int) -> bool:
