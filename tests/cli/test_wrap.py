@@ -320,6 +320,50 @@ def test_a_folder_that_cannot_be_written_is_an_error_in_one_line(
     assert file.read_bytes() == before
 
 
+@pytest.mark.parametrize("had_backup", [False, True])
+def test_a_file_that_cannot_be_replaced_leaves_no_new_backup(
+    had_backup: bool, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with a file that is mounted alone, or a disk that the second of two copies fills."""
+    if had_backup:
+        assert main(["wrap", str(file), "other", "--yes"]) == 0
+    before = {one.name: one.read_bytes() for one in file.parent.iterdir()}
+    really = os.replace
+
+    def refuse(source: str, target: Path) -> None:
+        if target == file:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        really(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(SystemExit, match="2"):
+        main(["wrap", str(file), "echo", "--yes"])
+    assert "cannot be written, and stays as it is: No space left on device" in capsys.readouterr().err
+    assert {one.name: one.read_bytes() for one in file.parent.iterdir()} == before
+
+
+def test_who_agrees_no_more_keeps_no_backup(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file changes at the last moment, and the change is not wanted as it is then."""
+    fsync, asked = os.fsync, 0
+
+    def write_once(descriptor: int) -> None:
+        fsync(descriptor)
+        if '"y"' not in file.read_text("utf-8"):
+            replace(file, '"x"', '"y"')
+
+    def answer(question: str) -> str:
+        nonlocal asked
+        asked += 1
+        return "y" if asked == 1 else "n"
+
+    monkeypatch.setattr(os, "fsync", write_once)
+    monkeypatch.setattr("builtins.input", answer)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    assert main(["wrap", str(file), "other"]) == 1
+    assert asked == 2
+    assert [*file.parent.iterdir()] == [file]
+
+
 CODEX = '[mcp_servers.a]\ncommand = "x"\nargs = ["é"]\n'
 CONTINUE = "mcpServers:\n  - name: a\n    command: x\n"
 

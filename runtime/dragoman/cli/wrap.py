@@ -231,9 +231,15 @@ def _write(args: argparse.Namespace, path: Path, backup: Path, plan: _Plan) -> b
         Whether the file was still the one that was read, and is the new one now.
     """
     edit, before = plan.edit, plan.before
+    is_new, is_written = not args.take_out and not backup.exists(), False
     if not args.take_out:
         _replace(backup, before, like=path)
-    if not _replace(path, edit.text, like=path, data=plan.data):
+    try:
+        is_written = _replace(path, edit.text, like=path, data=plan.data)
+    finally:
+        if is_new and not is_written:  # a backup of what never changed
+            backup.unlink(missing_ok=True)
+    if not is_written:
         return False
     names = ", ".join(edit.done)
     if args.take_out:
