@@ -208,6 +208,8 @@ def _refused(talk: Talk, words: str) -> Iterator[tuple[str, Event]]:
 
 @sometimes("somebody is refused what somebody else may use at the same server")
 def _one_may(plan: Plan, talk: Talk) -> bool:
+    if plan.scope == "client" or not plan.access.get("rules"):
+        return False
     refused = {client_of(plan, peer).principal for peer, _ in _refused(talk, "unknown tool")}
     served = {
         client_of(plan, peer).principal
@@ -215,7 +217,7 @@ def _one_may(plan: Plan, talk: Talk) -> bool:
         for one in talk.asked[peer]
         if one.frame["method"] == "tools/call" and any("result" in answer.frame for answer in one.answers)
     }
-    return plan.scope != "client" and bool(plan.access.get("rules")) and bool(refused) and bool(served - refused)
+    return bool(refused) and bool(served - refused)
 
 
 @sometimes("a limit by principal was reached while another one called")
