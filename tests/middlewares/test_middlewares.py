@@ -638,6 +638,23 @@ def test_a_request_that_is_one_too_many_is_refused_until_there_is_time() -> None
     talk(*passes(1, "tools/call", name="x"), around=limit)
 
 
+def test_who_may_make_all_requests_again_is_forgotten() -> None:
+    """Principals of an issuer come without end. Who has none left is remembered among them."""
+    clock = [0.0]
+    limit = RateLimit(per_minute=6, burst=2, now_s=lambda: clock[0])
+    for number in range(2000):
+        assert limit._take(f"p{number}") == 0
+        assert (limit._take("often") == 0) is (number < 2 or number % 20 == 0)
+        assert len(limit._buckets) <= 20 + 2  # one request is made up for after 10 s
+        clock[0] += 0.5
+    for number in range(3000):
+        limit._take(f"at once {number}")
+    clock[0] += 20
+    for _ in range(1600):
+        limit._take("one")
+    assert list(limit._buckets) == ["one"]
+
+
 def test_only_the_methods_that_are_named_count() -> None:
     limit = RateLimit(per_minute=1, methods=["tools/call"], now_s=lambda: 0.0)
     talk(

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Collection
+from itertools import islice
 from typing import Final
 
 from dragoman.middleware import Answer, Direction, Message, Proceed
@@ -20,7 +22,8 @@ class RateLimit:
     """Refuses requests of clients that make too many: error -32000, over HTTP with status 429 and `Retry-After`.
 
     Each principal may make so many requests a minute, and so many at once. Clients without a token are one principal.
-    A request is refused before anybody else sees it, and does not count.
+    A request is refused before anybody else sees it, and does not count. Who has made none for so long that all of them
+    are there again is forgotten: principals come and go, with an issuer without end.
 
     Args:
         per_minute: How many requests, on average.
@@ -45,7 +48,8 @@ class RateLimit:
         self._burst = max(1.0, per_minute) if burst is None else float(burst)
         self._methods = None if methods is None else frozenset(methods)
         self._now_s = now_s
-        self._buckets: dict[str, tuple[float, float]] = {}
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """What is left for each principal, and when that was; who asked longest ago comes first."""
 
     async def __call__(self, call: Message, proceed: Proceed) -> Answer:
         """Let a request through, or refuse it."""
@@ -62,8 +66,19 @@ class RateLimit:
     def _take(self, principal: str) -> float:
         """Take one request out of a bucket; give how many seconds that has to wait, or 0."""
         now_s = self._now_s()
-        left, at_s = self._buckets.get(principal, (self._burst, now_s))
-        left = min(self._burst, left + (now_s - at_s) * self._per_s)
+        self._forget(now_s)
+        left = self._left(self._buckets.pop(principal, (self._burst, now_s)), now_s)
         is_served = left >= 1
         self._buckets[principal] = (left - 1 if is_served else left, now_s)
         return 0 if is_served else (1 - left) / self._per_s
+
+    def _left(self, bucket: tuple[float, float], now_s: float) -> float:
+        left, at_s = bucket
+        return min(self._burst, left + (now_s - at_s) * self._per_s)
+
+    def _forget(self, now_s: float) -> None:
+        """Forget two buckets at most that are full again: more than one request can add."""
+        for principal, bucket in list(islice(self._buckets.items(), 2)):
+            if self._left(bucket, now_s) < self._burst:
+                return
+            del self._buckets[principal]
