@@ -104,7 +104,7 @@ def _wanted(frame: Any) -> Iterator[tuple[str, str]]:
             yield "prompts", params["name"]
         case "completion/complete":
             yield "prompts", params["ref"]["name"]
-        case "resources/read" | "resources/subscribe":
+        case "resources/read" | "resources/subscribe" | "resources/unsubscribe":
             yield "resources", params["uri"]
 
 
