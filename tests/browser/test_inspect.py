@@ -100,6 +100,12 @@ def write_trace(path: Path) -> None:
         odd = {"pointer": f"/{text}", "kind": text, "bytes": 3, "cosmetic": False}
         frame = {"jsonrpc": "2.0", "id": key, "result": given}
         trace.cross("server", frame, {"jsonrpc": "2.0", "id": key, "result": taken}, [lost, odd])
+    asked = {"method": HOSTILE[0], "params": {"message": HOSTILE[1]}}
+    result = {"resultType": "input_required", "inputRequests": {HOSTILE[7]: asked}, "requestState": "parked"}
+    parked = {"jsonrpc": "2.0", "id": "parked", "method": "prompts/get", "params": {"name": HOSTILE[2]}}
+    trace.write(side="client", connection=1, direction="received", frame=parked)
+    frame = {"jsonrpc": "2.0", "id": "parked", "result": result}
+    trace.write(side="client", connection=1, direction="sent", frame=frame)
     for key, text in enumerate(HOSTILE):
         write_hostile_session(trace, 10 * (key + 1), text)
     trace.write(side="client", connection=1, direction="received", malformed=HOSTILE[0], line=HOSTILE[1])
@@ -152,6 +158,8 @@ def test_everything_is_done_by_keyboard(seen: Any) -> None:
     assert "of" in seen["filtered"]
     assert "filter=method%3Atools%2Fcall" in seen["kept"]
     assert "asked for 2024-11-05" in seen["sessions"] or "speaks 2024-11-05" in seen["sessions"]
+    assert "Parked until the client comes back with answers: 1" in seen["sessions"]
+    assert f"asks {HOSTILE[0]}: {HOSTILE[1]}" in seen["sessions"]
     assert seen["charts"] >= 3
     assert (seen["held"], seen["follows"], seen["failed"]) == ("paused", ["false", "true"], 1)
     assert seen["copied"] == "copied"

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -138,7 +139,9 @@ def test_how_the_servers_are_is_told_while_something_crosses_and_at_the_end() ->
     before: list[Any] = []
     with fed() as (feed, viewer):
         board = feed.board = StatusBoard()
+        board.put_up(feed, "", SimpleNamespace(servers=(), parked=2), ())
         asyncio.run(main())
         feed.close()
-        told = [one[2]["ready"] for one in viewer.hear(lambda _: False) if one[0] == "status"]
-    assert told == [True, False]
+        told = [one[2] for one in viewer.hear(lambda _: False) if one[0] == "status"]
+    assert [one["ready"] for one in told] == [True, False]
+    assert [one["parked"] for one in told] == [2, 2]

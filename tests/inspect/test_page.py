@@ -92,6 +92,14 @@ def test_lines_come_as_events_and_the_end_is_told(visit: Visit) -> None:
     assert run.process.wait(PATIENCE_S) == 0
 
 
+@pytest.mark.parametrize(("query", "headers"), [("?from=" + "9" * 4400, {}), ("", {"Last-Event-ID": "9" * 4400})])
+def test_a_number_that_no_line_has_is_no_place_to_go_on_from(visit: Visit, query: str, headers: dict[str, str]) -> None:
+    _, page = visit
+    with page.open(f"/events{query}", **headers) as events:
+        first = next(line for line in events if line.startswith(b"data: "))
+    assert json.loads(first.removeprefix(b"data: "))["n"] == 1
+
+
 def test_the_viewer_ends_with_its_proxy(visit: Visit) -> None:
     run, page = visit
     run.process.kill()

@@ -140,7 +140,8 @@ class Feed:
         """Look how the servers are; only the event loop may."""
         if self.board is None:
             return
-        said = self.board.read().to_json() | {"memory": _measure_memory()}
+        more = {"parked": self.board.count_parked(), "memory": _measure_memory()}
+        said = self.board.read().to_json() | more
         if said != self._told:
             self._told = said
             self._status.append(("status", time.time(), said))

@@ -187,7 +187,7 @@ class InspectSite:
     async def _stream(self, request: HttpRequest, query: dict[str, list[str]]) -> None:
         """Send lines as they come: from the number that the query or `Last-Event-ID` names."""
         given = request.header(b"last-event-id") or query.get("from", ["1"])[0]
-        source = LineSource(self.recording, int(given) if given.isdecimal() else 1)
+        source = LineSource(self.recording, int(given) if given.isdecimal() and len(given) < 16 else 1)
         await request.start_stream()
         try:
             await pump(request, source, lambda _: None, self.config.patience)

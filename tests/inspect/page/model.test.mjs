@@ -308,3 +308,32 @@ test("a line that nobody can read is one row, and what comes after it is there",
   for (const one of found.messages) for (const text of [one.method, one.name, one.words, one.session, one.server, one.fromRevision, one.toRevision]) assert.equal(typeof text, "string", JSON.stringify(text));
   for (const session of found.sessions.values()) for (const peer of [session.client, ...session.servers]) for (const text of [peer.name, peer.version, peer.revision, peer.ended, peer.offered]) assert.equal(typeof text, "string", JSON.stringify(text));
 });
+
+test("a call is parked from the question to its client until the client comes back or it is given up", () => {
+  const asks = (id, state) => ({ jsonrpc: "2.0", id, result: { resultType: "input_required", inputRequests: { q: { method: "elicitation/create", params: { message: "Who?" } }, r: { method: "roots/list" }, odd: null }, requestState: state } });
+  const again = { jsonrpc: "2.0", id: "again", method: "tools/call", params: { name: "t", requestState: "one" } };
+  const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };
+  const lines = [
+    ...[1, 2].flatMap((id) => [line("received", "client", 1, call(id, "a")), line("sent", "server", 2, call(id, "a")), line("sent", "client", 1, asks(id, id === 1 ? "one" : "two"))]),
+    line("received", "client", 1, again),
+    line("sent", "client", 1, asks("again", "three")),
+    line("sent", "server", 2, cancel),
+  ];
+  const parked = (count, status) => hear(lines.slice(0, count)).joining.parkedOf("", status).map(([{ id }, asked]) => [id, asked]);
+  const asked = "elicitation/create: Who?; roots/list";
+  assert.deepEqual(parked(6), [["1", asked], ["2", asked]]);
+  assert.deepEqual([parked(6, 1), parked(6, 0)], [[["2", asked]], []]);
+  assert.deepEqual(parked(7), [["2", asked]]);
+  assert.deepEqual(parked(8), [["2", asked], ['"again"', asked]]);
+  assert.deepEqual(parked(9), [["2", asked]]);
+});
+
+test("what a server asks in its own result is not parked, nor is what is not kept any more", () => {
+  const asks = { jsonrpc: "2.0", id: 1, result: { resultType: "input_required", inputRequests: {}, requestState: "its own" } };
+  const found = hear([line("received", "client", 1, call(1, "a")), line("sent", "server", 2, call(1, "a")), line("received", "server", 2, asks), line("sent", "client", 1, asks)]);
+  assert.deepEqual(found.joining.parkedOf(""), []);
+  const ours = hear([line("received", "client", 1, call(1, "a")), line("sent", "client", 1, asks)]);
+  assert.equal(ours.joining.parkedOf("").length, 1);
+  ours.joining.forget(Infinity);
+  assert.deepEqual(ours.joining.parkedOf(""), []);
+});

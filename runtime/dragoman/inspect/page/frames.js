@@ -69,6 +69,16 @@ function count(number, things) {
 }
 
 /**
+ * Say what a result asks that has to be answered before its call goes on.
+ * @param {any} result
+ */
+export function askedIn(result) {
+  const questions = Object.values(result.inputRequests ?? {});
+  const said = questions.map((/** @type {any} */ one) => [one?.method, one?.params?.message].filter((word) => typeof word === "string").join(": ")).filter(Boolean);
+  return said.join("; ").slice(0, 400);
+}
+
+/**
  * What a frame says, without what the proxy puts there of its own accord.
  * @param {any} frame
  */

@@ -8,7 +8,7 @@
  */
 
 import { isPlain } from "./difference.js";
-import { bodyOf, kindOf } from "./frames.js";
+import { askedIn, bodyOf, kindOf } from "./frames.js";
 import { isAnswer, isOf } from "./messages.js";
 import { isShared } from "./peers.js";
 
@@ -42,6 +42,8 @@ export class Joining {
     this.routing = [];
     /** @type {Map<string, Message>} calls that wait for input, by the state that comes back with it */
     this.states = new Map();
+    /** @type {Map<Message, string>} those of them that the proxy keeps until their clients come back, with what it asks */
+    this.parked = new Map();
     /** @type {Message | null} the notification that went out last */
     this.told = null;
     /** @type {WeakMap<Message, {translated: number, said: string[]}>} */
@@ -73,6 +75,45 @@ export class Joining {
       if (this.lately.size <= MOST) break;
       this.lately.delete(oldest);
     }
+  }
+
+  /**
+   * Note that a call waits for input, if its result says so.
+   * @param {Message} call @param {any} result @param {boolean} isOurs Whether it is the proxy that asks.
+   */
+  park(call, result, isOurs) {
+    if (typeof result?.requestState !== "string") return;
+    this.states.set(result.requestState, call);
+    if (isOurs) this.parked.set(call, askedIn(result));
+  }
+
+  /**
+   * Find the call that goes on with this state, which is good for once.
+   * @param {any} state
+   */
+  resume(state) {
+    const call = this.states.get(state);
+    this.states.delete(state);
+    if (call !== undefined) this.parked.delete(call);
+    return call;
+  }
+
+  /**
+   * Note that a server is to work no more on a call: its client, which was asked something, has not come back.
+   * @param {any} line
+   */
+  giveUp(line) {
+    const call = this.carried(line, line.frame.params?.requestId);
+    for (const one of this.parked.keys()) if (call !== undefined && isOf(call, one)) this.parked.delete(one);
+  }
+
+  /**
+   * The parked calls of a session, the oldest first. That one is given up whose server is done crosses nowhere: of all
+   * sessions there are not more than the proxy counts.
+   * @param {string} session @param {number} [count]
+   */
+  parkedOf(session, count = Infinity) {
+    return [...this.parked].slice(Math.max(0, this.parked.size - count)).filter(([call]) => call.session === session);
   }
 
   /**
@@ -249,6 +290,7 @@ export class Joining {
     for (const known of [this.asked, this.put, this.lately, this.states]) {
       for (const [key, message] of known) if (message.number < first) known.delete(key);
     }
+    for (const call of this.parked.keys()) if (call.number < first) this.parked.delete(call);
     this.pending = this.pending.filter((one) => one.number >= first);
     this.routing = this.routing.filter((one) => one.number >= first);
   }

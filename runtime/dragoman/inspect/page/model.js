@@ -152,7 +152,7 @@ export class Conversation {
     if (isAnswer(message.kind)) {
       const request = this.joining.put.get(keyOf(line));
       this.#answers(message, request);
-      if (request && typeof frame.result?.requestState === "string") this.joining.states.set(frame.result.requestState, request);
+      if (request) this.joining.park(request, frame.result, false);
       this.joining.put.delete(keyOf(line));
     } else if (message.kind === "request") {
       this.joining.remember("asked", line, message);
@@ -207,9 +207,10 @@ export class Conversation {
     if (from === "client") {
       this.#session(found).upstream = line.connection;
       if (line.server === undefined) joining.route(found);
+      if (frame.method === "notifications/cancelled") joining.giveUp(line);
     }
     if (!request) return;
-    if (typeof frame.result?.requestState === "string") joining.states.set(frame.result.requestState, request);
+    joining.park(request, frame.result, found.isOurs);
     this.#settle(request, found, line);
   }
 
@@ -428,9 +429,7 @@ export class Conversation {
    * @param {Message} message @param {any} frame
    */
   #resume(message, frame) {
-    const { states } = this.joining;
-    nest(message, states.get(frame.params?.requestState));
-    states.delete(frame.params?.requestState);
+    nest(message, this.joining.resume(frame.params?.requestState));
   }
 
   /**

@@ -48,7 +48,7 @@ export class SessionView extends HTMLElement {
     const cards = [
       this.#keep("the servers", JSON.stringify(conversation.status), () => this.#servers(conversation.status)),
       sessions.length === 0 ? h("p", { class: "nothing" }, "No session has begun yet.") : null,
-      ...sessions.map((session) => this.#keep(`session ${session.label}`, sayAll(session, conversation.isOver) + shared, () => this.#card(session, source))),
+      ...sessions.map((session) => this.#keep(`session ${session.label}`, sayAll(session, conversation.isOver) + shared + parkedIn(session, conversation).map(([call]) => call.number), () => this.#card(session, source))),
     ].filter((card) => card !== null);
     if (cards.length !== this.childElementCount || cards.some((card, index) => this.children[index] !== card)) {
       put(this, ...cards);
@@ -132,7 +132,8 @@ export class SessionView extends HTMLElement {
     const servers = serversOf(session, sessions);
     const server = servers.length === 1 ? servers[0]?.server : undefined;
     const state = stateOf(session, sessions, conversation.isOver);
-    const open = conversation.isOver ? [] : [...session.open];
+    const parked = parkedIn(session, conversation);
+    const open = conversation.isOver ? [] : [...session.open].filter((one) => !parked.some(([call]) => call === one.call));
     const transport = about.transports?.server ?? "";
     return h(
       "article",
@@ -161,20 +162,8 @@ export class SessionView extends HTMLElement {
       session.tasks.size
         ? h("p", {}, `Tasks: ${[...session.tasks].map(([id, state]) => `${readable(id).slice(0, 40)} ${readable(state)}`).slice(-10).join(", ")}`)
         : null,
-      open.length
-        ? h(
-            "section",
-            { class: "under-way" },
-            h("h3", {}, `Under way: ${open.length}`),
-            h(
-              "ul",
-              {},
-              ...open.slice(0, 20).map((request) =>
-                h("li", {}, h("b", {}, readable(request.method)), " ", h("bdi", {}, readable(request.name)), " ", kindOf(request), h("span", { class: "age", "data-since": request.time }, "")),
-              ),
-            ),
-          )
-        : null,
+      listing("Under way", open.map((request) => [request, kindOf(request)])),
+      listing("Parked until the client comes back with answers", parked.map(([call, asked]) => [call, h("bdi", {}, `asks ${readable(asked)}`)])),
       ...[...new Set(servers.map((one) => one.server.revision))].map((revision) => this.#explanation(session.client.revision, revision, source)),
     );
   }
@@ -237,6 +226,35 @@ export class SessionView extends HTMLElement {
     void fill();
     return details;
   }
+}
+
+/**
+ * The calls that go on when their clients come back; nobody does whose session is over.
+ * @param {Session} session @param {Source["conversation"]} conversation
+ */
+function parkedIn(session, { isOver, joining, status }) {
+  const isGone = isOver || session.client.ended !== "" || session.client.isClosed;
+  return isGone ? [] : joining.parkedOf(session.label, status?.parked);
+}
+
+/**
+ * List requests with their ages.
+ * @param {string} what @param {[import("./messages.js").Message, Element | null][]} requests each with what else is to be said of it
+ */
+function listing(what, requests) {
+  if (requests.length === 0) return null;
+  return h(
+    "section",
+    { class: "under-way" },
+    h("h3", {}, `${what}: ${requests.length}`),
+    h(
+      "ul",
+      {},
+      ...requests.slice(0, 20).map(([request, more]) =>
+        h("li", {}, h("b", {}, readable(request.method)), " ", h("bdi", {}, readable(request.name)), " ", more, h("span", { class: "age", "data-since": request.time }, "")),
+      ),
+    ),
+  );
 }
 
 /** @param {import("./messages.js").Message} request */
