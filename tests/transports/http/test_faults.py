@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import tracemalloc
@@ -188,9 +187,18 @@ async def test_bodies_for_a_server_that_does_not_read_wait_in_their_sockets(path
         assert [(await within(post)).status for post in posts] == [202] * 4
 
 
-@pytest.mark.parametrize("said", [b"POST /mcp HT", b"\0\0\r\n\r\n", b"POST /mcp HTTP/9.9\r\n\r\n"])
+NO_REQUEST = [
+    b"POST /mcp HT",
+    b"\0\0\r\n\r\n",
+    b"POST /mcp HTTP/9.9\r\n\r\n",
+    b"POST /mcp HTTP/1.1\r\ncontent-length: x\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("said", NO_REQUEST)
 @on_loop
 async def test_what_is_no_request_does_not_get_into_the_answer_to_the_one_before(said: bytes) -> None:
+    """Responses come "in the same order that the corresponding requests were received" (RFC 9112, 9.3.2)."""
     async with serving(HURRIED) as stage:
         await stage.open()
         head = f"GET /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {stage.session}\r\n\r\n"
@@ -198,7 +206,77 @@ async def test_what_is_no_request_does_not_get_into_the_answer_to_the_one_before
         writer.write(head.encode())
         assert (await read_reply(reader, writer)).status == 200
         writer.write(said)
-        assert b"HTTP" not in await within(reader.read())
+        (connection,) = (one for one in stage.connections if one.turn is not None and not one.turn.is_complete)
+        await until(lambda: connection.flow.is_paused)
+        writer.write(b"and more of it" * 1000)
+        assert (await stage.delete()).status < 300
+        stream, end, behind = (await within(reader.read())).partition(b"0\r\n\r\n")
+        assert end
+        assert b"HTTP" not in stream
+        assert behind.startswith((b"HTTP/1.1 400", b"HTTP/1.1 408"))
+
+
+def post_of(stage: Stage, frame: object, head: str = "") -> bytes:
+    body = json.dumps(frame).encode()
+    given = {"host": "localhost", "content-type": "application/json", "content-length": str(len(body))}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in (given | stage.headers({})).items())
+    return f"POST /mcp HTTP/1.1\r\n{lines}{head}\r\n".encode() + body
+
+
+@pytest.mark.parametrize("said", NO_REQUEST)
+@pytest.mark.parametrize("comes_later", [False, True])
+@on_loop
+async def test_a_request_is_answered_before_what_comes_behind_it_is_refused(said: bytes, comes_later: bool) -> None:
+    """What "does not match the HTTP-message grammar" gets "a 400 (Bad Request) response", and the connection is closed
+    (RFC 9112, 2.2); but it is no part of the request before it, whose length has said where that ends (6.3).
+    """
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reader, writer = await connect(stage.port)
+        first = post_of(stage, call(7))
+        writer.write(first if comes_later else first + said)
+        assert (await stage.server.hear())["id"] == 7
+        if comes_later:
+            writer.write(said)
+        await pass_time(0.5)  # longer than a head may take
+        stage.server.answer(7, **content("first"))
+        heard = await within(reader.read())
+        answer, refused = heard.split(b"HTTP/1.1 ")[1:]
+        assert answer.startswith(b"200")
+        assert b"first" in answer
+        assert refused.startswith((b"400", b"408"))
+        assert b"connection: close" in refused
+        await until(lambda: not [one for one in stage.connections if one.pipeline])
+        await still_serves(stage)
+
+
+@on_loop
+async def test_a_body_that_is_no_body_is_refused_behind_the_answers_before() -> None:
+    """Of three requests at once the last is broken in its body: two answers, and 400; none of it reaches a server."""
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reader, writer = await connect(stage.port)
+        head = post_of(stage, {}, "transfer-encoding: chunked\r\n").replace(b"content-length: 2\r\n", b"")
+        writer.write(post_of(stage, call(7)) + post_of(stage, call(8)) + head[:-2] + b"no size\r\n" + head)
+        for key in (7, 8):
+            assert (await stage.server.hear())["id"] == key
+            stage.server.answer(key, **content("done"))
+        assert [part[:3] for part in (await within(reader.read())).split(b"HTTP/1.1 ")[1:]] == [b"200", b"200", b"400"]
+        assert stage.server.hears_nothing()
+        await still_serves(stage)
+
+
+@on_loop
+async def test_who_says_that_it_closes_is_told_nothing_of_what_it_sends_behind() -> None:
+    """A server that has closed for "close" does "not process any further requests" (RFC 9112, 9.6)."""
+    async with serving(HURRIED) as stage:
+        await stage.open()
+        reader, writer = await connect(stage.port)
+        writer.write(post_of(stage, call(7), "connection: close\r\n") + b"\0\0\r\n\r\n")
+        assert (await stage.server.hear())["id"] == 7
+        stage.server.answer(7, **content("first"))
+        (answer,) = (await within(reader.read())).split(b"HTTP/1.1 ")[1:]
+        assert answer.startswith(b"200")
 
 
 @on_loop
@@ -215,9 +293,11 @@ async def test_requests_before_their_turn_are_not_read_without_end() -> None:
             await pass_time(0.01)
         assert len(connection.pipeline) < 10
         reader, writer = await connect(stage.port)
-        writer.write(head * 200)
-        with contextlib.suppress(ConnectionError):
-            assert await within(reader.read()) == b""
+        writer.write(head.replace(b"GET /mcp", b"GET /nothing") * 200)
+        statuses = [part[:3] for part in (await within(reader.read())).split(b"HTTP/1.1 ")[1:]]
+        assert set(statuses[:-1]) == {b"404"}
+        assert len(statuses) < 110
+        assert statuses[-1] == b"400"
 
 
 @on_loop

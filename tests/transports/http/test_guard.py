@@ -91,7 +91,12 @@ async def test_a_websocket_opening_after_a_request_that_is_not_answered_is_refus
         writer.write(stream)
         assert (await read_reply(reader, writer)).status == 200
         writer.write(OPENING % (b"GET", 1, b""))
-        assert b"HTTP" not in await within(reader.read())
+        (connection,) = (one for one in stage.connections if one.turn is not None and not one.turn.is_complete)
+        await until(lambda: connection.flow.is_paused)
+        assert (await stage.delete()).status < 300
+        stream, _, behind = (await within(reader.read())).partition(b"0\r\n\r\n")
+        assert b"HTTP" not in stream
+        assert behind.startswith(b"HTTP/1.1 400")
 
 
 @on_loop

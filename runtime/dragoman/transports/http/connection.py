@@ -6,7 +6,7 @@ over to WebSocket. Must not: write answers (`turn`), or know what a request is f
 Theory of operation. A request is served by the routine of the front, begun where its head was read: at once, if the
 body is here and small. The head of such a request is remembered; the same bytes mean the same again on this
 connection, so they are compared, and not read. Requests that come before the answer to the one before wait, and then
-nothing more is read.
+nothing more is read; what is no request waits there for its 400 too (RFC 9112, 2.2 and 9.3.2).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from dragoman.transports.http.exchange import (
     Scope,
     Waits,
 )
+from dragoman.transports.http.refusals import explain_parser
 from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold, Site
 from dragoman.transports.http.turn import Turn
 from dragoman.transports.known_heads import KnownHead, know_head
@@ -82,6 +83,7 @@ class ServedConnection(asyncio.Protocol):
         self._unstarted: Turn | None = None
         self._reading: Turn | None = None  # the one that came last
         self._spare: Turn | None = None
+        self._refused: tuple[Turn, int, str, str] | None = None  # the last that waits, and what it gets
         self._header_bytes = self._barren_bytes = self._body_bytes = 0
         self.in_headers = self.in_body = self._handed_over = False
         self._seen = bytearray()  # of the head that is read: the parser takes RTSP/1.0 for HTTP/1.0
@@ -93,7 +95,7 @@ class ServedConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock: a client that connects has something to say."""
         patience = self.site.config.patience
-        self.transport = ClosingTransport(transport, lambda: self.in_body, patience.stall_s, self.site.ended)
+        self.transport = ClosingTransport(transport, self._is_unheard, patience.stall_s, self.site.ended)
         self.flow = TurnFlow(self.transport, self.pipeline, self.loop)
         self._context = contextvars.copy_context()
         client, server = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
@@ -124,7 +126,8 @@ class ServedConnection(asyncio.Protocol):
                 turn.lose()
         self.pipeline.clear()
         self.flow.forget()
-        self.known = self._spare = self.turn = self._reading = self.parser = None  # circles stay until somebody looks
+        # Circles stay until somebody looks.
+        self.known = self._spare = self.turn = self._reading = self._refused = self.parser = None
         self.transport.lose()
 
     def pause_writing(self) -> None:
@@ -137,7 +140,7 @@ class ServedConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what came; whatever goes wrong about it ends this connection and nothing else."""
-        if self.transport.is_lingering:
+        if self.transport.is_lingering or self._refused is not None:
             return
         try:
             if not self._take_again(data):
@@ -163,6 +166,9 @@ class ServedConnection(asyncio.Protocol):
         if turn.is_gone:
             return
         self.turn = turn
+        if self._refused is not None and turn is self._refused[0]:
+            self._refuse(*self._refused[1:])
+            return
         if self._is_surplus:
             turn.reply(503, ((b"connection", b"close"), (b"retry-after", b"5")), b"")
             self.transport.close()
@@ -290,7 +296,7 @@ class ServedConnection(asyncio.Protocol):
             else:
                 self._hand_over()
         except httptools.HttpParserError as error:
-            self._give_up(400, _explain(error))
+            self._give_up(400, explain_parser(error))
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -448,25 +454,39 @@ class ServedConnection(asyncio.Protocol):
             self._give_up(408, "it did not come in time", option)
 
     def _give_up(self, status: int, reason: str, option: str = "") -> None:
-        """End the connection; say why, if that cannot be taken for a part of another answer."""
+        """End the connection; say why, if that cannot be taken for a part of another answer: if need be, behind it."""
         if self.transport.is_closing():
             return
         self._deadline.stop()
         if (self.in_headers or self.in_body) and self._is_next():
-            words = f"{status} {HTTPStatus(status).phrase}"
-            peer = self.client[0] if self.client else "somebody"
-            self.site.refusals.note(words, f"a request from {peer} is refused with {words}: {reason}", option)
-            later = b"retry-after: 5\r\n" if status in (429, 503) else b""
-            self.transport.write(
-                b"HTTP/1.1 %b\r\n%bconnection: close\r\ncontent-length: 0\r\n\r\n" % (words.encode(), later)
-            )
-            self.transport.linger()
+            self._refuse(status, reason, option)
+        elif self.in_headers or (self.in_body and self.pipeline):
+            refused = self.pipeline.pop() if self.in_body else Turn(self.flow, self.end_turn, {}, False)
+            self._refused = refused, status, reason, option
+            self.in_headers = self.in_body = False
+            self.flow.pause_reading()
+            self.pipeline.append(refused)
         else:
             self.transport.close()
         if self.in_body and self._reading is not None:  # whoever serves it sees a client that has left
             self._reading.body = b""
             self._reading.lose()
             self._hold.release()
+
+    def _refuse(self, status: int, reason: str, option: str) -> None:
+        """Write why what the client is sending is not served, and close."""
+        words = f"{status} {HTTPStatus(status).phrase}"
+        peer = self.client[0] if self.client else "somebody"
+        self.site.refusals.note(words, f"a request from {peer} is refused with {words}: {reason}", option)
+        later = b"retry-after: 5\r\n" if status in (429, 503) else b""
+        self.transport.write(
+            b"HTTP/1.1 %b\r\n%bconnection: close\r\ncontent-length: 0\r\n\r\n" % (words.encode(), later)
+        )
+        self.transport.linger()
+
+    def _is_unheard(self) -> bool:
+        """Whether the client is sending what nobody will read."""
+        return self.in_body or self._refused is not None
 
     def is_reading(self) -> bool:
         """Whether something has come of the next request already."""
@@ -477,15 +497,3 @@ class ServedConnection(asyncio.Protocol):
         if self.in_body:
             return not self.pipeline and self._reading is not None and not self._reading.is_started
         return self.turn is None or self.turn.is_complete
-
-
-def _explain(error: httptools.HttpParserError) -> str:
-    """Say why a request cannot be read."""
-    if not isinstance(error, httptools.HttpParserCallbackError):
-        return str(error) or "it is no HTTP"
-    cause = error.__context__
-    if isinstance(
-        cause, UnicodeError | AttributeError | httptools.HttpParserError
-    ):  # what becomes of no path, or half a URL
-        return "its URL cannot be read"
-    return str(cause) if isinstance(cause, ValueError) else f"internal error: {describe(cause)}"

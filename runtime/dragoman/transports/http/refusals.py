@@ -1,7 +1,7 @@
 """What the log says about refused clients: enough to correct the cause, however many there are.
 
-Lives here: one line for each reason and period, and the number of those left out. Must not: decide who is refused.
-Called by `app`, `door`, `connection` and `websocket_asgi`.
+Lives here: one line for each reason and period, the number of those left out, and what a parser means. Must not: decide
+who is refused. Called by `app`, `door`, `connection` and `websocket_asgi`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from typing import Final
+
+import httptools
+
+from dragoman.transports.defects import describe
 
 logger = logging.getLogger("dragoman.http")
 
@@ -73,3 +77,15 @@ class Refusals:
 def shorten(text: str) -> str:
     """Return what a client said, in quotes and not too long."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+def explain_parser(error: httptools.HttpParserError) -> str:
+    """Say why a request cannot be read."""
+    if not isinstance(error, httptools.HttpParserCallbackError):
+        return str(error) or "it is no HTTP"
+    cause = error.__context__
+    if isinstance(
+        cause, UnicodeError | AttributeError | httptools.HttpParserError
+    ):  # what becomes of no path, or half a URL
+        return "its URL cannot be read"
+    return str(cause) if isinstance(cause, ValueError) else f"internal error: {describe(cause)}"
