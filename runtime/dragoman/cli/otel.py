@@ -78,15 +78,15 @@ def find_exporters(args: argparse.Namespace, signal: str) -> list[Any]:
 def make_resource(args: argparse.Namespace) -> Any:
     """Say who exports: as the variables do, and what they leave out. Two processes are never one to a collector."""
     if args.resource is None:
+        import uuid
         from importlib.metadata import version
-        from uuid import uuid4
 
         from opentelemetry.sdk import resources
 
         ours = {
             resources.SERVICE_NAME: "dragoman",
             resources.SERVICE_VERSION: version("dragoman"),
-            resources.SERVICE_INSTANCE_ID: str(uuid4()),
+            resources.SERVICE_INSTANCE_ID: str(uuid.uuid4()),
         }
         args.resource = resources.Resource.create(ours).merge(resources.OTELResourceDetector().detect())
     return args.resource

@@ -52,7 +52,7 @@ class Export:
         cells: Metrics,
         exporters: Sequence[export.MetricExporter],
         resource: Resource,
-        now_ns: Callable[[], int] = time.time_ns,
+        now_ns: Callable[[], int] = lambda: int(time.time() * 1e9),
     ) -> None:
         self._cells = cells
         self._exporters = exporters

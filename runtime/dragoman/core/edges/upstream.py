@@ -209,7 +209,7 @@ class UpstreamEdge:
     def take(self, frame: Frame | Malformed) -> None:
         """Take a frame of the server."""
         if isinstance(frame, Frame) and frame.body is not None:
-            frame = check_response(cut(frame))
+            frame = check_response(cut(frame) if frame.kind == "batch" else frame)
         if self.state is _OPENING:
             if self._listener.waits_for(self):
                 self._go_on(frame)

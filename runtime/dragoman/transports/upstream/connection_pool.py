@@ -228,14 +228,10 @@ class ConnectionPool:
             return None
         answer = connection.begin(head, body, on_sent, idle_s)
         answer.url = there
-        self._mark(answer, head, key, self._authorization)
-        return answer
-
-    def _mark(self, answer: HttpResponse, head: bytes, key: bytes | None, authorization: str) -> None:
-        """Note what is to be known of an answer to come."""
-        answer.authorization, answer.secrets = authorization, self.secrets
+        answer.authorization, answer.secrets = self._authorization, self.secrets
         if self.on_heads is not None:
             answer.on_head = partial(_tell_heads, self.on_heads, head, key)
+        return answer
 
     async def close(self) -> None:
         """Close every connection."""
@@ -270,7 +266,9 @@ class ConnectionPool:
         connection = self._take_idle() or await self._connect()
         while True:
             answer = connection.begin(head, body, on_sent, idle_s)
-            self._mark(answer, head, key, authorization)
+            answer.authorization, answer.secrets = authorization, self.secrets
+            if self.on_heads is not None:
+                answer.on_head = partial(_tell_heads, self.on_heads, head, key)
             try:
                 if not answer.status:
                     await answer.until_head()
