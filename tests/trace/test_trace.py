@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from dragoman.core.commands import Side
-from dragoman.core.translate import OnLoss
+from dragoman.core.envelope import notification_frame
+from dragoman.core.label import LABEL
+from dragoman.core.translate import Crossing, OnLoss
 from dragoman.pool import Scope
 from dragoman.proxy import ProxyConfig, watched
 from dragoman.trace.trace import Trace
@@ -169,6 +171,28 @@ def in_house(scope: Scope, visit: Callable[[House], Awaitable[None]], path: Path
     asyncio.run(main())
     trace.close()
     return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+@pytest.mark.parametrize("own", ["", "session 1"])
+def test_what_another_server_gave_the_reason_for_is_of_the_same_session(own: str, tmp_path: Path) -> None:
+    def label(*said: str) -> str:
+        return ", ".join(filter(None, said))
+
+    frame = notification_frame("x", None)
+    crossing = Crossing(Side.CLIENT, "2026-07-28", "2025-11-25", "x", frame, frame, ())
+    trace = Trace(tmp_path / "trace")
+    one = trace.behind("one")
+    try:
+        for whose in (label(own, "one"), label(own, "two")):
+            LABEL.set(whose)
+            if whose.endswith("one"):
+                one.watch(connect_pair()[0], Side.SERVER)
+            one.translated(crossing)
+    finally:
+        LABEL.set("")
+        trace.close()
+    lines = [json.loads(line) for line in (tmp_path / "trace").read_bytes().splitlines()]
+    assert [line["session"] for line in lines] == [own or None] * 2
 
 
 def test_behind_a_shared_server_each_client_has_a_connection_and_the_server_one(tmp_path: Path) -> None:

@@ -95,16 +95,21 @@ class OfServer:
 
     def __init__(self, numbers: Iterator[int], put: Callable[[Entry], None], server: str) -> None:
         self._numbers, self._put, self._server = numbers, put, server
+        self._session: str | None = None  # that of the connection to the server; None before there is one
 
     def watch(self, transport: Transport, side: Side) -> Transport:
         """Return a transport that does what this one does, each frame of which is told if the server is at its end."""
         if side is Side.CLIENT:
             return transport
+        self._session = session_of(LABEL.get(), self._server)
         return Watched(transport, next(self._numbers), side, self._put, self._server)
 
     def translated(self, crossing: Crossing) -> None:
         """Tell of a translation."""
-        self._put(Translated(time.time(), session_of(LABEL.get(), self._server), crossing, self._server))
+        session, own = session_of(LABEL.get(), self._server), self._session
+        if own is not None and (not own or session.startswith(f"{own}, ")):
+            session = own  # what another server of the session said was the reason: its name is no part of whose it is
+        self._put(Translated(time.time(), session, crossing, self._server))
 
     def behind(self, server: str) -> Watcher:
         """Return the same for a server behind this one."""
