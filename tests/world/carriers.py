@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, Final
 
+from dragoman.core.commands import Side
 from dragoman.core.edges.front import FrontEdge
-from dragoman.core.edges.lifecycle import UpstreamState
+from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.switch.router.member import MemberState
 from dragoman.host.host import Host
@@ -38,6 +39,16 @@ def _is_server(port: Port) -> bool:
     return isinstance(port.edge, UpstreamEdge)
 
 
+def _posted(host: Host) -> Iterator[str]:
+    """What a client over HTTP waits for is what its edge does, or lies before a client that does not keep up."""
+    for port in _living(host):
+        edge, transport = port.edge, port.transport
+        if isinstance(edge, FrontEdge) and isinstance(transport, StreamableSession) and edge.state is FrontState.READY:
+            calls, answered = edge.exchange.calls[Side.CLIENT], {frame.key for frame in port.backlog or ()}
+            for key in transport._calls.keys() - calls.waiting.keys() - calls.renamed.keys() - answered:
+                yield f"a POST waits for the answer to {key!r}, which is not asked any more"
+
+
 def _living(host: Host) -> list[Port]:
     return [port for port in host._ports.values() if port.alive]
 
@@ -54,6 +65,7 @@ def _held_back(host: Host, now: float) -> Iterator[str]:
     if any(ending.done() for ending in host._endings.values()):
         return
     yield from _ports(host)
+    yield from _posted(host)
     living = _living(host)
     for port in living:
         stops = any(one.full and not (_is_server(one) and _is_server(port)) for one in living)
@@ -67,6 +79,7 @@ def _held_back_shared(host: SharedHost, now: float) -> Iterator[str]:
     if host.closing is not None or any(ending.done() for ending in host._endings.values()):
         return
     yield from _ports(host)
+    yield from _posted(host)
     server = host._ports.get(host.switch.upstream)
     for port in _living(host):
         stops = host._is_held_back if port is server else port.full or (server is not None and server.full)

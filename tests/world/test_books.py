@@ -12,7 +12,7 @@ import pytest
 from dragoman.core.calls import Call
 from dragoman.core.commands import Side
 from dragoman.core.edges.exchange import Exchange
-from dragoman.core.edges.lifecycle import UpstreamState
+from dragoman.core.edges.lifecycle import FrontState, UpstreamState
 from dragoman.core.edges.recovery import Recovery
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.envelope import request_frame
@@ -73,6 +73,15 @@ def ask_too_much(exchange: Exchange) -> bool:
     calls = exchange.calls[Side.CLIENT]
     calls.limit = 0
     return len(calls.waiting) > 0
+
+
+def answer_nobody(host: SharedHost) -> bool:
+    edges = [port.edge for port in host._ports.values() if isinstance(port.transport, StreamableSession)]
+    asked = [edge.exchange.calls[Side.CLIENT].waiting for edge in edges if edge.state is FrontState.READY]
+    had = any(asked) and host.closing is None
+    for waiting in asked:
+        waiting.clear()
+    return had
 
 
 def leave_silently(host: SharedHost) -> bool:
@@ -202,6 +211,7 @@ def take_places(lanes: Lanes) -> bool:
 SPOILT: dict[str, tuple[type, Callable[[Any], bool], str]] = {
     "an id that waits and was cancelled": (Exchange, forget_call, "direct"),
     "more requests are open, and 0 may be": (Exchange, ask_too_much, "direct"),
+    "a POST waits for what nobody does": (SharedHost, answer_nobody, "http"),
     "a call of who has left is not given up": (SharedHost, leave_silently, "shared"),
     "a server was told another level": (SharedHost, want_less, "shared"),
     "a session is asked, and the server waits for no answer": (SharedHost, ask_nobody, "shared"),

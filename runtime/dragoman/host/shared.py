@@ -219,6 +219,7 @@ class SharedHost(Host):
     def open_server(self, upstream: UpstreamEdge) -> None:
         """Open the server again; where it cannot be, the next client may have more luck."""
         self._write()  # what was said so far is the old one's
+        self._is_held_back = False  # the new one is read; what comes next for a client that takes nothing holds it back
         super().open_server(upstream)
         if upstream.state is UpstreamState.LOST:
             self.close()
