@@ -207,3 +207,6 @@ def test_what_is_shared_is_without_what_was_taken_out_and_opens_from_disk(seen: 
     har = json.loads((seen["folder"] / "dragoman.har").read_text("utf-8"))
     assert har["log"]["version"] == "1.2"
     assert len(har["log"]["entries"]) >= len(HOSTILE)
+    bodies = [one[way] for one in har["log"]["entries"] for way in ("request", "response")]
+    texts = [(one.get("postData") or one["content"])["text"] for one in bodies]
+    assert [max(0, one["bodySize"]) for one in bodies] == [len(text.encode()) for text in texts]

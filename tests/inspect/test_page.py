@@ -8,6 +8,7 @@ import json
 import os
 import re
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -258,6 +259,23 @@ def test_options_that_make_no_sense_are_named(options: list[str], words: str) ->
     done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
     assert done.returncode == 2
     assert words in " ".join(done.stderr.decode().split())
+
+
+def test_the_page_is_served_over_tls_where_the_client_is_none_of_http(tmp_path: Path) -> None:
+    both, key = str(tmp_path / "both.pem"), str(tmp_path / "key.pem")
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=t", "-keyout", key, "-out", both]
+    try:
+        subprocess.run(made, check=True, stderr=subprocess.DEVNULL, timeout=PATIENCE_S)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no openssl to make a certificate")
+    with running(options=("--inspect", "https://127.0.0.1:0", "--tls-cert", both, "--tls-key", key)) as run:
+        page = Page(Lines(run.process.stderr, PATIENCE_S).read().decode())
+        trusting = ssl.create_default_context(cafile=both)
+        trusting.check_hostname = False
+        connection = http.client.HTTPSConnection("127.0.0.1", page.port, timeout=PATIENCE_S, context=trusting)
+        connection.request("GET", f"/?key={page.key}")
+        assert "; Secure" in connection.getresponse().headers["set-cookie"]
+        connection.close()
 
 
 def test_an_address_that_is_taken_is_an_error_if_it_was_named() -> None:

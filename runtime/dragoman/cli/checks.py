@@ -37,9 +37,11 @@ def _find_nonsense(args: argparse.Namespace) -> Iterator[str]:
         yield "--server means nothing without --config"
     if args.scope != "client" and args.listen is None:
         yield f"--scope {args.scope} needs --listen: over stdin and stdout there is one client"
+    page = getattr(args, "inspect", None)
+    also = ("tls_cert", "tls_key") if page is not None and page[2] == "https" else ()
     for needed, options in args.company.items():
         if getattr(args, needed.removeprefix("--").lower()) in (None, []):
-            given = (option for option in options if getattr(args, option.dest) != option.default)
+            given = (one for one in options if getattr(args, one.dest) != one.default and one.dest not in also)
             yield from (f"{option.option_strings[0]} means nothing without {needed}" for option in given)
     if args.listen is not None:
         from dragoman.cli.guard import find_nonsense_of_guard

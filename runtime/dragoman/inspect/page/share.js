@@ -52,6 +52,11 @@ export function writeNdjson(lines) {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join("");
 }
 
+/** @param {string} text */
+function bytesOf(text) {
+  return new TextEncoder().encode(text).length;
+}
+
 /**
  * Write calls as HAR 1.2, which tools for HTTP read: each request with its answer is an entry.
  * @param {Conversation} conversation @param {Message[]} messages @param {<T>(value: T) => T} redact
@@ -66,6 +71,7 @@ export function writeHar(conversation, messages, redact, server, version) {
       const answer = request.answer;
       const line = answer === null ? null : conversation.line(answer.received || answer.sent);
       const answered = line === null ? null : redact(line.frame ?? {});
+      const [sent, received] = [JSON.stringify(asked), answered === null ? "" : JSON.stringify(answered)];
       const times = timesOf(request);
       const carried = request.http.map((n) => conversation.line(n)).filter((one) => one !== null);
       const http = redact(carried.findLast((one) => one.side === "server") ?? carried.at(-1) ?? null);
@@ -84,9 +90,9 @@ export function writeHar(conversation, messages, redact, server, version) {
             ["mcp-protocol-version", request.toRevision || request.fromRevision],
           ]),
           queryString: [],
-          postData: { mimeType: "application/json", text: JSON.stringify(asked) },
+          postData: { mimeType: "application/json", text: sent },
           headersSize: -1,
-          bodySize: request.bytes,
+          bodySize: bytesOf(sent),
         },
         response: {
           status: http?.status ?? (answer === null ? 0 : 200),
@@ -94,10 +100,10 @@ export function writeHar(conversation, messages, redact, server, version) {
           httpVersion: "HTTP/1.1",
           cookies: [],
           headers: listHeaders(http?.response, [["content-type", "application/json"]]),
-          content: { size: answer?.bytes ?? 0, mimeType: "application/json", text: answered === null ? "" : JSON.stringify(answered) },
+          content: { size: bytesOf(received), mimeType: "application/json", text: received },
           redirectURL: "",
           headersSize: -1,
-          bodySize: answer?.bytes ?? -1,
+          bodySize: answered === null ? -1 : bytesOf(received),
         },
         cache: {},
         timings: { send: ours, wait, receive: 0 },
