@@ -82,6 +82,8 @@ def _held_back_shared(host: SharedHost, now: float) -> Iterator[str]:
     yield from _posted(host)
     server = host._ports.get(host.switch.upstream)
     for port in _living(host):
+        if port is server and host.switch.upstream.state is UpstreamState.RECOVERING:
+            continue  # it is read until it is open
         stops = host._is_held_back if port is server else port.full or (server is not None and server.full)
         if isinstance(port.edge, FrontEdge | UpstreamEdge) and _is_paused(port) not in (None, stops):
             yield f"the {port.name} of several {'is not' if not stops else 'is'} read, and should be otherwise"

@@ -206,6 +206,8 @@ def no_call_waits_for_nothing(plan: Plan, talk: Talk) -> Iterator[str]:
             continue
         if client_of(plan, one.asked.peer).manner == "hasty":
             continue  # it has asked before its session was open
+        if any(answer.turn < at_server[mark] for answer in one.answers):
+            continue  # its client was asked first, and the server gets it when that comes back
         come_s, sent_s = clock.at_most(one.asked.there), clock.at_least(at_server[mark])
         if sent_s - come_s > AT_ONCE_S and sent_s - _free_since(talk, clock, come_s, sent_s, mark) > 1.5:
             yield f"{one.asked.peer} said {short(one.frame)}, and it waited for nothing"

@@ -166,6 +166,14 @@ class SharedHost(Host):
         """Let an edge take frames, and carry out what follows."""
         self.set_clock()
         super().receive(port, frames)
+        upstream = self.switch.upstream
+        if (
+            self._is_held_back
+            and port.alive
+            and port.edge is upstream
+            and upstream.state is not UpstreamState.RECOVERING
+        ):
+            port.transport.pause_reading()  # it was started again, and read until it was open
 
     def flush(self) -> None:
         """Carry out everything that has come out of the switch, which may have begun to wait for something."""
@@ -219,7 +227,6 @@ class SharedHost(Host):
     def open_server(self, upstream: UpstreamEdge) -> None:
         """Open the server again; where it cannot be, the next client may have more luck."""
         self._write()  # what was said so far is the old one's
-        self._is_held_back = False  # the new one is read; what comes next for a client that takes nothing holds it back
         super().open_server(upstream)
         if upstream.state is UpstreamState.LOST:
             self.close()
@@ -285,15 +292,16 @@ class SharedHost(Host):
 
     def _balance(self) -> None:
         """Read from the server only while its clients take what comes."""
-        server = self._ports.get(self.switch.upstream)
         waiting, high = sum(port.backlog_bytes for port in self._ports.values()), self._config.high_water_bytes
-        if server is None:
+        if self._is_held_back == (waiting > (high // 2 if self._is_held_back else high)):
             return
-        if not self._is_held_back and waiting > high:
-            self._is_held_back = True
+        self._is_held_back = not self._is_held_back
+        server = self._ports.get(self.switch.upstream)
+        if server is None:  # it is being started again
+            return
+        if self._is_held_back:
             server.transport.pause_reading()
-        elif self._is_held_back and waiting <= high // 2:
-            self._is_held_back = False
+        else:
             server.transport.resume_reading()
 
     def _idle_away(self) -> None:
