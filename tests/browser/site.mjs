@@ -27,7 +27,7 @@ try {
     if (over > 0) report.wide.push(name);
   }
   // Zensical draws into closed roots, which replace the text of the diagram.
-  await page.waitForFunction(() => document.querySelectorAll('div.mermaid').length === 2, WAIT);
+  await page.waitForFunction(() => document.querySelectorAll('div.mermaid').length === 4, WAIT);
   report.drawn = await page.evaluate(() => document.querySelectorAll('div.mermaid').length);
 
   await page.setViewport({ width: 1920, height: 1080 });

@@ -53,7 +53,7 @@ def test_the_search_finds_a_page(report: Any) -> None:
 
 
 def test_diagrams_are_drawn(report: Any) -> None:
-    assert report["drawn"] == 2
+    assert report["drawn"] == 4
 
 
 def test_the_scheme_can_be_chosen(report: Any) -> None:
