@@ -246,7 +246,10 @@ class Client:
         while part := response.read1(65536):
             parts.append(part)
             assert time.monotonic() - began < LIMIT_S / 2, f"no answer, only {part!r}"  # what keeps a stream open
-        return b"".join([*parts, response.read()])  # which takes note that this was all
+        parts.append(response.read())  # which takes note that this was all
+        if sum(map(len, parts)) < int(response.getheader("content-length", "0")):  # `read1` says nothing of it
+            raise http.client.IncompleteRead(b"".join(parts))
+        return b"".join(parts)
 
     def _vanish(self, frame: dict[str, Any]) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self._chance.choice(self._victims.ports), timeout=LIMIT_S)
