@@ -59,8 +59,7 @@ def assert_conforms(
         TransportError: The server cannot be started or reached.
     """
     __tracebackhide__ = True  # the report says it all
-    unknown = set(ignore) - RULES.keys()
-    if unknown:
+    if unknown := set(ignore) - RULES.keys():
         raise ValueError(f"there are no rules {', '.join(sorted(unknown))}")
     given = headers or {}
     is_http = isinstance(target, str) and target.lower().startswith("http")
@@ -81,12 +80,11 @@ def assert_conforms(
     if not report.is_whole:
         raise AssertionError(f"the check is not done after {overall_timeout_s:g} s: the server takes too long")
     (one,) = report.revisions
-    if not one.served and not must_speak:
+    if not one.served:
+        if must_speak:
+            raise AssertionError(f"the server does not speak {revision}: {one.why}")
         import pytest
 
         pytest.skip(f"the server does not speak {revision}: {one.why}")
-    if not one.served:
-        raise AssertionError(f"the server does not speak {revision}: {one.why}")
-    bad = [found for found in one.findings if is_bad(found, is_strict) and found.rule not in ignore]
-    if bad:
+    if bad := [found for found in one.findings if is_bad(found, is_strict) and found.rule not in ignore]:
         raise AssertionError("\n".join([f"the server breaks rules of {revision}:", *write_findings(bad)]))

@@ -8,42 +8,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from typing import Any
 
-from mcp import ClientSession
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
-
-
-class Storage:
-    tokens: Any = None
-    client: Any = None
-
-    async def get_tokens(self) -> Any:
-        return self.tokens
-
-    async def set_tokens(self, tokens: Any) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> Any:
-        return self.client
-
-    async def set_client_info(self, client_info: Any) -> None:
-        self.client = client_info
+from sdk_session import Storage, signed_in
 
 
 async def main(url: str) -> None:
     auth = ClientCredentialsOAuthProvider(url, Storage(), "robot", "secret-of-robot")
-    try:
-        from mcp.client.streamable_http import streamablehttp_client
-
-        opened: Any = streamablehttp_client(url, auth=auth)
-    except ImportError:
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
-        opened = streamable_http_client(url, http_client=httpx2.AsyncClient(auth=auth, follow_redirects=True))
-    async with opened as streams, ClientSession(*streams[:2]) as session:
-        await session.initialize()
+    async with signed_in(url, auth) as session:
         tools = [tool.name for tool in (await session.list_tools()).tools]
         said = []
         for name in ("read", "write"):

@@ -17,27 +17,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from mcp import ClientSession
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import OAuthClientMetadata
-
-
-class Storage:
-    tokens: Any = None
-    client: Any = None
-
-    async def get_tokens(self) -> Any:
-        return self.tokens
-
-    async def set_tokens(self, tokens: Any) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> Any:
-        return self.client
-
-    async def set_client_info(self, client_info: Any) -> None:
-        self.client = client_info
-
+from sdk_session import Storage, signed_in
 
 came: dict[str, str] = {}
 
@@ -77,17 +59,7 @@ async def main(url: str) -> None:
     }
     about = {name: value for name, value in about.items() if name in OAuthClientMetadata.model_fields}
     auth = OAuthClientProvider(url, OAuthClientMetadata(**about), Storage(), go, take)
-    try:
-        from mcp.client.streamable_http import streamablehttp_client
-
-        opened: Any = streamablehttp_client(url, auth=auth)
-    except ImportError:
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
-        opened = streamable_http_client(url, http_client=httpx2.AsyncClient(auth=auth, follow_redirects=True))
-    async with opened as streams, ClientSession(*streams[:2]) as session:
-        await session.initialize()
+    async with signed_in(url, auth) as session:
         tools = (await session.list_tools()).tools
         result = await session.call_tool(tools[0].name, {})
         print(json.dumps({"tool": tools[0].name, "said": str(result.content[0].text)}))

@@ -43,6 +43,7 @@ logger = logging.getLogger("dragoman.http")
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
 EXIT_CANNOT_LISTEN: Final = 1
 _LISTENING: Final = "listening on {}"
+_NO_CERTIFICATE: Final = "expected a chain and its key, in PEM; OpenSSL says "
 
 
 def listen(
@@ -69,11 +70,10 @@ def listen(
     from dragoman.transports.http.serve import Address, HttpServer, bind, describe
 
     try:
-        name, port, _ = args.listen
-        where = Address(name, port, args.tls_cert, args.tls_key)
+        where = Address(args.listen[0], args.listen[1], args.tls_cert, args.tls_key)
         pool = make_pool(args, connect)
         front = _make_front(args, config, pool, board or config.board)
-        listener = args.supervisor.take_listener(port) or bind(where, args.worker is not None)
+        listener = args.supervisor.take_listener(where.port) or bind(where, args.worker is not None)
     except (TransportClosed, ValueError, OSError) as error:
         return _fail(str(error), EXIT_CANNOT_LISTEN)
 
@@ -84,8 +84,7 @@ def listen(
         try:
             server = HttpServer(front, listener, where)
         except OSError as error:
-            wanted = "expected a chain and its key, in PEM; OpenSSL says "
-            return _fail(f"cannot use {args.tls_cert}: {wanted}{error}", EXIT_CANNOT_LISTEN)
+            return _fail(f"cannot use {args.tls_cert}: {_NO_CERTIFICATE}{error}", EXIT_CANNOT_LISTEN)
         url = describe(listener, where, args.mcp_path)
         reloading = _watch_files(args, config, front, server)
         _keep_told(args, reloading, url)
@@ -95,9 +94,8 @@ def listen(
             args.worker.watch_parent(server.drain)
         cautions = list(_cautions(args, front, caution))
         try:
-            places = read_places(front, server.site)
             told = told_at(args.status, board or config.board)
-            measured = serve_metrics(args, board or config.board, places)
+            measured = serve_metrics(args, board or config.board, read_places(front, server.site))
             async with told, measured, among_others(args, front), args.supervisor.watched():
                 await server.run(lambda: _announce(args, url, pool, cautions), close)
         except (SocketTaken, TransportClosed, RuntimeError) as error:

@@ -327,13 +327,11 @@ def _serve(
         watch_signals(caught, proxy.stop, reload=None if reloading is None else reloading.read_all)
         async with serve_metrics(args, board):
             finish = await (proxy.run() if args.status is None else _run_told(proxy, args.status, board))
-        if finish is None:
-            return 1
-        if caught:
+        if finish is not None and caught:
             return EXIT_SIGNAL + caught[0]
-        if problem is not None and not isinstance(problem.__cause__, FileNotFoundError):
+        if finish is not None and problem is not None and not isinstance(problem.__cause__, FileNotFoundError):
             return EXIT_NOT_EXECUTABLE
-        return EXIT_CODES.get(finish.outcome.name, 1)
+        return 1 if finish is None else EXIT_CODES.get(finish.outcome.name, 1)
 
     from dragoman.transports.poller import make_loop
 

@@ -7,7 +7,7 @@ Lives here: one function. Must not: import HTTP, asyncio or processes before it 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from dragoman.config.model import CommandTarget, ServerConfig
@@ -57,11 +57,6 @@ def opener_of(
     target, options = server.target, server.options
     if isinstance(target, CommandTarget):
         return lambda: _start(target, options.inherit_env or inherit_env, limit_bytes, warden, stderr, server.name)
-    tells = None
-    if options.tell_callers is not None:
-        from dragoman.transports.callers import callers_of  # brings what seals
-
-        tells = callers_of(*options.tell_callers).tell
     named = (*(name for name, _ in target.headers), *(() if options.headers is None else options.headers.headers))
     config = UpstreamConfig(
         target.url,
@@ -79,7 +74,7 @@ def opener_of(
         name=server.name if hides_url else None,
         header_middleware=() if options.headers is None else (options.headers.headers_to_server,),
         authority=sign_in_for(target.url, named, options.sign_in, invitations=invitations),
-        tells=tells,
+        tells=None if options.tell_callers is None else _make_telling(*options.tell_callers),
         caller=caller,
     )
     return lambda: _connect(config)
@@ -101,6 +96,12 @@ def _start(
     with taken(stderr, name) as descriptor:
         process = spawn(target.command, environment, target.cwd, warden, descriptor)
     return ChildTransport(process, warden=warden, limit_bytes=limit_bytes, checks_texts=True)
+
+
+def _make_telling(file: str, keys: tuple[bytes, ...]) -> Callable[[str], Mapping[str, str]]:
+    from dragoman.transports.callers import callers_of  # brings what seals
+
+    return callers_of(file, keys).tell
 
 
 def _connect(config: UpstreamConfig) -> Transport:

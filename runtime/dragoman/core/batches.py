@@ -21,7 +21,6 @@ logger = logging.getLogger("dragoman.exchange")
 BATCH_REQUESTS: Final = 1000
 """How many requests one array may hold, unless told otherwise: each costs far more than its bytes."""
 
-
 MOST_MEMBERS: Final = 4 * BATCH_REQUESTS
 """How many members of an array are looked at: of what is no frame, each costs as much time as a kilobyte."""
 

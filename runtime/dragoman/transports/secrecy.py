@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -25,6 +26,9 @@ _PART: Final = 8
 
 _SHORTEST: Final = 4
 """What is shorter is no secret: it is in every text."""
+
+_KEY: Final = 16
+"""What is shorter is no key of access, where the name of a header says no more than that it is one: `X-Project-Key`."""
 
 _RECENT: Final = 16
 """How many secrets are known that others have taken the place of: an answer may be late."""
@@ -68,10 +72,8 @@ def secrets_of(name: str, value: str) -> Iterator[str]:
     scheme, _, rest = value.strip().partition(" ")
     yield rest or scheme
     if scheme.lower() == "basic":
-        try:
+        with contextlib.suppress(binascii.Error):
             yield unquote(base64.b64decode(rest).decode("latin-1").partition(":")[2])
-        except binascii.Error:
-            return
 
 
 class Secrets:
@@ -159,11 +161,13 @@ def secrets_sent(url: str, headers: Iterable[tuple[str, str]]) -> Secrets:
     """Return what every request to a URL says that is secret: in its headers, and in the URL."""
     parts = urlsplit(url)
     found = [parts.password or "", unquote(parts.password or "")]
-    found += [value for name, value in parse_qsl(parts.query) if is_secret_name(name) or name.lower().endswith("key")]
-    for name, value in headers:
-        if is_secret_name(name) or name.lower().endswith(("key", "auth")):
-            found += secrets_of(name, value)
+    found += [value for name, value in parse_qsl(parts.query) if _is_secret(name, value)]
+    found += [one for given in headers if _is_secret(*given) for one in secrets_of(*given)]
     return Secrets(found)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return is_secret_name(name) or (name.lower().endswith(("key", "auth")) and len(value) >= _KEY)
 
 
 def _texts_in(value: Any) -> Iterator[str]:

@@ -53,13 +53,13 @@ const RUN = {
   weather: async () => text('{"degrees": 21}', { structuredContent: { degrees: 21 } }),
   failing: async () => text("it broke", { isError: true }),
   slow: async ({ steps }, context, params) => {
-    context.mcpReq.signal.addEventListener("abort", () => (cancelled += 1));
     const progressToken = params._meta?.progressToken ?? context.mcpReq._meta?.progressToken;
     for (let step = 1; step <= steps && !context.mcpReq.signal.aborted; step += 1) {
       const told = { progressToken, progress: step, total: steps, message: `step ${step}` };
       if (progressToken !== undefined) await context.mcpReq.notify({ method: "notifications/progress", params: told });
       await pause(20);
     }
+    if (context.mcpReq.signal.aborted) cancelled += 1;
     return text("done");
   },
   logs: async (given, context) => {

@@ -99,6 +99,15 @@ def test_every_secret_that_was_sent_is_taken_out(config: Mapping[str, Any], sent
 
 
 @on_loop
+async def test_a_short_word_under_the_name_of_some_key_is_no_secret() -> None:
+    headers = (("X-Project-Key", "payments"),)
+    error = await call(
+        lambda request, reply: reply.json(error_of(request, "no such project: payments")), headers=headers
+    )
+    assert error["data"]["got"] == ["no such project: payments"]
+
+
+@on_loop
 async def test_what_a_url_says_that_is_secret_is_taken_out() -> None:
     async def serve(request: Request, reply: Reply) -> None:
         await reply.json(error_of(request, f"pass-of-mine {TOKEN}"))

@@ -298,11 +298,11 @@ class Sessions:
         """Whether somebody may open one more; if not, whoever has most gives one to those who have fewer."""
         if principal and len(self._names) < _SEVERAL:
             self._names.add(principal)
-        holders = [session.caller.principal for session in self._sessions.values()]
+        holders = (session.caller.principal for session in self._sessions.values())
         holder = principal if len(self._names) == _SEVERAL else ""  # who is alone may have all
-        if has_place(holder, holders, len(holders), self._limit):
+        if has_place(holder, holders, len(self._sessions), self._limit):
             return True
-        giver = find_giver(principal, Counter[Hashable](holders))
+        giver = find_giver(principal, Counter[Hashable](one.caller.principal for one in self._sessions.values()))
         given = [one for one in self.all() if one.caller.principal == giver and not one.caller.is_per_request]
         if giver != principal and given:
             longest = min(given, key=lambda one: (one.idle_since is None, one.idle_since or one.touched_at))
