@@ -45,7 +45,11 @@ STATELESS_SERVER: Final = (sys.executable, "-m", "bench.server", "2026-07-28")
 SHARED_SERVER: Final = (sys.executable, "-m", "tests.soak.server")
 TASK_SERVER: Final = (sys.executable, "-m", "bench.asking_server", "2026-07-28")
 SECRETS: Final = {"ada": "a" * 32, "bob": "b" * 32}
-KILLED: Final = (("by redis", OLDER, "redis"), ("by a folder", NEWER, "folder"), ("started again", OLDER, "stdio"))
+KILLED: Final = (
+    ("by redis", OLDER, "redis", True),
+    ("by a folder", NEWER, "folder", True),
+    ("started again", OLDER, "stdio", False),
+)
 HTTP_SERVER: Final = (sys.executable, "-m", "bench.http_server", SERVER_REVISION)
 
 

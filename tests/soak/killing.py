@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import random
+import re
 import secrets
 import shutil
 import subprocess
@@ -39,8 +40,10 @@ RENEWED_S: Final = IDLE_S / 2
 KEPT_CONNECTIONS: Final = 16
 """How many more the instance that lives may keep, to others and theirs to it: for a minute, longer than it rests."""
 
+RESUME_PAUSE_S: Final = 0.1
 META: Final = "io.modelcontextprotocol/"
 INFO: Final = {"name": "soak", "version": "1"}
+EVENT_ID: Final = re.compile(rb"(?m)^id: *(\S+)")
 
 
 class Lost(Exception):
@@ -79,13 +82,15 @@ class Victims:
         watched: The instance that lives.
         ports: Of all instances.
         keeps: Whether sessions outlive whatever is killed, but for a store.
+        logs: Whether events do, too.
         wrong: What must not be.
         seen: How often something was killed, and what failed of it.
     """
 
-    def __init__(self, name: str, folder: Path, keeps: bool) -> None:
+    def __init__(self, name: str, folder: Path, keeps: bool, logs: bool) -> None:
         self.name = name
         self.keeps = keeps
+        self.logs = logs
         self.ports: list[int] = []
         self.wrong: list[str] = []
         self.seen: Counter[str] = Counter()
@@ -165,12 +170,14 @@ class Client:
     def call(self) -> None:
         """Call the server with a word, and see that it comes back; sometimes leave before it does."""
         if self._revision != NEWER and not self._session:
-            params = {"protocolVersion": self._revision, "capabilities": {}, "clientInfo": INFO}
-            if "error" in (answer := self._ask("initialize", params)):
+            about = {"protocolVersion": self._revision, "capabilities": {}, "clientInfo": INFO}
+            if "error" in (answer := self._ask("initialize", about)):
                 raise Lost(f"error {answer['error']['code']}")
             self._greet()
         word = secrets.token_hex(8)
-        params = {"name": "tool_1", "arguments": {"who": word, "path": "p"}}
+        params: dict[str, Any] = {"name": "tool_1", "arguments": {"who": word, "path": "p"}}
+        if self._chance.random() < 0.3:
+            params["_meta"] = {"progressToken": word}
         if self._chance.random() < 0.03:
             self._vanish({"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": self._complete(params)})
             return
@@ -209,7 +216,7 @@ class Client:
         if self._revision != NEWER:
             return params
         about = {"protocolVersion": NEWER, "clientInfo": INFO, "clientCapabilities": {}}
-        return {**params, "_meta": {META + name: value for name, value in about.items()}}
+        return {**params, "_meta": params.get("_meta", {}) | {META + name: value for name, value in about.items()}}
 
     def _post(self, frame: dict[str, Any]) -> dict[str, Any]:
         status, data = self._send("POST", frame)
@@ -227,29 +234,49 @@ class Client:
         found: dict[str, Any] = json.loads(data) if data else {}
         return found
 
-    def _send(self, verb: str, frame: dict[str, Any] | None) -> tuple[int, bytes]:
-        port = self._chance.choice(self._victims.ports)
+    def _send(self, verb: str, frame: dict[str, Any] | None, last: str = "") -> tuple[int, bytes]:
+        port, heard = self._chance.choice(self._victims.ports), bytearray()
         connection = self._connections.setdefault(port, http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S))
+        headers = self._headers(frame) | ({"Last-Event-ID": last} if last else {})
         try:
-            connection.request(verb, "/mcp", None if frame is None else json.dumps(frame), self._headers(frame))
+            connection.request(verb, "/mcp", None if frame is None else json.dumps(frame), headers)
             response = connection.getresponse()
-            data = self._read(response)
+            if frame is not None and frame["method"] == "initialize":
+                self._session = response.getheader("mcp-session-id", "")
+            self._read(response, heard)
         except (ConnectionError, http.client.HTTPException) as error:
             connection.close()
+            if self._victims.logs and self._session and (seen := EVENT_ID.findall(heard)):
+                return self._resume(seen[-1].decode(), bytes(heard))
             raise Lost(f"connections cut ({type(error).__name__})") from None
-        if frame is not None and frame["method"] == "initialize":
-            self._session = response.getheader("mcp-session-id", "")
-        return response.status, data
+        return response.status, bytes(heard)
 
-    def _read(self, response: http.client.HTTPResponse) -> bytes:
-        began, parts = time.monotonic(), [b""]
+    def _resume(self, last: str, heard: bytes) -> tuple[int, bytes]:
+        """Go on with a stream that was cut, wherever somebody has it; give all that was heard."""
+        until = time.monotonic() + LIMIT_S / 2
+        while time.monotonic() < until:
+            try:
+                status, more = self._send("GET", None, last)
+            except Lost:
+                status, more = 503, b""
+            if status == 200:
+                self._victims.note("streams resumed")
+                return 200, heard + more
+            if status == 410:
+                raise Lost("streams that nobody has")
+            if status not in (502, 503):
+                return status, more
+            time.sleep(RESUME_PAUSE_S)
+        raise AssertionError("a stream cannot be resumed")
+
+    def _read(self, response: http.client.HTTPResponse, heard: bytearray) -> None:
+        began = time.monotonic()
         while part := response.read1(65536):
-            parts.append(part)
+            heard += part
             assert time.monotonic() - began < LIMIT_S / 2, f"no answer, only {part!r}"  # what keeps a stream open
-        parts.append(response.read())  # which takes note that this was all
-        if sum(map(len, parts)) < int(response.getheader("content-length", "0")):  # `read1` says nothing of it
-            raise http.client.IncompleteRead(b"".join(parts))
-        return b"".join(parts)
+        heard += response.read()  # which takes note that this was all
+        if len(heard) < int(response.getheader("content-length", "0")):  # `read1` says nothing of it
+            raise http.client.IncompleteRead(bytes(heard))
 
     def _vanish(self, frame: dict[str, Any]) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self._chance.choice(self._victims.ports), timeout=LIMIT_S)
@@ -265,7 +292,7 @@ class Client:
 
 
 @contextlib.contextmanager
-def among_instances(folder: Path, name: str, revision: str, way: str) -> Iterator[Victims]:
+def among_instances(folder: Path, name: str, revision: str, way: str, logs: bool = False) -> Iterator[Victims]:
     """Start three instances before a server.
 
     Args:
@@ -274,8 +301,9 @@ def among_instances(folder: Path, name: str, revision: str, way: str) -> Iterato
         revision: That of the server.
         way: For one over HTTP, `redis` or `folder`: what the instances find each other by; or `stdio`, for one that
             is started again in its session.
+        logs: Whether the instances log events, for who resumes.
     """
-    victims = Victims(name, folder, keeps=way != "stdio")
+    victims = Victims(name, folder, keeps=way != "stdio", logs=logs)
     command = (sys.executable, "-m", "tests.soak.noting", str(victims.notes), revision)
     with contextlib.ExitStack() as stack:
 
@@ -295,6 +323,11 @@ def among_instances(folder: Path, name: str, revision: str, way: str) -> Iterato
             redis = free_port()
             begin("store", lambda: redis_at(program, redis, folder))
             store = (f"redis://127.0.0.1:{redis}", "--instance-listen", "http://127.0.0.1:0")
+        if logs:
+            keys = folder / f"{name}.keys"
+            keys.write_text(f"{secrets.token_hex(32)}\n", "ascii")
+            keys.chmod(0o600)
+            store += ("--store-events", "--state-key-file", str(keys))
         options = ("--log-level", "critical", "--store", *store, "--max-sessions", "1000", *behind)
         victims.watched = stack.enter_context(watched_proxy(folder, name, *options))
         victims.ports.append(victims.watched.port)

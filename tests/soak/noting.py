@@ -2,7 +2,7 @@
 
 Over stdio, or over HTTP at a port. Every call brings a word of its own, which the answer repeats: whoever gets another
 one, or has a word that stands in the file twice, has been answered wrongly. Every seventh call takes a while, so that
-there are some that are open when something is killed.
+there are some that are open when something is killed; who wants to hear of progress hears of it first.
 """
 
 from __future__ import annotations
@@ -34,19 +34,23 @@ class Noting:
         self._file = file.open("a", encoding="ascii", buffering=1)
         self._calls = 0
 
-    def answer(self, frame: dict[str, Any]) -> tuple[dict[str, Any], float]:
-        """Return the response to a request, and after how many seconds it is sent."""
+    def answer(self, frame: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
+        """Return what is said to a request, of which the last is the response, sent after so many seconds."""
         about = {"jsonrpc": "2.0", "id": frame["id"]}
         result = self._results.get(frame["method"])
         if result is None:
-            return {**about, "error": UNKNOWN}, 0.0
+            return [{**about, "error": UNKNOWN}], 0.0
         if frame["method"] != "tools/call":
-            return {**about, "result": result}, 0.0
+            return [{**about, "result": result}], 0.0
         word = frame["params"]["arguments"]["who"]
         self._file.write(f"{word}\n")
         self._calls += 1
-        told = {**result, "content": [{"type": "text", "text": word}]}
-        return {**about, "result": told}, 0.0 if self._calls % 7 else SLOW_S
+        said: list[dict[str, Any]] = []
+        if (token := frame["params"].get("_meta", {}).get("progressToken")) is not None:
+            step = {"progressToken": token, "progress": 1}
+            said.append({"jsonrpc": "2.0", "method": "notifications/progress", "params": step})
+        said.append({**about, "result": {**result, "content": [{"type": "text", "text": word}]}})
+        return said, 0.0 if self._calls % 7 else SLOW_S
 
 
 class Connection(Messages):
@@ -66,10 +70,13 @@ class Connection(Messages):
             self.transport.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
             return
         said, after_s = self._noting.answer(frame)
-        text = json.dumps(said).encode()
+        is_stream = len(said) > 1
+        texts = [(b"data: %s\n\n" if is_stream else b"%s") % json.dumps(one).encode() for one in said]
+        kind = b"text/event-stream" if is_stream else b"application/json"
         session = b"Mcp-Session-Id: noting\r\n" if frame["method"] == "initialize" else b""
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n"
-        asyncio.get_running_loop().call_later(after_s, self.transport.write, head % (session, len(text)) + text)
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n%sContent-Length: %d\r\n\r\n"
+        self.transport.write(head % (kind, session, sum(map(len, texts))) + b"".join(texts[:-1]))
+        asyncio.get_running_loop().call_later(after_s, self.transport.write, texts[-1])
 
 
 async def listen(noting: Noting, port: int) -> None:
@@ -84,9 +91,11 @@ def serve(noting: Noting) -> None:
     for line in sys.stdin:
         frame = json.loads(line)
         if "id" in frame and "method" in frame:
-            said, after_s = noting.answer(frame)
+            (*before, response), after_s = noting.answer(frame)
+            for one in before:
+                print(json.dumps(one), flush=True)
             time.sleep(after_s)
-            print(json.dumps(said), flush=True)
+            print(json.dumps(response), flush=True)
 
 
 if __name__ == "__main__":
