@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -206,8 +207,8 @@ def test_there_are_so_many_sessions_and_who_needs_another_is_refused(monkeypatch
         house, guest = await enter()
         for number, declared in enumerate((FORM, ROOTS)):
             await begin_call(house, guest, number, declared)
-        for number in (2, 3):
-            guest.say(asks(number, "tools/call", name="t", has={"vendor": {"n": number}}))
+        for number, declared in ((2, {}), (3, {"sampling": {}})):
+            guest.say(asks(number, "tools/call", name="t", has=declared))
             assert an_error(number, -32000, "sessions of the server are in use")(await hear(guest))
         assert len(house.servers) == 2
         await house.close()
@@ -220,13 +221,129 @@ def test_a_session_that_nobody_uses_makes_room(monkeypatch: pytest.MonkeyPatch) 
 
     async def main() -> None:
         house, guest = await enter()
-        for number, declared in enumerate((FORM, ROOTS, {"vendor": {}})):
+        for number, declared in enumerate((FORM, ROOTS, {"sampling": {}})):
             await begin_call(house, guest, number, declared)
             frame = await hear(house.servers[number])
             say(house.servers[number], result(frame["id"], DONE))
             assert (await hear(guest))["id"] == number
         await asyncio.wait_for(house.servers[0].closed.wait(), 30)
         assert not house.servers[1].closed.is_set()
+        await house.close()
+
+    run(main())
+
+
+def ui(number: int) -> dict[str, Any]:
+    """Forms, and settings of an extension that nobody else has."""
+    return {**FORM, "extensions": {"io.example/ui": {"n": number}}}
+
+
+async def answer_one(house: House, guest: Guest, number: int, key: int) -> None:
+    """Have this server answer a call."""
+    frame = await hear(house.servers[number])
+    assert frame["method"] == "tools/call"
+    say(house.servers[number], result(frame["id"], DONE))
+    assert (await hear(guest))["id"] == key
+
+
+def test_what_a_server_cannot_ask_opens_few_sessions_and_the_rest_is_left_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Sixty declarations, each with an extension set in another way: the first three are told, and go on to be."""
+
+    async def main() -> None:
+        house, guest = await enter()
+        for number in range(3):
+            await begin_call(house, guest, number, ui(number))
+            await answer_one(house, guest, number, number)
+        for key in range(3, 60):
+            guest.say(asks(key, "tools/call", name="t", has=ui(key)))
+            if key == 3:
+                await until(lambda: len(house.servers) == 4)
+                await accept(house.servers[3], FORM)
+            await answer_one(house, guest, 3, key)
+        for key in range(60, 63):
+            guest.say(asks(key, "tools/call", name="t", has=ui(key - 60)))
+            await answer_one(house, guest, key - 60, key)
+        assert len(house.servers) == 4
+        assert (guest.proxy.counters.lossy, guest.proxy.counters.losses) == (57, 57)
+        await house.close()
+
+    run(main())
+    said = [record.getMessage() for record in caplog.records if "is not told" in record.getMessage()]
+    assert len(said) == 1
+    assert "dropped /capabilities/extensions/io.example~1ui (7 B)" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("declared", "asked"),
+    [
+        ({"vendor": 1}, {}),
+        ({"sampling": {"vendor": 1}}, {"sampling": {}}),
+        ({"sampling": {"tools": {"vendor": 1}}}, {"sampling": {"tools": {}}}),
+    ],
+)
+def test_each_kind_of_what_a_server_cannot_ask_is_left_out(
+    declared: dict[str, Any], asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(switch, "MOST_VARIANTS", 1)
+
+    async def main() -> None:
+        house, guest = await enter()
+        await begin_call(house, guest, 0, {"other": {}})
+        await begin_call(house, guest, 1, FORM)  # what can be asked is still told apart
+        guest.say(asks(2, "tools/call", name="t", has=declared))
+        await until(lambda: len(house.servers) == 3)
+        await accept(house.servers[2], asked)
+        assert (await hear(house.servers[2]))["method"] == "tools/call"
+        await house.close()
+
+    run(main())
+
+
+def test_no_session_ends_for_what_a_server_cannot_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "MOST_SESSIONS", 2)
+
+    async def main() -> None:
+        house, guest = await enter()
+        for number, declared in enumerate((FORM, ROOTS)):
+            await begin_call(house, guest, number, declared)
+            await answer_one(house, guest, number, number)
+        guest.say(asks(2, "tools/call", name="t", has=ui(2)))
+        await answer_one(house, guest, 0, 2)
+        assert not house.servers[1].closed.is_set()
+        await house.close()
+
+    run(main())
+
+
+def test_an_extension_goes_with_each_set_of_what_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "MOST_VARIANTS", 1)
+
+    async def main() -> None:
+        house, guest = await enter()
+        await begin_call(house, guest, 0, ui(1))
+        await begin_call(house, guest, 1, {**ui(1), **ROOTS})
+        await house.close()
+
+    run(main())
+
+
+def test_a_long_declaration_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients could fill memory with what is kept to find sessions faster."""
+
+    async def main() -> None:
+        house, guest = await enter()
+        await begin_call(house, guest, 0, {})
+        await answer_one(house, guest, 0, 0)
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        for key in range(1, 40):
+            guest.say(asks(key, "tools/call", name="t", has={"experimental": {"x": {f"{key}": "x" * 100_000}}}))
+            await answer_one(house, guest, 0, key)
+        grown = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+        assert grown < 1_000_000
         await house.close()
 
     run(main())

@@ -39,6 +39,32 @@ def read_declared(capabilities: Any) -> frozenset[str]:
     return frozenset(found)
 
 
+def split_declared(capabilities: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a client can be asked, in one spelling of its own; and all that capabilities say beside that.
+
+    Args:
+        capabilities: Of a client, in the form of the newest revision with a handshake.
+
+    Returns:
+        Names and parts that the revision knows, which say no more than what was declared; and the members, parts and
+        settings that are not among these, as they came: extensions, for instance.
+    """
+    asked: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, value in capabilities.items():
+        parts = _KNOWN.shared_capabilities.get(name)
+        if parts is None or not isinstance(value, dict):
+            rest[name] = value
+            continue
+        known = {part: spelled for part, spelled in parts.items() if declares(value, part)}
+        more = {part: each for part, each in value.items() if part not in known or each != known[part]}
+        if read_declared({name: known}) <= read_declared({name: value}):
+            asked[name] = known
+        if more:
+            rest[name] = more
+    return asked, rest
+
+
 def find_missing(method: str, params: dict[str, Any], declared: frozenset[str]) -> str | None:
     """Return what a client lacks to be asked this; None when it can be asked."""
     needed = _KNOWN.asked.get(method)

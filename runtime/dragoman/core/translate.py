@@ -377,6 +377,25 @@ def refuse_losses(on_loss: OnLoss, translation: Translation, kind: str, way: dic
     return Refusal(INTERNAL_ERROR, message, {**way, "losses": listed})
 
 
+def report_losses(what: str, way: tuple[str, str], losses: Sequence[Loss], counters: Counters, on_loss: OnLoss) -> None:
+    """Count losses that no frame had, and log them.
+
+    Args:
+        what: What they were part of.
+        way: The revisions of both sides.
+        losses: At least one.
+        counters: Where they are counted.
+        on_loss: What the user wants; nothing can be refused here.
+    """
+    groups = [LossGroup(loss.pointer, loss.kind, [loss.value], loss.cosmetic) for loss in losses]
+    counters.lossy += 1
+    counters.losses += len(groups)
+    if counters.tell is not None:
+        counters.tell(*way, groups)
+    if on_loss is not OnLoss.SILENT:
+        logger.warning("%s, between %s and %s: %s", what, *way, describe_losses(groups))
+
+
 def describe_losses(groups: list[LossGroup]) -> str:
     """Name losses on one line, the first few groups: kind, pointer, how many and their size; never a value.
 

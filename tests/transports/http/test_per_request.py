@@ -430,10 +430,12 @@ async def test_behind_a_shared_server_no_principal_takes_all_its_sessions() -> N
         calls = [(await begin_sharing(stage, call(has=FORM), **ANN))[0]]
         calls.append(posts(stage, call(2, has={**FORM, "experimental": {"n": 1}}), **ANN))
         assert (await stage.server.hear())["method"] == "tools/call"
-        for number in range(3):
-            calls.append(posts(stage, call(3 + number, has={"vendor": {"n": number}}), **ANN))
+        for number, declared in enumerate(({}, {"sampling": {}}, {"vendor": {}})):
+            calls.append(posts(stage, call(3 + number, has=declared), **ANN))
             await open_another(stage, 2 + number)
-        refused = await (await within(posts(stage, call(9, has={"vendor": {"n": 9}}), **ANN))).frame()
+        calls.append(posts(stage, call(8, has={"other": {}}), **ANN))  # what cannot be asked is left out
+        assert (await stage.servers[1].hear())["method"] == "tools/call"
+        refused = await (await within(posts(stage, call(9, has={**FORM, "sampling": {}}), **ANN))).frame()
         assert refused["error"]["code"] == -32000
         assert "4 sessions of the server are in use" in refused["error"]["message"]
         calls.append(posts(stage, call(10, has={**FORM, "vendor": {}}), **BEN))

@@ -107,6 +107,7 @@ class DeclaredSession:
         was_used: Whether it has served anything since somebody last wanted to know.
         began_s: When it was first needed.
         holder: For whom it was opened.
+        variant: Digest of what its server was told beside what it can ask; empty where that is nothing.
     """
 
     def __init__(
@@ -125,6 +126,7 @@ class DeclaredSession:
         self.was_used = True
         self.began_s = bridging.steady_s()
         self.holder: Hashable = ""
+        self.variant = ""
         self._sessions = sessions
         self._label = bridging.nonce().hex()
         self._declared = declared

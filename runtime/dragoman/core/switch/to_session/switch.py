@@ -10,6 +10,10 @@ answer. What goes on from an earlier request goes to the session that has it. Un
 not known whether the server has a handshake: requests that need another session wait for that. A session that nothing
 has used for a while ends, as long as another one is there; when all of them are in use, a request that needs another is
 refused. Where several principals share the server, none has more than half of them.
+
+What a server cannot ask for, such as extensions, tells sessions apart as well, since servers list their tools by it;
+but clients choose freely what stands there. So each has a few sessions by that, and none ends for one. What declares
+still another variant is served where nobody has told the server more than what it can ask.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from typing import Any, Final
 from dragoman.core.calls import TOO_MANY
 from dragoman.core.codes import CONNECTION_CLOSED, INVALID_PARAMS
 from dragoman.core.commands import Close, Outbox, Outcome, Schedule
+from dragoman.core.declared import split_declared
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.greeting import Greeting
 from dragoman.core.edges.lifecycle import UpstreamState
@@ -28,7 +33,7 @@ from dragoman.core.edges.per_request_front import PerRequestCall, PerRequestFron
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.wiring import Bridging, Wiring
 from dragoman.core.envelope import Refusal, read_params
-from dragoman.core.exact_json import encode
+from dragoman.core.exact_json import encode, escape
 from dragoman.core.places import has_place
 from dragoman.core.rules.capabilities import Path, Scope, declare_up
 from dragoman.core.rules.names import DISCOVER, NEWER, OLDER, TASK_METHODS
@@ -37,7 +42,8 @@ from dragoman.core.rules.strategy import promotes
 from dragoman.core.switch.relay import make_relay
 from dragoman.core.switch.to_session.loans import holder_of
 from dragoman.core.switch.to_session.session import DeclaredSession
-from dragoman_spec import translator
+from dragoman.core.translate import OnLoss, report_losses
+from dragoman_spec import Loss, translator
 
 logger = logging.getLogger("dragoman.bridge")
 
@@ -50,7 +56,15 @@ IDLE_S: Final = 300.0
 GIVEN_UP_S: Final = 2.0
 """What a client asked so long ago may be given up by it; what it asked later waits for its answer."""
 
+MOST_VARIANTS: Final = 3
+"""In how many ways the server is told what it cannot ask, for the clients of one connection, or of one principal."""
+
 _MOST_SPELLINGS: Final = 64
+_MOST_LEFT_OUT: Final = 64
+_SPELLING_BYTES: Final = 4096
+"""A longer one is read each time."""
+
+_LEFT_OUT: Final = "capabilities that the server is not told, as its sessions are for others"
 
 
 class ToSession:
@@ -80,7 +94,8 @@ class ToSession:
         self._spare: UpstreamEdge | None = upstream  # that no session has yet
         self._has_handshake = False
         self._sessions: dict[str, DeclaredSession] = {}  # by what was declared
-        self._spellings: dict[bytes, DeclaredSession] = {}  # the same, as clients write it
+        self._spellings: dict[Hashable, DeclaredSession] = {}  # the same, as clients write it
+        self._left_out: set[str] = set()  # what the log has said
         self._latest: DeclaredSession | None = None
         self._schedule = Schedule(outbox, front)
 
@@ -186,16 +201,9 @@ class ToSession:
                 return found
         spelled = encode(request.metadata.capabilities)
         known = self._spellings.get(spelled)
-        if known is None:
-            known = self._find_declared(request)
-            if known is None:
-                return None
-            if len(self._spellings) >= _MOST_SPELLINGS:
-                self._spellings.clear()
-            self._spellings[spelled] = known
-        return known
+        return known or self._spellings.get((holder_of(request), spelled)) or self._find_declared(request, spelled)
 
-    def _find_declared(self, request: PerRequestCall) -> DeclaredSession | None:
+    def _find_declared(self, request: PerRequestCall, spelled: bytes) -> DeclaredSession | None:
         capabilities, revision = request.metadata.capabilities, request.metadata.revision
         if revision != NEWER:
             capabilities = translator(revision, NEWER).definition("ClientCapabilities", capabilities)[1]
@@ -204,9 +212,43 @@ class ToSession:
             declared.pop("experimental", None)
         session = self._sessions.get(_key_of(declared))
         if session is not None:
-            return session
+            return self._remember(session, spelled)
         holder = holder_of(request)
-        return self._open(declared, holder) if self._has_place(holder) or self._make_room(holder) else None
+        asked, rest = split_declared(declared)
+        rest.pop("experimental", None)
+        variant = _key_of(rest) if rest else ""
+        if not rest or self._may_tell(variant, holder):
+            session = self._open(declared, holder, variant)
+            return session and self._remember(session, spelled)
+        session = self._sessions.get(_key_of(asked)) or self._open(asked, holder, "")
+        if session is not None:
+            self._leave_out(rest)
+            self._remember(session, spelled, holder)
+        return session
+
+    def _remember(self, session: DeclaredSession, spelled: bytes, *whose: Hashable) -> DeclaredSession:
+        """Find it at once next time: for everybody, or for one."""
+        if len(self._spellings) >= _MOST_SPELLINGS:
+            self._spellings.clear()
+        if len(spelled) <= _SPELLING_BYTES:
+            self._spellings[(*whose, spelled) if whose else spelled] = session
+        return session
+
+    def _may_tell(self, variant: str, holder: Hashable) -> bool:
+        """Whether the server may be told this beside what it can ask: no other session ends for that."""
+        told = {session.variant for session in self._sessions.values() if session.holder == holder} - {""}
+        return variant in told or (len(told) < MOST_VARIANTS and self._has_place(holder))
+
+    def _leave_out(self, rest: dict[str, Any]) -> None:
+        """Count what a server is not told, and log each name once."""
+        named = {f"extensions/{escape(name)}": settings for name, settings in rest.pop("extensions", {}).items()}
+        named |= {escape(name): value for name, value in rest.items()}
+        losses = tuple(Loss(f"/capabilities/{name}", "dropped", value) for name, value in named.items())
+        is_new = len(self._left_out) < _MOST_LEFT_OUT and not named.keys() <= self._left_out
+        if is_new:
+            self._left_out |= named.keys()
+        on_loss = self._wiring.settings.on_loss if is_new else OnLoss.SILENT
+        report_losses(_LEFT_OUT, (NEWER, OLDER), losses, self._front.exchange.counters, on_loss)
 
     def _has_place(self, holder: Hashable) -> bool:
         """Whether another session may be opened for somebody: of several principals, none has more than half."""
@@ -215,7 +257,9 @@ class ToSession:
             return taken < MOST_SESSIONS
         return has_place(holder, (session.holder for session in self._sessions.values()), taken, MOST_SESSIONS)
 
-    def _open(self, declared: dict[str, Any], holder: Hashable) -> DeclaredSession:
+    def _open(self, declared: dict[str, Any], holder: Hashable, variant: str) -> DeclaredSession | None:
+        if not (self._has_place(holder) or self._make_room(holder)):
+            return None
         session = DeclaredSession(
             self, self._wiring, self._bridging, self._outbox, self._front, self._spare, self._path, declared
         )
@@ -225,7 +269,7 @@ class ToSession:
             )
             session.upstream.open()
         self._spare = None
-        session.holder = holder
+        session.holder, session.variant = holder, variant
         self._sessions[_key_of(declared)] = session
         if len(self._sessions) == 2:
             self._schedule.clear()

@@ -7,7 +7,6 @@ know which calls and streams there are (`switch`).
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -31,11 +30,9 @@ from dragoman.core.rules.metadata import Metadata, spell, stamp_spelled, take_id
 from dragoman.core.rules.names import NEWER
 from dragoman.core.rules.questions import embed_answer
 from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
-from dragoman.core.translate import OnLoss
+from dragoman.core.translate import report_losses
 from dragoman.errors import TranslationError
 from dragoman_spec import Loss
-
-logger = logging.getLogger("dragoman.session")
 
 QUESTION_ID: Final = "dragoman-question-"
 """How the ids of the questions to a client begin: nobody else asks it anything."""
@@ -144,14 +141,4 @@ class Hop:
         """Count losses that no frame had, and log them."""
         if losses:
             counters = self.front.exchange.counters
-            counters.lossy += 1
-            counters.losses += len(losses)
-            if self._on_loss is not OnLoss.SILENT:
-                way = f"{self.path.client} and {self.path.server}"
-                logger.warning("%s, between %s: %s", what, way, _describe_losses(losses))
-
-
-def _describe_losses(losses: tuple[Loss, ...]) -> str:
-    """Name losses on one line: never a value."""
-    shown = ", ".join(f"{loss.kind} {loss.pointer} ({loss.bytes} B)" for loss in losses[:8])
-    return shown if len(losses) <= 8 else f"{shown} and {len(losses) - 8} more"
+            report_losses(what, (self.path.client, self.path.server), losses, counters, self._on_loss)
