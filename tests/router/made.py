@@ -10,6 +10,7 @@ from typing import Any
 
 from dragoman.config import Configuration, ServerConfig, parse_config
 from dragoman.core.commands import Finish
+from dragoman.core.exact_json import decode
 from dragoman.pool import UpstreamPool
 from dragoman.proxy import Proxy, ProxyConfig
 from dragoman.router import Router
@@ -139,7 +140,7 @@ class Connection:
     def data_received(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            self._take(json.loads(line))
+            self._take(decode(line))
 
     def ended(self, reason: str) -> None:
         self.is_over = True

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from dragoman.core.exact_json import encode
 from dragoman.errors import TransportClosed
 from dragoman.proxy import ProxyConfig
 from dragoman.transports.memory import MemoryTransport
-from tests.router.made import HANDSHAKE, PER_REQUEST, MadeClient, MadeServer, configured, routing, session
+from tests.router.made import HANDSHAKE, PER_REQUEST, Body, MadeClient, MadeServer, configured, routing, session
 from tests.support.waiting import pass_time, put_forward, run, until
 
 
@@ -456,5 +457,59 @@ def test_a_request_that_is_too_deep_to_be_written_is_answered(depth: int) -> Non
             )  # fmt: skip
             assert "error" in await client.answer_to(77)
             assert await client.list() == ["one", "two", "three"]
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b'"result":{"content":[],"taskId":"x","_meta":%s}', b'"b:x"'),
+        (b'"result":{"content":[{"type":"text","text":"","uri":"ui://p/q"}],"x":%s}', b"ui://b/"),
+        (b'"error":{"code":-32042,"message":"m","data":{"elicitations":[{"elicitationId":"e","x":%s}]}}', b'"b:e"'),
+    ],
+)
+def test_an_answer_that_is_deep_reaches_whoever_waits_for_it(body: bytes, told: bytes) -> None:
+    """It is written anew, since it names what is the server's: it ended the server, and was lost itself."""
+    deep = b'{"a":' * 980 + b"1" + b"}" * 980
+
+    async def main() -> None:
+        servers = three()
+        own = servers["b"]
+        own.capabilities |= {"tasks": {"requests": {"tools": {"call": {}}}}}
+
+        def answer(asked: Body) -> None:
+            assert own.lines is not None
+            line = b'{"jsonrpc":"2.0","id":%s,%s}\n' % (json.dumps(asked["id"]).encode(), body % deep)
+            own.lines.transport.write(line)
+
+        own.answers["tools/call"] = answer
+        async with session(routing(servers)) as client:
+            told_by = encode(await client.ask("tools/call", {"name": "two", "arguments": {}}))
+            assert told in told_by
+            assert deep in told_by
+            assert await client.list() == ["one", "two", "three"]
+
+    run(main())
+
+
+def test_a_result_in_a_result_in_a_result_reaches_whoever_waits_for_it() -> None:
+    levels = 980
+    line = b'{"taskId":"x","result":' * levels + b"{}" + b"}" * levels
+
+    async def main() -> None:
+        servers = three()
+        own = servers["b"]
+        own.capabilities |= {"tasks": {"requests": {"tools": {"call": {}}}}}
+
+        def answer(asked: Body) -> None:
+            assert own.lines is not None
+            own.lines.transport.write(
+                b'{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (json.dumps(asked["id"]).encode(), line)
+            )
+
+        own.answers["tools/call"] = answer
+        async with session(routing(servers)) as client:
+            assert (await client.ask("tools/call", {"name": "two", "arguments": {}}))["result"]["taskId"] == "b:x"
 
     run(main())

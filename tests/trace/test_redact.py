@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.trace.redact import REDACTED, redact
+from dragoman.trace.redact import REDACTED, TOO_DEEP, redact
+from tests.support.nesting import deep
 
 
 @pytest.mark.parametrize(
@@ -93,3 +94,8 @@ def test_what_is_given_is_not_changed() -> None:
     given = {"a": {"password": "p"}}
     redact(given)
     assert given == {"a": {"password": "p"}}
+
+
+@pytest.mark.parametrize("kind", ["list", "x", "properties", "headers", "password"])
+def test_of_what_is_too_deep_to_be_looked_through_nothing_is_shown(kind: str) -> None:
+    assert redact(deep(2000, kind)) == TOO_DEEP

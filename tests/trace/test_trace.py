@@ -16,6 +16,7 @@ from dragoman.core.label import LABEL
 from dragoman.core.translate import Crossing, OnLoss
 from dragoman.pool import Scope
 from dragoman.proxy import ProxyConfig, watched
+from dragoman.trace.redact import TOO_DEEP
 from dragoman.trace.trace import Trace
 from dragoman.transports.memory import connect_pair
 from dragoman.transports.upstream.config import UpstreamConfig
@@ -37,6 +38,7 @@ from tests.proxy.conversation import (
     server,
 )
 from tests.support.frames import sent
+from tests.support.nesting import deep
 from tests.transports.house import House, hear, say
 
 ROOT = Path(__file__).parents[2]
@@ -135,6 +137,15 @@ def expect_end_of_client() -> Step:
     from dragoman.core.commands import Outcome
 
     return expect_end(Outcome.CLIENT_CLOSED)
+
+
+def test_a_frame_that_is_too_deep_to_be_shown_does_not_end_the_trace(tmp_path: Path) -> None:
+    told = notification("notifications/message", level="info", data=deep(700, "list"))
+    asked = request(1, "tools/list")
+    steps = [*opening("2025-11-25", "2025-11-25"), server(told), expect_to_client(told)]
+    lines = trace_of([*steps, client(asked), expect_to_server(asked)], tmp_path / "t")
+    shown = [(line["direction"], line["frame"]) for line in lines if line.get("frame") in (TOO_DEEP, asked)]
+    assert shown == [("received", TOO_DEEP), ("sent", TOO_DEEP), ("received", asked), ("sent", asked)]
 
 
 def test_a_frame_that_only_looks_like_one_is_shown_as_it_came(tmp_path: Path) -> None:

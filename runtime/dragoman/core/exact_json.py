@@ -15,6 +15,8 @@ that is mostly long strings is left without them before.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -41,6 +43,8 @@ _SAMPLE_QUOTES: Final = 32
 
 _BACKSLASH: Final = 0x5C
 _MOST_BACKSLASHES: Final = 64
+
+_ENDED: Final = object()
 
 _DIGITS_TO_ZERO = bytes(48 if 48 <= code <= 57 else 0 for code in range(256))
 
@@ -111,11 +115,7 @@ def _read_float(text: str) -> float:
 
 
 def encode(value: Any) -> bytes:
-    """Encode as compact JSON on one line, without line feed; the inverse of `decode`.
-
-    Raises:
-        ValueError: It is nested deeper than can be written.
-    """
+    """Encode as compact JSON on one line, without line feed; the inverse of `decode`, however deep it is nested."""
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -126,8 +126,33 @@ def _encode_what_orjson_cannot(value: Any) -> bytes:
     """Encode integers beyond 64 bits, lone surrogates and more than 254 levels too."""
     try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
-    except RecursionError:
-        raise ValueError("nested too deep") from None
+    except RecursionError:  # what can be read can be written: an answer that came is not lost for how deep it is
+        return "".join(_spell(value)).encode()
+
+
+def _spell(value: Any) -> Iterator[str]:
+    """Write JSON piece by piece, without recursion."""
+    levels: list[tuple[Iterator[tuple[str, Any]], str]] = [(iter((("", value),)), "")]
+    while levels:
+        members, end = levels[-1]
+        before, member = next(members, (end, _ENDED))
+        yield before
+        if member is _ENDED:
+            levels.pop()
+        elif isinstance(member, dict):
+            names = (f"{json.dumps(name)}:" for name in member)
+            levels.append((_separate(names, member.values()), "}"))
+            yield "{"
+        elif isinstance(member, list | tuple):
+            levels.append((_separate(repeat(""), member), "]"))
+            yield "["
+        else:
+            yield json.dumps(member, allow_nan=False)
+
+
+def _separate(names: Iterable[str], members: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Give members, each with what stands before it."""
+    return zip(map("".join, zip(chain(("",), repeat(",")), names, strict=False)), members, strict=False)
 
 
 def encode_line(value: Any) -> bytes:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from dragoman.transports.secrecy import is_secret_name
 
 REDACTED: Final = "[redacted]"
+TOO_DEEP: Final = "[nested too deep]"
 
 _PIECE: Final = 16 * 1024
 _CUT_WITHIN: Final = 4 * 1024
@@ -60,12 +61,22 @@ _BLOB: Final = re.compile(r"(?i)\b(negotiate|ntlm|basic|bearer)\s+[\w.~+/-]+=*(?
 
 
 def redact(value: Any) -> Any:
-    """Return JSON without what looks like a secret; the value given is not changed."""
+    """Return JSON without what looks like a secret; the value given is not changed.
+
+    Of what is nested too deep to be looked through, `TOO_DEEP` is left.
+    """
+    try:
+        return _redact(value)
+    except RecursionError:
+        return TOO_DEEP
+
+
+def _redact(value: Any) -> Any:
     match value:
         case dict():
             return {name: _redact_member(name, member) for name, member in value.items()}
         case list():
-            return [redact(item) for item in value]
+            return [_redact(item) for item in value]
         case str():
             return redact_text(value)
         case _:
@@ -117,10 +128,10 @@ def _redact_header(name: str, value: str) -> str:
 
 def _redact_member(name: str, member: Any) -> Any:
     if name == "properties" and isinstance(member, dict):
-        return {key: redact(one) if isinstance(one, dict) else _redact_member(key, one) for key, one in member.items()}
+        return {key: _redact(one) if isinstance(one, dict) else _redact_member(key, one) for key, one in member.items()}
     if name.lower() == "headers" and isinstance(member, dict | list):
         return _hide(member)
-    return _hide(member) if is_secret_name(name) else redact(member)
+    return _hide(member) if is_secret_name(name) else _redact(member)
 
 
 def _hide(value: Any) -> Any:

@@ -19,6 +19,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from dragoman.core.spelling import compose
+from dragoman.core.unchecked import is_deeper
 
 CENSORED: Final = "***"
 _PART: Final = 8
@@ -35,7 +36,11 @@ _RECENT: Final = 16
 
 _LONG: Final = 256 * 1024
 _BEGINNING: Final = 1000
-"""From how many characters on an error is cut, and what is kept of its message: to look through it all takes long."""
+"""From how many characters and values on an error is cut, and what is kept of its message: to look through it all takes
+long."""
+
+_DEEPEST: Final = 64
+"""How deep an error may be nested of which a part is taken out: of others all goes that may repeat it."""
 
 _WORDS: Final = (
     "authorization",
@@ -119,15 +124,15 @@ class Secrets:
         """
         if not self:
             return error
-        texts = list(_texts_in(error))
-        if sum(map(len, texts)) > _LONG:
-            error = {"code": error.get("code"), "message": str(error.get("message"))[:_BEGINNING]}
-            texts = list(_texts_in(error))
-            return {**error, "message": CENSORED if self._repeats(texts[-1]) else texts[-1]}
-        if not self._repeats(" ".join(texts)):
+        texts = _texts_in(error)
+        if texts is not None and not self._repeats(" ".join(texts)):
             return error
+        if texts is None or is_deeper(error, _DEEPEST):
+            message = str(error.get("message"))[:_BEGINNING]
+            return _without_data(error, CENSORED if self._repeats(message) else message)
         shown: Mapping[str, Any] = self._take_out_of_all(error)
-        return {"code": error.get("code"), "message": CENSORED} if self._repeats(" ".join(_texts_in(shown))) else shown
+        texts = _texts_in(shown)
+        return _without_data(error, CENSORED) if texts is None or self._repeats(" ".join(texts)) else shown
 
     def _take_out_of_all(self, value: Any) -> Any:
         match value:
@@ -170,17 +175,29 @@ def _is_secret(name: str, value: str) -> bool:
     return is_secret_name(name) or (name.lower().endswith(("key", "auth")) and len(value) >= _KEY)
 
 
-def _texts_in(value: Any) -> Iterator[str]:
-    match value:
-        case dict():
-            for name, member in value.items():
-                yield name
-                yield from _texts_in(member)
-        case list():
-            for member in value:
-                yield from _texts_in(member)
-        case str():
-            yield value
+def _without_data(error: Mapping[str, Any], message: str) -> dict[str, Any]:
+    code = error.get("code")
+    return {"code": code if isinstance(code, int) else None, "message": message}
+
+
+def _texts_in(value: Any) -> list[str] | None:
+    """Return all texts, names too, in their order; None where it takes long to look through them."""
+    found: list[str] = []
+    left, looked_at = [value], 0
+    while left:
+        one = left.pop()
+        looked_at += 1
+        if isinstance(one, str):
+            found.append(one)
+            looked_at += len(one)
+        elif isinstance(one, dict | list):
+            looked_at += len(one)
+            if looked_at <= _LONG:
+                members = one if isinstance(one, list) else [part for member in one.items() for part in member]
+                left += reversed(members)
+        if looked_at > _LONG:
+            return None
+    return found
 
 
 def _parts_of(secrets: Iterable[str]) -> frozenset[str]:

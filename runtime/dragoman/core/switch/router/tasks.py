@@ -35,13 +35,17 @@ def read_task(members: Iterable[Member], named: str) -> tuple[Member, str] | Non
     return None
 
 
-def name_in(holder: dict[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
-    """Return a result or params in which tasks have other ids; the same object where there are none."""
+def name_in(holder: dict[str, Any], rename: Callable[[str], str], levels: int = 4) -> dict[str, Any]:
+    """Return a result or params in which tasks have other ids; the same object where there are none.
+
+    The result of a task stands in the task, and that in a notice of it: nobody reads an id that stands deeper.
+    """
     told = name_related(holder, rename)
     if isinstance(task := holder.get("taskId"), str):
         told = {**told, "taskId": rename(task)}
     for name in ("task", "result"):
-        if isinstance(one := holder.get(name), dict) and (within := name_in(one, rename)) is not one:
+        one = holder.get(name)
+        if levels and isinstance(one, dict) and (within := name_in(one, rename, levels - 1)) is not one:
             told = {**told, name: within}
     return told
 
