@@ -65,18 +65,18 @@ class Way(NamedTuple):
 
 
 MOST = {
-    "equal revisions over stdio": Way(15, 72, 26),
-    "two revisions over stdio": Way(15, 81, 30),
-    "equal revisions over HTTP": Way(37, 207, 93),
-    "no sessions over HTTP": Way(44, 263, 126),
-    "equal revisions over a connection that is kept": Way(31, 131, 46),
-    "no sessions over a connection that is kept": Way(37, 165, 71),
-    "an answer as an event over a connection that is kept": Way(32, 152, 53),
-    "a stateless client and a server with sessions": Way(21, 98, 37),
-    "a stateless client and a server with sessions that asks": Way(36, 331, 161),
-    "a client with a session and a stateless server": Way(23, 102, 42),
-    "a client with a session and a stateless server that asks": Way(26, 244, 117),
-    "a sign-in": Way(5, 124, 43),
+    "equal revisions over stdio": Way(14, 55, 19),
+    "two revisions over stdio": Way(15, 63, 22),
+    "equal revisions over HTTP": Way(37, 205, 92),
+    "no sessions over HTTP": Way(44, 260, 125),
+    "equal revisions over a connection that is kept": Way(31, 128, 45),
+    "no sessions over a connection that is kept": Way(37, 162, 70),
+    "an answer as an event over a connection that is kept": Way(32, 149, 52),
+    "a stateless client and a server with sessions": Way(21, 79, 28),
+    "a stateless client and a server with sessions that asks": Way(36, 296, 140),
+    "a client with a session and a stateless server": Way(22, 80, 32),
+    "a client with a session and a stateless server that asks": Way(25, 203, 98),
+    "a sign-in": Way(5, 124, 42),
 }
 
 _EXPRESSIONS = frozenset({"<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>"})

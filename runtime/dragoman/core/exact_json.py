@@ -47,6 +47,8 @@ _MOST_BACKSLASHES: Final = 64
 _ENDED: Final = object()
 
 _DIGITS_TO_ZERO = bytes(48 if 48 <= code <= 57 else 0 for code in range(256))
+_LONG_RUN: Final = b"000"
+"""What a run of 19 digits leaves among every sixth byte."""
 
 
 def decode(line: bytes) -> Any:
@@ -61,8 +63,9 @@ def decode(line: bytes) -> Any:
     bare = line
     if len(line) > _SHORT_BYTES:
         bare = outline(line)
-        _check_weight(bare)
-    if not may_hold_long_integer(bare):
+        if len(bare) > MOST_CONTAINERS:
+            _check_weight(bare)
+    if _LONG_RUN not in bare[::6].translate(_DIGITS_TO_ZERO) or not may_hold_long_integer(bare):
         try:
             return orjson.loads(line)
         except orjson.JSONDecodeError:
@@ -83,7 +86,8 @@ def skim(line: bytes) -> Any:
     Raises:
         ValueError: As `decode`.
     """
-    _check_weight(line)
+    if len(line) > MOST_CONTAINERS:
+        _check_weight(line)
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -91,7 +95,7 @@ def skim(line: bytes) -> Any:
 
 
 def _check_weight(line: bytes) -> None:
-    if len(line) > MOST_CONTAINERS and is_heavier(line, MOST_VALUES, MOST_CONTAINERS):
+    if is_heavier(line, MOST_VALUES, MOST_CONTAINERS):
         raise ValueError(f"more than {MOST_VALUES} values, or {MOST_CONTAINERS} arrays and objects")
 
 
@@ -100,7 +104,7 @@ def may_hold_long_integer(line: bytes) -> bool:
 
     Every sixth byte is looked at first: a run of 19 digits holds three of them in a row, other text rarely does.
     """
-    return b"000" in line[::6].translate(_DIGITS_TO_ZERO) and b"0" * 19 in line.translate(_DIGITS_TO_ZERO)
+    return _LONG_RUN in line[::6].translate(_DIGITS_TO_ZERO) and b"0" * 19 in line.translate(_DIGITS_TO_ZERO)
 
 
 def _refuse_number(name: str) -> NoReturn:

@@ -130,7 +130,7 @@ class Port:
         """Frames came."""
         if self.principal:
             PRINCIPAL.set(self.principal)
-        if self._is_heard():
+        if self._is_heard() if self.label else self.alive:
             self.host.receive(self, frames)
             if self._silence is not None and self.alive and not self._is_awaited():
                 self._silence.cancel()  # while a timer runs, each turn of the event loop costs more

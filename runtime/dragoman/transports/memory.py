@@ -66,18 +66,22 @@ class MemoryTransport:
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Hand frames to the peer."""
-        self.write(join_lines(frames))
+        self.write(frames[0].raw if len(frames) == 1 else join_lines(frames))
 
     def write(self, data: bytes) -> None:
         """Hand bytes to the peer."""
-        if self._peer is None or self._closed:
+        peer = self._peer
+        if peer is None or self._closed:
             return
-        if self._peer._closed:
+        if peer._closed:
             if self._receiver is not None:
-                asyncio.get_running_loop().call_soon(self._receiver.broken, f"{self._peer.name} does not read any more")
+                asyncio.get_running_loop().call_soon(self._receiver.broken, f"{peer.name} does not read any more")
             return
-        self._peer._take(data)
-        if self._peer._inbox_bytes > HIGH_WATER_BYTES and self._receiver is not None:
+        peer._inbox.append(data)
+        peer._inbox_bytes += len(data)
+        if not peer._scheduled:
+            peer._schedule()
+        if peer._inbox_bytes > HIGH_WATER_BYTES and self._receiver is not None:
             self._receiver.pause_writing()
 
     def pause_reading(self) -> None:
@@ -103,11 +107,6 @@ class MemoryTransport:
         self._closed = True
         self.end()
 
-    def _take(self, data: bytes) -> None:
-        self._inbox.append(data)
-        self._inbox_bytes += len(data)
-        self._schedule()
-
     def _schedule(self) -> None:
         if self._receiver is not None and self._reading and not self._scheduled and (self._inbox or self._ended):
             self._scheduled = True
@@ -125,7 +124,8 @@ class MemoryTransport:
             if was_full and self._inbox_bytes <= HIGH_WATER_BYTES and peer is not None and peer._receiver is not None:
                 peer._receiver.resume_writing()
             receiver.data_received(data)
-            self._schedule()
+            if self._inbox or self._ended:
+                self._schedule()
         elif self._ended:
             self._reading = False
             receiver.ended(f"{peer.name if peer else 'the peer'} has closed")

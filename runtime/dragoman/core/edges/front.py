@@ -158,7 +158,10 @@ class FrontEdge:
             else:
                 self.exchange.reject(Side.CLIENT, frame)
         elif self.state is _READY and frame.method not in _WATCHED:
-            self.exchange.relay(CLIENT, frame)
+            if frame.kind == "request":  # most are
+                self.exchange.relay_request(CLIENT, frame, None)
+            else:
+                self.exchange.relay(CLIENT, frame)
         elif self.per_request is None:
             self._take_early(frame)
         elif self.state is _PER_REQUEST and frame.method != "initialize":

@@ -45,14 +45,17 @@ class ListedTools:
         hears: Whether its clients are, and come with headers.
         remind: Reads the clock.
         keeps: Whether more than headers matters, so that tools are kept as they were listed.
+
+    Attributes:
+        has_headers: Whether either comes with headers, so that calls may have to be looked at.
     """
 
-    __slots__ = ("_are_read", "_has_headers", "_hears", "_keeps", "_listing", "_pages", "_sends", "_tools")
+    __slots__ = ("_are_read", "_hears", "_keeps", "_listing", "_pages", "_sends", "_tools", "has_headers")
 
     def __init__(self, *, sends: bool, hears: bool, remind: Remind, keeps: bool = False) -> None:
         self._sends = sends
         self._hears = hears
-        self._has_headers = sends or hears
+        self.has_headers = sends or hears
         self._keeps = keeps
         self._tools: dict[str, _Tool] = {}
         self._pages: list[bytes] = []
@@ -77,7 +80,7 @@ class ListedTools:
 
     def needs_list(self, method: str, params: Mapping[str, Any]) -> bool:
         """Whether the headers of a request cannot be judged or written before the tools are listed."""
-        return method == CALL_TOOL and self._has_headers and not self.is_known(str(params.get("name")))
+        return method == CALL_TOOL and self.has_headers and not self.is_known(str(params.get("name")))
 
     def note(self, result: Mapping[str, Any], line: bytes = b"") -> Mapping[str, Any]:
         """Record what a list of tools says; give it as a client may see it.
@@ -86,9 +89,9 @@ class ListedTools:
             result: The list.
             line: What it came as, if that is known: most say nothing of headers, and one look at it shows that.
         """
-        if not (self._has_headers or self._keeps):
+        if not (self.has_headers or self._keeps):
             return result
-        may_mirror = self._has_headers and may_mention(line)
+        may_mirror = self.has_headers and may_mention(line)
         page = b"" if may_mirror else line[line.find(_RESULT) :]
         if page and page in self._pages:  # clients list again and again what has not changed
             return result
@@ -116,7 +119,7 @@ class ListedTools:
             line: The response, which is not decoded.
         """
         page = line[line.find(_RESULT) :]
-        if self._has_headers and page not in self._pages:
+        if self.has_headers and page not in self._pages:
             self._pages.append(page)
             self._are_read = False
             if sum(map(len, self._pages)) > _PAGES_BYTES:

@@ -219,7 +219,9 @@ class SessionLoans:
         name = request.params.get("name")
         subject = name if isinstance(name, str) and len(name) <= _NAME_CHARACTERS else ""
         loan = SessionLoan(self._label, self.table.latest, request, subject)
-        self.table.note(loan.sender, loan.sender if loan.may_ask else None)
+        sender = loan.sender
+        if sender not in self.table.callers or sender not in self.table.senders:
+            self.table.note(sender, sender if loan.may_ask else None)
         return loan
 
     def start(self, loan: SessionLoan) -> None:

@@ -92,7 +92,8 @@ class Hop:
         """Send a request to the server, with the client's metadata, which may say that it takes tasks."""
         lent.way = self.way
         stamped = stamp_spelled(params, self._spelled_with_tasks if takes_tasks else self._spelled)
-        return self.edge.lend(lent, stamped, self.tools.mirrored(lent.method, stamped), sender=self.sender)
+        mirrored = self.tools.mirrored(lent.method, stamped) if self.tools.has_headers else ()
+        return self.edge.lend(lent, stamped, mirrored, sender=self.sender)
 
     def ask_page(self, params: dict[str, Any], take: TakePage) -> None:
         """Ask for a page of the list of tools."""

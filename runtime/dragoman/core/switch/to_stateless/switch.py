@@ -118,7 +118,7 @@ class ToStateless:
         elif call.method not in self.own:
             wants_task = call.method == CALL_TOOL and call.translate is not None
             running = CallStepper(self.hop, call, wants_task)
-            if self.hop.tools.needs_list(call.method, params):
+            if self.hop.tools.has_headers and self.hop.tools.needs_list(call.method, params):
                 self.hop.tools.list(self.hop.ask_page, lambda: running.send(call.method, params))
             else:
                 running.send(call.method, params)
