@@ -117,6 +117,11 @@ class Secrets:
         shown = " ".join(CENSORED if _has_part(word, self._parts) else word for word in said.split())
         return CENSORED if self._repeats(shown) else shown
 
+    def are_in(self, value: Any) -> bool:
+        """Whether JSON repeats something, or takes long to look through."""
+        texts = _texts_in(value)
+        return bool(self) and (texts is None or self._repeats(" ".join(texts)))
+
     def take_out_of(self, error: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the error of a JSON-RPC response without what it repeats; the same object, where it repeats nothing.
 

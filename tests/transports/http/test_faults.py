@@ -157,6 +157,21 @@ async def test_endless_trailers_are_not_kept(said: bytes) -> None:
 
 
 @on_loop
+async def test_a_client_whose_chunks_are_very_short_leaves_turns_to_others() -> None:
+    """Each takes as long as a long one, and uvloop reads on before it looks at anybody else."""
+    loop = asyncio.get_running_loop()
+    async with serving() as stage:
+        await stage.open()
+        note = b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}'
+        parts = b"1\r\n \r\n" * 200_000
+        body = parts + b"%x\r\n%s\r\n0\r\n\r\n" % (len(note), note)
+        head = CHUNKED + b"mcp-session-id: " + stage.session.encode() + b"\r\n\r\n"
+        began = loop.time()
+        assert (await send_raw(stage.port, head + body)).status == 202
+        assert loop.time() - began > 0.4, "it was read at once"
+
+
+@on_loop
 async def test_blank_lines_do_not_keep_a_connection_open() -> None:
     async with serving(HURRIED) as stage:
         reader, writer = await connect(stage.port)

@@ -189,3 +189,20 @@ async def test_of_a_header_that_comes_twice_the_first_counts() -> None:
         assert (answer.length, answer.named_status) == (2, "200 OK")
         assert await answer.whole() == b"ok"
         answer.close()
+
+
+@on_both_loops
+async def test_a_server_whose_chunks_are_very_short_leaves_turns_to_others() -> None:
+    """Each takes as long as a long one, and uvloop reads on before it looks at anybody else."""
+    loop = asyncio.get_running_loop()
+
+    async def handle(line: Line) -> None:
+        await line.request()
+        await line.say(CHUNKED + b"1\r\n \r\n" * 200_000 + b"0\r\n\r\n")
+        await line.ended()
+
+    async with raw_server(handle) as url, wire_to(url) as wire:
+        began = loop.time()
+        status, body = await ask(wire)
+        assert (status, len(body)) == (200, 200_000)
+        assert loop.time() - began > 0.4, "it was read at once"

@@ -138,6 +138,8 @@ class TurnFlow:
         self.loop = loop
         self._paused_at = self._paused_s = 0.0
         self._glance = Countdown()
+        self._rest = Countdown()
+        self._goes_on = False  # when it has rested
 
     def pause_reading(self) -> None:
         """Read nothing more for now."""
@@ -149,11 +151,24 @@ class TurnFlow:
                 self._glance.set(GLANCE_S, self._look)
 
     def resume_reading(self) -> None:
-        """Go on reading, if nothing waits."""
-        if self.is_paused and not self._pipeline:
+        """Go on reading, if nothing waits; once it has rested, if it rests."""
+        if self._rest.is_set:
+            self._goes_on = True
+        elif self.is_paused and not self._pipeline:
             self.is_paused = False
             self._paused_s += self.loop.time() - self._paused_at
             self.transport.resume_reading()
+
+    def rest(self, rest_s: float) -> None:
+        """Read nothing for a while, so that others have a turn."""
+        if not self._rest.is_set:
+            self._goes_on = not self.is_paused
+            self.pause_reading()
+            self._rest.set(rest_s, self._wake)
+
+    def _wake(self) -> None:
+        if self._goes_on and not self.transport.is_closing():
+            self.resume_reading()
 
     def take_paused(self) -> float:
         """Return how long nothing was read since this was asked before, in seconds."""
@@ -166,6 +181,7 @@ class TurnFlow:
         """Look no more, and let nobody wait: the connection has ended."""
         self.writable.set()
         self._glance.stop()
+        self._rest.stop()
 
     def _look(self) -> None:
         """Cut a connection that is not read and whose client has gone; one that is read ends by itself."""

@@ -42,6 +42,12 @@ from dragoman.transports.known_heads import KnownHead, know_head
 _PIPELINED: Final = 100
 """How many requests may wait on one connection for the answer to the one before."""
 
+_PARTS_AT_ONCE: Final = 1000
+"""After so many parts of a body in one read others have a turn: each part takes time, however short it is."""
+
+_REST_S: Final = 3e-6
+"""How long that is, for each part: about as long as it took."""
+
 _LAST_S: Final = 0.5
 """How long a connection that waits for nothing may take to close when the server stops; TLS says goodbye first."""
 
@@ -84,7 +90,7 @@ class ServedConnection(asyncio.Protocol):
         self._reading: Turn | None = None  # the one that came last
         self._spare: Turn | None = None
         self._refused: tuple[Turn, int, str, str] | None = None  # the last that waits, and what it gets
-        self._header_bytes = self._barren_bytes = self._body_bytes = 0
+        self._header_bytes = self._barren_bytes = self._body_bytes = self._parts = 0
         self.in_headers = self.in_body = self._handed_over = False
         self._seen = bytearray()  # of the head that is read: the parser takes RTSP/1.0 for HTTP/1.0
         self._deadline = Countdown()
@@ -268,10 +274,13 @@ class ServedConnection(asyncio.Protocol):
         """Count what belongs to headers or trailers that have not ended, so that endless ones are not kept."""
         patience = self.site.config.patience
         self._barren_bytes += len(data)
+        self._parts = 0
         self._idle.stop()
         self._parse(data)
         if self._handed_over or self.transport.is_closing():
             return
+        if self._parts > _PARTS_AT_ONCE:  # a loop may read on before it looks at anybody else
+            self.flow.rest(self._parts * _REST_S)
         if self.in_headers:
             self._header_bytes += len(data)
             self._watch(self._header_bytes, patience.headers_s)
@@ -397,6 +406,7 @@ class ServedConnection(asyncio.Protocol):
         """Some of the body is here."""
         turn = self._reading
         self._barren_bytes = 0
+        self._parts += 1
         if turn is None or turn.is_complete:
             return
         if not turn.body:  # a large part is alone here, and not copied

@@ -43,6 +43,11 @@ HEADERS: Final = 256
 
 _AT_ONCE_BYTES: Final = 256 * 1024
 _KNOWN_BYTES: Final = 64 * 1024
+PARTS_AT_ONCE: Final = 1000
+"""After so many parts of a body in one read others have a turn: each part takes time, however short it is."""
+
+REST_S: Final = 3e-6
+"""How long that is, for each part: about as long as it took."""
 SWITCHING_PROTOCOLS: Final = 101
 _CODINGS: Final = (b"chunked", b"identity")
 _WITHOUT_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
@@ -95,7 +100,7 @@ class HttpConnection(asyncio.Protocol):
         self._headers: Headers = {}
         self._head_bytes = 0
         self._head_count = 0
-        self._quiet_bytes = 0
+        self._quiet_bytes = self._parts = 0
         self._beyond = b""
         self._known: KnownHead[Head] | None = None
         # Writing.
@@ -236,10 +241,18 @@ class HttpConnection(asyncio.Protocol):
             answer.take_whole(self._known.meaning, body)
         else:
             self._alive_at = self._loop.time()
+            self._parts = 0
             self._parse(answer, parser, data)
+            if self._parts > PARTS_AT_ONCE:  # a loop may read on before it looks at anybody else
+                self.pause()
+                self._loop.call_later(self._parts * REST_S, self._read_on)
             if is_first and self._reusable:
                 self._know(answer, data)
         answer.tell()
+
+    def _read_on(self) -> None:
+        if self._answer is None or not self._answer.held:
+            self.resume()
 
     def _know(self, answer: HttpResponse, data: bytes) -> None:
         """Remember the head of an answer that came in one piece, if what it says of the length means the body."""
@@ -322,6 +335,7 @@ class HttpConnection(asyncio.Protocol):
         """A part of the body."""
         assert self._answer is not None
         self._quiet_bytes = 0
+        self._parts += 1
         self._answer.take_body(body)
 
     def on_message_complete(self) -> None:

@@ -25,7 +25,7 @@ from urllib.parse import urljoin
 
 from dragoman.errors import TransportError
 from dragoman.transports.base import HttpHeads
-from dragoman.transports.secrecy import secrets_of, secrets_sent
+from dragoman.transports.secrecy import Secrets, secrets_of, secrets_sent
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import discard
 from dragoman.transports.upstream.challenge import CHALLENGES, Challenge
@@ -378,7 +378,13 @@ def _is_untouched(answer: HttpResponse) -> bool:
 
 def _tell_heads(on_heads: Callable[[HttpHeads], None], head: bytes, key: bytes | None, answer: HttpResponse) -> None:
     method = head.partition(b" ")[0].decode()
-    headers = answer.headers
-    if (challenge := headers.get(_CHALLENGE)) and answer.secrets is not None:  # the others are not shown as they came
-        headers = {**headers, _CHALLENGE: answer.secrets.take_out(challenge.decode("latin-1")).encode("latin-1")}
+    headers, secrets = answer.headers, answer.secrets
+    if secrets is not None:
+        headers = {_take_out(secrets, name): _take_out(secrets, value) for name, value in headers.items()}
     on_heads(HttpHeads(method, head, answer.status, headers, () if key is None else (key,)))
+
+
+def _take_out(secrets: Secrets, said: bytes) -> bytes:
+    text = said.decode("latin-1")
+    shown = secrets.take_out(text)
+    return said if shown is text else shown.encode("latin-1", "replace")

@@ -20,7 +20,6 @@ from dragoman.core.known_lists import LISTED_BYTES, KnownList
 from dragoman.core.lines import Overlong, show
 from dragoman.core.methods import CANCELLED, PING
 from dragoman.core.peek import read_beginning, read_line, with_id
-from dragoman.core.unchecked import find
 from dragoman.core.wholeness import GLANCED_BYTES, PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
@@ -31,6 +30,7 @@ logger = logging.getLogger("dragoman.upstream")
 _PROBE: Final = b'"dragoman-discover-'
 """How the id of a request begins that asks a server what it is: what comes of it is said by whoever opens a session."""
 
+_OF_AN_ERROR: Final = frozenset({"jsonrpc", "id", "error"})
 _SHOWN_BYTES: Final = 16 * 1024
 """How much of a line may get into the log."""
 
@@ -272,9 +272,17 @@ class Link:
             frame = decoded(frame)
         except ValueError:  # which is said where it is read
             return frame
-        error = find(frame.body, "error")
-        shown = self.secrets.take_out_of(error) if isinstance(error, dict) else error
-        return frame if shown is error else rewrite(frame, {**decoded(frame).body, "error": shown})
+        body: dict[str, Any] = frame.body
+        error = body.get("error")
+        if not isinstance(error, dict):
+            return frame
+        shown = self.secrets.take_out_of(error)
+        beside = {name: member for name, member in body.items() if name not in _OF_AN_ERROR}
+        kept = {} if beside and self.secrets.are_in(beside) else beside
+        if shown is error and len(kept) == len(beside):
+            return frame
+        named = {name: member for name, member in body.items() if name in _OF_AN_ERROR}
+        return rewrite(frame, {**named, **kept, "error": shown})
 
     def _hide(self, line: bytes) -> bytes:
         """Return what the log shows of a line that is no frame."""
