@@ -50,6 +50,27 @@ function fill(element, attributes, children) {
 }
 
 /**
+ * Make an element that holds nothing but a text, and is hidden as long as that is empty.
+ * @param {string} tag
+ * @param {string} named Its classes.
+ * @param {Attributes} [attributes]
+ */
+export function textual(tag, named, attributes = {}) {
+  return h(tag, { class: named, hidden: true, ...attributes }, new Text());
+}
+
+/**
+ * Change the text of such an element. What is the same already is not touched: it would be laid out anew.
+ * @param {HTMLElement} element @param {string} text
+ */
+export function setText(element, text) {
+  const node = /** @type {Text} */ (element.firstChild);
+  if (node.data === text) return;
+  node.data = text;
+  element.hidden = text === "";
+}
+
+/**
  * Find an element that is known to be there.
  * @param {string} id
  * @returns {HTMLElement}

@@ -29,6 +29,9 @@ export const NAMES = {
   is: "is:failure, is:open, is:question, is:slow (a second or more)",
 };
 
+/** Where in a line what was said begins; before it stands when, on which connection, and the like. */
+const CONTENT = /"(?:frame|before|malformed|reason|request)":/;
+
 const WORD = /(-?)(?:([a-z]+):)?(?:"((?:[^"\\]|\\.)*)"?|(\S+))/giu;
 
 /**
@@ -63,7 +66,24 @@ export function readFilter(text, isOver = () => false) {
  */
 export function matches(filter, message, conversation) {
   for (const test of filter.tests) if (!test(message)) return false;
-  return filter.texts.every(({ text, isNot }) => conversation.says(message, text) !== isNot);
+  return filter.texts.every(({ text, isNot }) => says(conversation, message, text) !== isNot);
+}
+
+/**
+ * Whether the frames of a message hold a text, or the headers that came with them.
+ * @param {Conversation} conversation @param {Message} message @param {RegExp} text It begins to look where it is told.
+ */
+function says({ lines }, message, text) {
+  const { received, translated, sent, routed, http } = message;
+  /** @param {number} n */
+  const holds = (n) => {
+    const line = lines.get(n);
+    if (line === undefined) return false;
+    text.lastIndex = Math.max(0, line.search(CONTENT));
+    return text.test(line);
+  };
+  // What was translated has the frame as it came, but for the name that it has before a router.
+  return holds(translated || received || sent) || (translated !== 0 && routed !== 0 && holds(received)) || http.some(holds);
 }
 
 /**
@@ -120,11 +140,11 @@ function makeState(value, isOver) {
 }
 
 /**
- * Look for this very text, in capitals or not.
+ * Look for this very text, in capitals or not, as JSON has it.
  * @param {string} text
  */
 function literal(text) {
-  return new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "i");
+  return new RegExp(JSON.stringify(text).slice(1, -1).replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "gi");
 }
 
 /** @param {string} value @returns {(text: string) => boolean} */

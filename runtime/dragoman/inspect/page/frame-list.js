@@ -1,47 +1,40 @@
 /**
- * The sequence: a row for each message, with its way between client, proxy and server. Only the rows that are seen are
- * in the document, so a hundred thousand are as quick as ten.
+ * The sequence: a row for each message. Only those that are seen are in the document, so a hundred thousand are as quick
+ * as ten; and as it is scrolled, the same rows show others.
  */
 
-import { h, s, writeDuration, writeMoment } from "./dom.js";
-import { markOf, timesOf } from "./messages.js";
-import { readable } from "./json-view.js";
+import { h } from "./dom.js";
+import { Row, ROW } from "./frame-row.js";
+import { placeOf } from "./messages.js";
 
 /**
  * @typedef {import("./messages.js").Message} Message
+ * @typedef {{number: number, below: number}} Place A message, and how many pixels below the first row it stands.
  */
 
-export const ROW = 30;
+/** How many rows are there above and below those that are seen. */
 const BEYOND = 8;
-
-/** What is said of each mark, to those who do not see its colour. */
-export const MARKS = {
-  unchanged: "passed as it came",
-  translated: "translated, with nothing lost",
-  lost: "translated, and something was lost",
-  refused: "refused: it cannot be carried across",
-  emulated: "said by Dragoman itself",
-  kept: "went no further than Dragoman",
-  "under way": "not answered yet",
-  event: "something that happened",
-};
+/** When they are drawn after a jump, which is quicker without them. */
+const REST_MS = 100;
 
 export class FrameList extends HTMLElement {
   constructor() {
     super();
     /** @type {Message[]} */
     this.shown = [];
-    this.total = 0;
     /** @type {Message | null} */
     this.selected = null;
     this.follows = true;
     this.isOver = false;
     this.start = 0;
-    /** @type {Map<number, HTMLElement>} rows in the document, by where they stand */
-    this.rows = new Map();
+    /** @type {Row[]} each shows the messages at a distance of as many as there are rows */
+    this.rows = [];
+    /** Differs from what it was once messages, or which one is selected, may have changed. */
+    this.drawn = 0;
     this.isDue = false;
     this.body = h("div", { class: "rows", role: "rowgroup" });
-    this.first = 0;
+    this.top = 0;
+    this.rest = 0;
   }
 
   connectedCallback() {
@@ -53,32 +46,40 @@ export class FrameList extends HTMLElement {
     this.append(head(), this.body);
     this.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     this.addEventListener("click", (event) => this.#clicked(event));
+    this.addEventListener("pointerover", (event) => this.#pointed(event), { passive: true });
     new ResizeObserver(() => this.draw()).observe(this);
   }
 
   /**
-   * Show these.
-   * @param {Message[]} shown @param {number} total @param {number} start When the first began.
+   * Show these, of which any may have changed.
+   * @param {Message[]} shown @param {number} start When the first of all began.
+   * @param {Place | null} [place] What is to stay where it is, if the newest is not followed.
    */
-  show(shown, total, start) {
+  show(shown, start, place = null) {
     this.shown = shown;
-    this.total = total;
     this.start = start;
     this.body.style.height = `${shown.length * ROW}px`;
     this.setAttribute("aria-rowcount", String(shown.length + 1));
-    this.rows.clear();
-    this.body.replaceChildren();
     if (this.follows) this.#toEnd();
-    this.draw();
+    else if (place !== null) this.#move(placeOf(shown, place.number) * ROW - place.below);
+    this.#redraw();
   }
 
-  /** Show that there are more at the end, and that others may have changed. */
-  grown() {
-    this.body.style.height = `${this.shown.length * ROW}px`;
-    this.setAttribute("aria-rowcount", String(this.shown.length + 1));
-    if (this.follows) this.#toEnd();
-    this.rows.clear();
-    this.body.replaceChildren();
+  /**
+   * Say what stands where, so that it can stand there again when others are shown.
+   * @returns {Place | null}
+   */
+  get place() {
+    const top = this.scrollTop;
+    const chosen = this.selected === null ? -1 : this.shown.indexOf(this.selected);
+    const isSeen = chosen >= 0 && chosen * ROW >= top && chosen * ROW < top + this.clientHeight - 2 * ROW;
+    const index = isSeen ? chosen : Math.floor(top / ROW);
+    const message = this.shown[index];
+    return message === undefined ? null : { number: message.number, below: index * ROW - top };
+  }
+
+  #redraw() {
+    this.drawn += 1;
     this.draw();
   }
 
@@ -92,54 +93,23 @@ export class FrameList extends HTMLElement {
   }
 
   #draw() {
-    const first = Math.max(0, Math.floor(this.scrollTop / ROW) - BEYOND);
-    const last = Math.min(this.shown.length, Math.ceil((this.scrollTop + this.clientHeight) / ROW) + BEYOND);
-    for (const [index, row] of this.rows) {
-      if (index < first || index >= last) {
-        row.remove();
-        this.rows.delete(index);
-      }
-    }
+    const [top, height] = [this.scrollTop, this.clientHeight];
+    const isJump = Math.abs(top - this.top) > height;
+    const beyond = isJump ? 0 : BEYOND;
+    const first = Math.max(0, Math.floor(top / ROW) - beyond);
+    const last = Math.min(this.shown.length, Math.ceil((top + height) / ROW) + beyond);
+    const { rows } = this;
+    while (rows.length < last - first) rows.push(new Row());
     for (let index = first; index < last; index += 1) {
-      if (this.rows.has(index)) continue;
-      const message = this.shown[index];
-      if (message === undefined) continue;
-      const row = this.#row(message, index);
-      this.rows.set(index, row);
-      this.body.append(row);
+      const row = /** @type {Row} */ (rows[index % rows.length]);
+      row.show(/** @type {Message} */ (this.shown[index]), index, this);
+      if (!row.element.isConnected) this.body.append(row.element);
     }
-    this.first = first;
-  }
-
-  /** @param {Message} message @param {number} index */
-  #row(message, index) {
-    const mark = markOf(message, this.isOver);
-    const isSelected = message === this.selected;
-    const classes = ["row", `is-${mark.replace(" ", "-")}`, message.kind];
-    if (message.isFailure) classes.push("failure");
-    if (isSelected) classes.push("selected");
-    const selected = this.selected;
-    if (selected && message !== selected && (message.request === selected || message.answer === selected || message.call === selected)) {
-      classes.push("related");
-    }
-    const row = h(
-      "div",
-      {
-        class: classes.join(" "),
-        role: "row",
-        id: `row-${message.number}`,
-        "aria-rowindex": index + 2,
-        "aria-selected": isSelected,
-        "data-index": index,
-      },
-      h("span", { class: "time", role: "gridcell" }, `+${writeMoment(message.time - this.start)}`),
-      h("span", { class: "way", role: "gridcell", title: MARKS[mark] }, way(message, mark), h("span", { class: "unseen" }, said(message, mark))),
-      h("span", { class: "what", role: "gridcell" }, ...what(message)),
-      h("span", { class: "marks", role: "gridcell" }, ...chips(message, mark)),
-      h("span", { class: "took", role: "gridcell" }, ...took(message)),
-    );
-    row.style.transform = `translateY(${index * ROW}px)`;
-    return row;
+    // What others show is still so, unless the list has changed.
+    for (const row of rows) if (row.drawn !== this.drawn) row.clear();
+    this.top = top;
+    clearTimeout(this.rest);
+    if (isJump) this.rest = setTimeout(() => this.draw(), REST_MS);
   }
 
   #scrolled() {
@@ -156,8 +126,13 @@ export class FrameList extends HTMLElement {
   }
 
   #toEnd() {
+    this.#move(this.shown.length * ROW);
+  }
+
+  /** @param {number} top */
+  #move(top) {
     this.movingUntil = performance.now() + 80;
-    this.scrollTop = this.scrollHeight;
+    this.scrollTop = top;
   }
 
   /** @param {boolean} follows */
@@ -168,12 +143,21 @@ export class FrameList extends HTMLElement {
     this.dispatchEvent(new CustomEvent("follow"));
   }
 
+  /** @param {Event} event @returns {Row | undefined} */
+  #rowAt(event) {
+    const element = /** @type {Element} */ (event.target).closest(".row");
+    return this.rows.find((row) => row.element === element);
+  }
+
   /** @param {Event} event */
   #clicked(event) {
-    const row = /** @type {Element} */ (event.target).closest(".row");
-    const index = Number(row?.getAttribute("data-index") ?? -1);
-    const message = this.shown[index];
+    const message = this.#rowAt(event)?.message;
     if (message) this.select(message, true);
+  }
+
+  /** @param {Event} event */
+  #pointed(event) {
+    this.#rowAt(event)?.explain();
   }
 
   /**
@@ -188,8 +172,7 @@ export class FrameList extends HTMLElement {
       const index = this.shown.indexOf(message);
       if (index >= 0) this.#reveal(index);
     } else this.removeAttribute("aria-activedescendant");
-    this.rows.clear();
-    this.body.replaceChildren();
+    this.drawn += 1;
     this.#draw();
     this.dispatchEvent(new CustomEvent("choose", { detail: { message, opens } }));
   }
@@ -200,8 +183,7 @@ export class FrameList extends HTMLElement {
     const head = ROW;
     if (top < this.scrollTop || top + ROW + head > this.scrollTop + this.clientHeight) {
       if (this.follows && index < this.shown.length - 1) this.follow(false);
-      this.movingUntil = performance.now() + 80;
-      this.scrollTop = Math.max(0, top - this.clientHeight / 3);
+      this.#move(Math.max(0, top - this.clientHeight / 3));
     }
   }
 
@@ -212,7 +194,7 @@ export class FrameList extends HTMLElement {
   step(by) {
     if (this.shown.length === 0) return;
     const at = this.selected === null ? -1 : this.shown.indexOf(this.selected);
-    const seen = Math.min(this.first + BEYOND, this.shown.length - 1);
+    const seen = Math.min(Math.ceil(this.scrollTop / ROW), this.shown.length - 1);
     const next = at >= 0 || Math.abs(by) > this.shown.length ? at + by : by > 0 ? seen : this.shown.length - 1;
     const message = this.shown[Math.max(0, Math.min(this.shown.length - 1, next))];
     if (message) this.select(message, false);
@@ -247,112 +229,4 @@ function head() {
   );
 }
 
-/**
- * Draw the way of a message: from its sender to the proxy, and on to the other side.
- * @param {Message} message @param {import("./messages.js").Mark} mark
- */
-function way(message, mark) {
-  const picture = s("svg", { viewBox: "0 0 200 30", width: 200, height: 30, "aria-hidden": "true" });
-  if (mark === "event") {
-    const x = message.from === "client" ? 16 : 184;
-    picture.append(s("rect", { class: "event", x: x - 4, y: 11, width: 8, height: 8 }));
-    return picture;
-  }
-  const isDashed = message.kind === "result" || message.kind === "error";
-  const fromClient = message.from === "client";
-  const [from, to] = fromClient ? [16, 184] : [184, 16];
-  const sign = fromClient ? 1 : -1;
-  const dashes = isDashed ? " dashed" : "";
-  if (!message.isOurs) {
-    picture.append(s("path", { class: `arrow from${dashes}`, d: `M${from} 15H${100 - sign * 8}` }), tip(100 - sign * 7, sign, "from"));
-  }
-  if (message.isOurs || message.sent !== 0) {
-    picture.append(s("path", { class: `arrow to${dashes}`, d: `M${100 + sign * 7} 15H${to - sign * 3}` }), tip(to - sign * 2, sign, "to"));
-  }
-  picture.append(node(mark));
-  return picture;
-}
-
-/** @param {number} x @param {number} sign @param {string} part */
-function tip(x, sign, part) {
-  return s("path", { class: `tip ${part}`, d: `M${x} 15l${-sign * 6} -3.5v7z` });
-}
-
-/** @param {import("./messages.js").Mark} mark */
-function node(mark) {
-  switch (mark) {
-    case "unchanged":
-      return s("circle", { class: "node", cx: 100, cy: 15, r: 3 });
-    case "translated":
-      return s("circle", { class: "node filled", cx: 100, cy: 15, r: 5 });
-    case "lost":
-      return s("path", { class: "node filled", d: "M100 8.5l6.5 12h-13z" });
-    case "refused":
-      return s("path", { class: "node cross", d: "M95.5 10.5l9 9m0 -9l-9 9" });
-    case "emulated":
-      return s("rect", { class: "node filled", x: 95.5, y: 10.5, width: 9, height: 9, transform: "rotate(45 100 15)" });
-    case "under way":
-      return s("circle", { class: "node waiting", cx: 100, cy: 15, r: 5 });
-    default:
-      return s("path", { class: "node bar", d: "M100 9v12" });
-  }
-}
-
-/** @param {Message} message @param {import("./messages.js").Mark} mark */
-function said(message, mark) {
-  const who = message.isOurs ? "Dragoman" : (message.from === "server" && message.server) || message.from;
-  const whom = message.isOurs ? message.from === "client" ? "the server" : "the client" : message.from === "client" ? message.server : "";
-  return `${message.kind} from ${who}${whom && ` to ${whom}`}, ${MARKS[mark]}: `;
-}
-
-/** @param {Message} message */
-function what(message) {
-  const isAnswer = message.request !== null || message.kind === "result" || message.kind === "error";
-  const indent = message.depth > 0 ? h("span", { class: "indent", "aria-hidden": "true" }, "╰ ".padStart(message.depth * 2, " ")) : null;
-  return [
-    indent,
-    isAnswer ? h("span", { class: "answers", "aria-hidden": "true" }, "↩ ") : null,
-    h("b", { class: "method" }, readable(message.method || message.kind)),
-    message.name ? h("bdi", { class: "name" }, readable(message.name.slice(0, 120))) : null,
-    message.words ? h("bdi", { class: "words", title: readable(message.words.slice(0, 500)) }, readable(message.words.slice(0, 200).replace(/\s+/g, " "))) : null,
-  ];
-}
-
-/** @param {Message} message @param {import("./messages.js").Mark} mark */
-function chips(message, mark) {
-  const found = [];
-  const lost = message.losses.filter((loss) => !loss.cosmetic).length;
-  if (mark === "lost") found.push(h("span", { class: "chip lost" }, `${lost} lost`));
-  else if (mark === "refused") found.push(h("span", { class: "chip refused" }, "refused"));
-  else if (mark === "translated") found.push(h("span", { class: "chip translated", title: MARKS.translated }, "translated"));
-  else if (mark === "emulated") found.push(h("span", { class: "chip emulated", title: MARKS.emulated }, "emulated"));
-  if (message.server) found.push(h("bdi", { class: "chip server", title: readable(message.server) }, readable(message.server.slice(0, 40))));
-  if (message.isFailure) found.push(h("span", { class: "chip failed" }, "error"));
-  if (message.session) found.push(h("bdi", { class: "chip session" }, readable(message.session.replace(/^session /, "#").slice(0, 40))));
-  return found;
-}
-
-/** @param {Message} message */
-function took(message) {
-  const request = message.kind === "request" ? message : null;
-  if (request === null || request.answer === null) return [];
-  const { server, ours } = timesOf(request);
-  return [
-    server === null ? null : h("span", { class: "server" }, writeDuration(server)),
-    ours === null ? null : h("span", { class: "ours" }, server === null ? writeDuration(ours) : ` · ${writeDuration(ours)}`),
-  ];
-}
-
 customElements.define("frame-list", FrameList);
-
-/** Explain the marks. */
-export function legend() {
-  const list = h("dl", { class: "legend" });
-  for (const mark of /** @type {const} */ (["unchanged", "translated", "lost", "refused", "emulated", "kept", "under way"])) {
-    const picture = s("svg", { viewBox: "88 4 24 22", width: 24, height: 22, class: `is-${mark.replace(" ", "-")}`, "aria-hidden": "true" });
-    picture.append(node(mark));
-    list.append(h("dt", {}, picture, mark), h("dd", {}, MARKS[mark]));
-  }
-  return list;
-}
-

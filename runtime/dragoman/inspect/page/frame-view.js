@@ -7,7 +7,7 @@ import { compare, find } from "./difference.js";
 import { showHeaders } from "./http-view.js";
 import { readable, showJson } from "./json-view.js";
 import { markOf, timesOf } from "./messages.js";
-import { MARKS } from "./frame-list.js";
+import { MARKS } from "./frame-row.js";
 import { reasonsOfLoss, reasonsOfRefusal } from "./why.js";
 
 /**

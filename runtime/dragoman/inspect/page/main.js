@@ -2,13 +2,15 @@
  * The page: what is shown of what has come, and what keys and clicks do.
  */
 
-import { byId, h, put, writeCount } from "./dom.js";
+import { byId, h, put, setText, textual, writeCount } from "./dom.js";
 import { Conversation } from "./model.js";
-import { matches, NAMES, readFilter } from "./filter.js";
+import { NAMES, readFilter } from "./filter.js";
+import { Sieve } from "./sieve.js";
 import { Source } from "./source.js";
 import { readable } from "./json-view.js";
 import { FrameView } from "./frame-view.js";
-import { FrameList, legend } from "./frame-list.js";
+import { FrameList } from "./frame-list.js";
+import { legend } from "./frame-row.js";
 import { SessionView } from "./session-view.js";
 import { TimeView } from "./time-view.js";
 import { openShare } from "./share-view.js";
@@ -53,14 +55,17 @@ frame.source = sessions.source = time.source = source;
 
 /** How often figures are made anew while lines come. */
 const TIME_MS = 500;
+/** For how long messages are held against a filter before what was found is drawn. */
+const SLICE_MS = 50;
 
 /** @type {View} */
 let view = "sequence";
-let filter = readFilter("");
+const sieve = new Sieve(conversation);
 let isPaused = false;
-/** The number of the last message that was held against the filter. */
-let looked = 0;
+/** @type {import("./frame-list.js").Place | null} where the list was when the filter changed */
+let place = null;
 let isDue = false;
+let isSifting = false;
 /** @type {number | null} */
 let wanted = null;
 let drawnAt = 0;
@@ -88,31 +93,32 @@ function changed(what) {
 
 /** Show what has come since. */
 function takeIn() {
-  const { messages } = conversation;
-  if (list.shown.length > 0 && messages.length > 0 && (list.shown[0]?.number ?? 0) < (messages[0]?.number ?? 0)) {
-    refilter();
-    return;
-  }
-  const first = messages[0]?.number ?? 1;
-  for (let index = Math.max(0, looked - first + 1); index < messages.length; index += 1) {
-    const message = messages[index];
-    if (message && matches(filter, message, conversation)) list.shown.push(message);
-  }
-  looked = messages.at(-1)?.number ?? looked;
-  list.total = messages.length;
-  list.start = messages[0]?.time ?? 0;
-  list.grown();
+  sieve.takeIn();
+  list.show(sieve.found, conversation.messages[0]?.time ?? 0);
   openWanted();
 }
 
-/** Hold everything against the filter. */
-function refilter() {
-  const { messages } = conversation;
-  looked = messages.at(-1)?.number ?? 0;
-  const shown = filter.tests.length + filter.texts.length === 0 ? [...messages] : messages.filter((one) => matches(filter, one, conversation));
-  list.show(shown, messages.length, messages[0]?.time ?? 0);
+/** @param {import("./filter.js").Filter} [filter] Hold everything against it, or against the same again. */
+function refilter(filter = sieve.filter) {
+  if (!sieve.isBusy) place = list.place ?? place;
+  sieve.start(filter);
+  sift();
+}
+
+/** Show what is found soon, and go on looking. */
+function sift() {
+  sieve.sift(SLICE_MS);
+  list.show(sieve.found, conversation.messages[0]?.time ?? 0, place);
+  list.ariaBusy = String(sieve.isBusy);
   drawTop();
   openWanted();
+  if (sieve.isBusy && !isSifting) {
+    isSifting = true;
+    requestAnimationFrame(() => {
+      isSifting = false;
+      sift();
+    });
+  }
 }
 
 /** Show the message that the address names, once it is here. */
@@ -126,28 +132,48 @@ function openWanted() {
 }
 
 function drawTop() {
-  const { messages, missing, forgotten, losses, failures } = conversation;
+  const { messages } = conversation;
   const state = byId("state");
   state.className = `state ${isPaused ? "paused" : source.state}`;
-  state.textContent = isPaused ? "paused" : source.state === "live" && source.about.what === "trace" ? "follows the file" : STATES[source.state];
-  const passed = Number(conversation.status?.passed_over ?? 0);
-  const shown = list.shown.length === messages.length ? "" : `${list.shown.length.toLocaleString("en")} of `;
-  put(
-    byId("counts"),
-    h("span", {}, `${shown}${writeCount(messages.length, "message")}`),
-    losses ? h("button", { type: "button", class: "lost", onclick: () => look("lost:*") }, `${losses} with losses`) : null,
-    failures ? h("button", { type: "button", class: "failed", onclick: () => look("is:failure") }, writeCount(failures, "error")) : null,
-    passed > 0 ? h("span", {}, `${writeCount(passed, "line")} of the file ${passed === 1 ? "is" : "are"} no part of a trace`) : null,
-    missing + forgotten ? h("span", { class: "gone" }, `the oldest ${writeCount(missing + forgotten, "line")} are not kept`) : null,
-  );
-  put(byId("faults"), filter.faults.join("; "));
+  say(state, isPaused ? "paused" : source.state === "live" && source.about.what === "trace" ? "follows the file" : STATES[source.state]);
+  drawCounts();
+  say(byId("faults"), sieve.filter.faults.join("; "));
   byId("follow").setAttribute("aria-pressed", String(list.follows));
   byId("pause").setAttribute("aria-pressed", String(isPaused));
   const { about } = source;
-  byId("watched").textContent = readable(about.file ?? about.server ?? "");
+  say(byId("watched"), readable(about.file ?? about.server ?? ""));
   const empty = byId("empty");
-  empty.hidden = list.shown.length > 0;
+  empty.hidden = list.shown.length > 0 || sieve.isBusy;
   empty.textContent = messages.length > 0 ? "No message fits this filter." : source.about.what === "trace" ? "There is no message in this file yet: expected one that dragoman proxy --trace has written." : "Nothing has crossed yet. Let the client connect, or call a tool.";
+}
+
+/**
+ * Put a text there, unless it is there: what is put anew is read out anew.
+ * @param {HTMLElement} element @param {string} text
+ */
+function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+const COUNTS = {
+  shown: textual("span", ""),
+  lost: textual("button", "lost", { type: "button", onclick: () => look("lost:*") }),
+  failed: textual("button", "failed", { type: "button", onclick: () => look("is:failure") }),
+  passed: textual("span", ""),
+  gone: textual("span", "gone"),
+};
+byId("counts").append(...Object.values(COUNTS));
+
+/** The same elements stay: somebody may be about to press one. */
+function drawCounts() {
+  const { messages, missing, forgotten, losses, failures } = conversation;
+  const passed = Number(conversation.status?.passed_over ?? 0);
+  const part = sieve.isBusy ? `${list.shown.length.toLocaleString("en")} so far of ` : list.shown.length === messages.length ? "" : `${list.shown.length.toLocaleString("en")} of `;
+  setText(COUNTS.shown, `${part}${writeCount(messages.length, "message")}`);
+  setText(COUNTS.lost, losses ? `${losses.toLocaleString("en")} with losses` : "");
+  setText(COUNTS.failed, failures ? writeCount(failures, "error") : "");
+  setText(COUNTS.passed, passed > 0 ? `${writeCount(passed, "line")} of the file ${passed === 1 ? "is" : "are"} no part of a trace` : "");
+  setText(COUNTS.gone, missing + forgotten ? `the oldest ${writeCount(missing + forgotten, "line")} are not kept` : "");
 }
 
 /** @param {View} chosen */
@@ -172,8 +198,7 @@ function look(text) {
 }
 
 function applyFilter() {
-  filter = readFilter(box.value, () => conversation.isOver);
-  refilter();
+  refilter(readFilter(box.value, () => conversation.isOver));
   writeAddress();
 }
 
@@ -190,12 +215,11 @@ function writeAddress() {
 function readAddress() {
   const parts = new URLSearchParams(location.hash.slice(1));
   box.value = parts.get("filter") ?? "";
-  filter = readFilter(box.value, () => conversation.isOver);
   const number = Number(parts.get("frame"));
   wanted = number > 0 ? number : null;
   if (wanted !== null) list.follows = false;
   const named = parts.get("view");
-  refilter();
+  refilter(readFilter(box.value, () => conversation.isOver));
   showView(named === "sessions" || named === "time" ? named : "sequence");
 }
 
@@ -213,6 +237,11 @@ function togglePause() {
   isPaused = !isPaused;
   if (!isPaused) takeIn();
   drawTop();
+}
+
+function share() {
+  sieve.sift(Infinity);
+  void openShare(source, sieve.found);
 }
 
 function openHelp() {
@@ -259,7 +288,7 @@ const COMMANDS = {
   1: () => showView("sequence"),
   2: () => showView("sessions"),
   3: () => showView("time"),
-  s: () => void openShare(source, list.shown),
+  s: share,
   "/": () => box.focus(),
   "?": openHelp,
 };
@@ -304,15 +333,15 @@ sessions.addEventListener("look", (event) => look(/** @type {CustomEvent<string>
 for (const name of /** @type {View[]} */ (["sequence", "sessions", "time"])) byId(`tab-${name}`).addEventListener("click", () => showView(name));
 byId("follow").addEventListener("click", () => list.follow(!list.follows));
 byId("pause").addEventListener("click", togglePause);
-byId("open-share").addEventListener("click", () => void openShare(source, list.shown));
+byId("open-share").addEventListener("click", share);
 byId("open-help").addEventListener("click", openHelp);
 box.addEventListener("input", applyFilter);
 addEventListener("hashchange", readAddress);
 setInterval(() => {
   if (source.state !== "live" || document.hidden) return;
   if (view === "sessions") sessions.draw();
-  if (view === "time" && looked !== drawnTo) time.draw();
-  drawnTo = looked;
+  if (view === "time" && sieve.newest !== drawnTo) time.draw();
+  drawnTo = sieve.newest;
 }, 1000);
 setInterval(() => {
   if (source.state === "live") byId("said").textContent = `${writeCount(conversation.messages.length, "message")}`;

@@ -160,3 +160,17 @@ export function nest(message, call) {
   message.call = call;
   message.depth = Math.min(call.depth + 1, 8);
 }
+
+/**
+ * Say where a message stands, or would stand, among others in their order.
+ * @param {Message[]} messages @param {number} number
+ */
+export function placeOf(messages, number) {
+  let [low, high] = [0, messages.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (/** @type {Message} */ (messages[middle]).number < number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

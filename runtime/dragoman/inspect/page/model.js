@@ -23,7 +23,7 @@ import { isRouter, isShared, learn, makeSession, noteEnd, noteRefusal, Processes
 const OTHER = { client: "server", server: "client" };
 
 /** How much text of lines is kept; then the oldest go. */
-const MOST_CHARACTERS = 150_000_000;
+const MOST_CHARACTERS = 100_000_000;
 
 /** HTTP's statuses that say nothing is wrong, where a server is asked whether it has a stream of its own. */
 const NO_STREAM = [404, 405];
@@ -40,6 +40,8 @@ export class Conversation {
     this.status = null;
     /** @type {number[]} how much memory the proxy had, in bytes, the last times that it said so */
     this.memory = [];
+    /** @type {Set<Message>} what has changed since somebody looked, who takes them out */
+    this.touched = new Set();
     this.missing = 0;
     this.forgotten = 0;
     /** How many messages say that something went wrong, and with how many something was lost. */
@@ -103,18 +105,6 @@ export class Conversation {
     return text === undefined ? null : JSON.parse(text);
   }
 
-  /**
-   * Whether the frames of a message hold a text.
-   * @param {Message} message @param {RegExp} text
-   */
-  says(message, text) {
-    for (const n of [message.received, message.translated || message.sent, ...message.http]) {
-      const line = this.lines.get(n);
-      if (line !== undefined && text.test(line)) return true;
-    }
-    return false;
-  }
-
   /** @param {any} line @param {number} n @param {number} size */
   #take(line, n, size) {
     const { direction, side } = line;
@@ -172,6 +162,7 @@ export class Conversation {
     const message = this.joining.put.get(keyOf(line));
     if (message === undefined) return;
     message.sent = 0;
+    this.touched.add(message);
     this.joining.pending.unshift(message);
   }
 
@@ -197,6 +188,7 @@ export class Conversation {
     } else if (frame.method === "initialize" || frame.result?.protocolVersion) learn(this.#sessionAt(line.session, found.time), found, frame, line);
     found.sent = n;
     found.sentAt = timeOf(line);
+    this.touched.add(found);
     if (from === "server") this.#move(found, line.session);
     if (kind === "notification") joining.told = found;
     found.toConnection = line.connection;
@@ -221,6 +213,7 @@ export class Conversation {
   #settle(request, found, line) {
     found.request = request;
     if (request.answer === null || request.answer.sent === 0) request.answer = found;
+    this.touched.add(request);
     noteRefusal(this.#session(request), request, found);
     this.joining.drop(request);
     // A router's server is still to get the answer to its question: `#goOn` looks for it.
@@ -235,6 +228,7 @@ export class Conversation {
   #goOn(message, line, n) {
     message.routed = message.sent;
     message.server = line.server;
+    this.touched.add(message);
     message.sent = n;
     message.sentAt = timeOf(line);
     message.toConnection = line.connection;
@@ -293,6 +287,7 @@ export class Conversation {
       joining.wait(message);
     }
     message.translated = n;
+    this.touched.add(message);
     message.isChanged = true;
     message.losses = (Array.isArray(line.losses) ? line.losses : []).filter(isPlain).map((/** @type {any} */ loss) => ({ ...loss, pointer: String(loss.pointer), kind: String(loss.kind), bytes: Number(loss.bytes) || 0 }));
     message.isRefused = line.refused !== undefined;
@@ -324,6 +319,7 @@ export class Conversation {
     const requests = (Array.isArray(ids) ? ids : []).map((id) => this.joining.carried(line, id)).filter((one) => one !== undefined);
     const carried = requests.length > 0 || method !== "POST" ? requests : [lastWithoutId(this.messages.slice(-50), line)].filter((one) => one !== undefined);
     for (const one of carried) one.http.push(n);
+    for (const one of carried) this.touched.add(one);
     const isWrong = !(status >= 100 && status < 400) && !(method !== "POST" && NO_STREAM.includes(status));
     if (!isWrong && (requests.length > 0 || method === "POST")) return;
     const words = `${method} ${status || "without an answer"}${line.response?.["www-authenticate"] ? `: ${line.response["www-authenticate"]}` : ""}${method === "GET" && NO_STREAM.includes(status) ? ": it offers no stream of its own" : ""}`;
@@ -395,6 +391,7 @@ export class Conversation {
   #failed(message) {
     if (message.isFailure) return;
     message.isFailure = true;
+    this.touched.add(message);
     this.failures += 1;
     this.#session(message).failures += 1;
   }
@@ -408,6 +405,7 @@ export class Conversation {
     message.depth = request.depth;
     message.call = request.call;
     if (request.answer === null) request.answer = message;
+    this.touched.add(request);
     if (request.isOurs) this.#session(request).open.delete(request);
     // That a server does not know what only we ask is no failure of anybody's.
     if (request.isMadeUp) this.#excuse(message);
@@ -420,6 +418,7 @@ export class Conversation {
   #excuse(message) {
     if (!message.isFailure) return;
     message.isFailure = false;
+    this.touched.add(message);
     this.failures -= 1;
     this.#session(message).failures -= 1;
   }
@@ -482,6 +481,7 @@ export class Conversation {
       if (hasLosses(message)) this.losses -= 1;
       if (message.request) message.request.answer = null;
       const session = this.#session(message);
+      this.touched.delete(message);
       session.messages -= 1;
       session.open.delete(message);
       if (session.messages <= 0 && (session.client.ended !== "" || session.client.isClosed)) this.sessions.delete(session.label);
