@@ -221,6 +221,11 @@ MIDDLEWARE: Final = (
     Option("notice-middleware", "text", f"put your own code around each notification: {_AS_CODE}", (), "MODULE:NAME"),
 )
 
+TLS: Final = (
+    Option("tls-cert", "file", "certificate chain in PEM, for what listens at https://"),
+    Option("tls-key", "file", "its key, if not in the same file"),
+)
+
 LISTEN: Final = (
     Option(
         "listen",
@@ -248,8 +253,7 @@ LISTEN: Final = (
         "state-keys",
         "clients are proxies that say with --tell-callers whose each request is, sealed with a key of this file",
     ),
-    Option("tls-cert", "file", "certificate chain in PEM; needs https:// in --listen"),
-    Option("tls-key", "file", "its key, if not in the same file"),
+    *TLS,
     Option("max-body", "size", "the longest message of a client", "16m"),
     Option(
         "max-memory", "size", "what all unfinished messages of clients may hold together, one client half of it", "256m"

@@ -252,6 +252,11 @@ def test_the_page_of_a_file_shows_what_is_written_to_it_later(tmp_path: Path) ->
         (["--inspect", "http://0.0.0.0:0"], "plain text; use https:// with --tls-cert, or --inspect-anywhere"),
         (["--inspect", "https://127.0.0.1:0"], "expected --tls-cert with https:// in --inspect"),
         (["--inspect", "127.0.0.1:6300"], "expected http://HOST:PORT"),
+        (["--inspect", "--tls-cert", __file__], "--tls-cert means nothing without --listen"),
+        (
+            ["--inspect", "--listen", "http://127.0.0.1:0", "--tls-cert", __file__],
+            "expected --tls-cert with https:// in --listen or --inspect, and only then",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_named(options: list[str], words: str) -> None:
@@ -261,21 +266,84 @@ def test_options_that_make_no_sense_are_named(options: list[str], words: str) ->
     assert words in " ".join(done.stderr.decode().split())
 
 
-def test_the_page_is_served_over_tls_where_the_client_is_none_of_http(tmp_path: Path) -> None:
-    both, key = str(tmp_path / "both.pem"), str(tmp_path / "key.pem")
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=t", "-keyout", key, "-out", both]
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    folder = tmp_path_factory.mktemp("certificate")
+    chain, key = str(folder / "chain.pem"), str(folder / "key.pem")
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=t", "-keyout", key, "-out", chain]
     try:
         subprocess.run(made, check=True, stderr=subprocess.DEVNULL, timeout=PATIENCE_S)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no openssl to make a certificate")
-    with running(options=("--inspect", "https://127.0.0.1:0", "--tls-cert", both, "--tls-key", key)) as run:
+    return ("--tls-cert", chain, "--tls-key", key)
+
+
+def ask_over_tls(port: int, path: str, chain: str) -> http.client.HTTPResponse:
+    trusting = ssl.create_default_context(cafile=chain)
+    trusting.check_hostname = False
+    with contextlib.closing(http.client.HTTPSConnection("127.0.0.1", port, timeout=PATIENCE_S, context=trusting)) as to:
+        to.request("GET", path)
+        return to.getresponse()
+
+
+def test_the_page_is_served_over_tls_where_the_client_is_none_of_http(certificate: tuple[str, ...]) -> None:
+    with running(options=("--inspect", "https://127.0.0.1:0", *certificate)) as run:
         page = Page(Lines(run.process.stderr, PATIENCE_S).read().decode())
-        trusting = ssl.create_default_context(cafile=both)
-        trusting.check_hostname = False
-        connection = http.client.HTTPSConnection("127.0.0.1", page.port, timeout=PATIENCE_S, context=trusting)
-        connection.request("GET", f"/?key={page.key}")
-        assert "; Secure" in connection.getresponse().headers["set-cookie"]
-        connection.close()
+        assert "; Secure" in ask_over_tls(page.port, f"/?key={page.key}", certificate[1]).headers["set-cookie"]
+
+
+@pytest.mark.parametrize(("listen", "inspect"), [("http", "https"), ("https", "http"), ("https", "https")])
+def test_the_page_and_the_clients_have_tls_each_as_its_address_says(
+    listen: str, inspect: str, certificate: tuple[str, ...]
+) -> None:
+    options = ("--listen", f"{listen}://127.0.0.1:0", "--inspect", f"{inspect}://127.0.0.1:0", *certificate)
+    command = [sys.executable, "-m", "dragoman", "proxy", *options, "--", "true"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        try:
+            lines = Lines(process.stderr, PATIENCE_S)
+            page = Page(lines.read().decode())
+            url = lines.read().decode().split()[-1]
+            assert url.startswith(f"{listen}://")
+            for scheme, port, path in (
+                (inspect, page.port, f"/?key={page.key}"),
+                (listen, int(url[:-4].split(":")[2]), "/healthz"),
+            ):
+                if scheme == "https":
+                    assert ask_over_tls(port, path, certificate[1]).status in (200, 303)
+                else:
+                    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as plain:
+                        plain.request("GET", path)
+                        assert plain.getresponse().status in (200, 303)
+        finally:
+            process.terminate()
+
+
+def test_the_page_of_a_file_is_served_over_tls(tmp_path: Path, certificate: tuple[str, ...]) -> None:
+    (tmp_path / "trace").write_text("")
+    command = [sys.executable, "-m", "dragoman", "inspect", str(tmp_path / "trace"), "--at", "https://127.0.0.1:0"]
+    with subprocess.Popen([*command, *certificate], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        try:
+            page = Page(Lines(process.stderr, PATIENCE_S).read().decode())
+            assert ask_over_tls(page.port, f"/?key={page.key}", certificate[1]).status == 303
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize("command", [["proxy", "--inspect"], ["inspect", __file__, "--at"], ["demo", "--inspect"]])
+def test_a_certificate_that_cannot_be_used_is_an_error_before_anything_is_shown(command: list[str]) -> None:
+    options = [
+        *command,
+        "https://127.0.0.1:0",
+        "--tls-cert",
+        __file__,
+        *(["--", "true"] if command[0] == "proxy" else []),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman", *options], capture_output=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.returncode == 1
+    assert "expected a chain and its key, in PEM" in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
 
 
 def test_an_address_that_is_taken_is_an_error_if_it_was_named() -> None:

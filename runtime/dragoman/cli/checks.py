@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
+from dragoman.cli.certificate import find_nonsense_of_certificate
 from dragoman.cli.names import is_loopback
 
 MESSAGES_PATH: Final = "/message"
@@ -20,9 +21,14 @@ def check_options(args: argparse.Namespace) -> None:
         args.usage_error(nonsense)
 
 
-def check_page(args: argparse.Namespace) -> None:
-    """End with a usage error if the options about the page do not go together."""
-    nonsense = next(_find_nonsense_of_page(args), None)
+def check_page(args: argparse.Namespace, option: str = "inspect") -> None:
+    """End with a usage error if the options about a page, or about certificates, do not go together.
+
+    Args:
+        args: The options.
+        option: Which of them says where the page is.
+    """
+    nonsense = next(_find_nonsense_of_page(args, option), None)
     if nonsense is not None:
         args.usage_error(nonsense)
 
@@ -57,26 +63,22 @@ def _find_nonsense(args: argparse.Namespace) -> Iterator[str]:
 def _find_nonsense_of_listen(args: argparse.Namespace) -> Iterator[str]:
     if args.paths and (args.config is None or args.server is not None):
         yield "--paths means nothing without --config, and with --server there is one server"
-    if (args.listen[2] == "https") != (args.tls_cert is not None):
-        yield "expected --tls-cert with https:// in --listen, and only then"
-    if args.tls_key is not None and args.tls_cert is None:
-        yield "--tls-key means nothing without --tls-cert"
     taken = [args.mcp_path, *((args.sse_path, MESSAGES_PATH) if args.sse_path else ())]
     if len(set(taken)) < len(taken):
         yield f"expected different paths for Streamable HTTP and HTTP+SSE, found {', '.join(taken)}"
 
 
-def _find_nonsense_of_page(args: argparse.Namespace) -> Iterator[str]:
-    if args.inspect is None:
+def _find_nonsense_of_page(args: argparse.Namespace, option: str) -> Iterator[str]:
+    yield from find_nonsense_of_certificate(args)
+    wanted = getattr(args, option)
+    if wanted is None:
         if args.open or args.inspect_anywhere:
             yield f"--{'open' if args.open else 'inspect-anywhere'} means nothing without --inspect"
         return
-    host, _, scheme = args.inspect
-    if scheme == "https" and args.tls_cert is None:
-        yield "expected --tls-cert with https:// in --inspect"
+    host, _, scheme = wanted
     if scheme == "http" and not is_loopback(host) and not args.inspect_anywhere:
         yield (
-            f"--inspect http://{host}: what crosses would be sent to other machines in plain text; use https:// with "
+            f"--{option} http://{host}: what crosses would be sent to other machines in plain text; use https:// with "
             "--tls-cert, or --inspect-anywhere"
         )
 

@@ -18,7 +18,7 @@ from dragoman.cli.ink import complain, takes_colour
 from dragoman.cli.inspecting import CannotShow, open_feed
 from dragoman.cli.options import add_options, revision
 from dragoman.cli.screen import columns, fit, write_styled
-from dragoman.options import PAGE
+from dragoman.options import PAGE, TLS
 
 if TYPE_CHECKING:
     from dragoman.inspect.feed import Feed
@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="REV",
             help=f"what the {side} speaks (default: %(default)s)",
         )
-    add_options(parser, PAGE)
-    parser.set_defaults(tls_cert=None, tls_key=None, stderr=None, usage_error=parser.error)
+    add_options(parser, (*PAGE, *TLS))
+    parser.set_defaults(stderr=None, usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,11 +12,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dragoman.cli.checks import check_page
 from dragoman.cli.ink import complain
 from dragoman.cli.inspecting import CannotShow, bind_page, make_key, open_browser, tell_where
-from dragoman.cli.names import is_loopback, own_names
+from dragoman.cli.names import own_names
 from dragoman.cli.options import add_options
-from dragoman.options import PAGE, Option
+from dragoman.options import PAGE, TLS, Option
 
 if TYPE_CHECKING:
     from dragoman.inspect.capture import Capture, Side
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "3 if there is nothing to be played"
     )
     parser.add_argument("what", metavar="TRACE|URL", help="what to show")
-    add_options(parser, (_WHERE, *(option for option in PAGE if option.name != "inspect")))
+    add_options(parser, (_WHERE, *(option for option in PAGE if option.name != "inspect"), *TLS))
     play = parser.add_argument_group("playing a trace back")
     choice = play.add_mutually_exclusive_group()
     choice.add_argument(
@@ -84,20 +85,14 @@ def _show(args: argparse.Namespace, path: Path) -> int:
     from dragoman.inspect.viewer import Viewing, view_file
     from dragoman.transports.http.serve import Address
 
-    host, _, scheme = args.at
-    if scheme == "https":
-        args.usage_error("--at takes http://; a page for others is served by `dragoman proxy --inspect https://…`")
-    if not is_loopback(host) and not args.inspect_anywhere:
-        args.usage_error(
-            f"--at http://{host}: other machines would be sent what is shown in plain text; see --inspect-anywhere"
-        )
+    check_page(args, "at")
     try:
-        listener, url = bind_page(args.at)
+        listener, url, certificate = bind_page(args.at, args)
     except CannotShow as error:
         return _fail(str(error))
     key = make_key()
     about = {"what": "trace", "file": path.name}
-    viewing = Viewing(listener, Address(), key, own_names(host), args.inspect_memory, about)
+    viewing = Viewing(listener, Address("", 0, *certificate), key, own_names(args.at[0]), args.inspect_memory, about)
     raise_on_interrupt()
     tell_where(url, key, opens=args.open)
     try:

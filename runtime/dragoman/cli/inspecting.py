@@ -15,6 +15,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from dragoman.cli.certificate import certificate_of, check_certificate
 from dragoman.cli.names import own_names
 from dragoman.options import DEFAULT_PAGE
 
@@ -39,17 +40,15 @@ def open_feed(args: argparse.Namespace, beside: Watcher | None, about: dict[str,
         about: What the page says of what it shows.
 
     Raises:
-        CannotShow: The address is taken, or the viewer cannot be started.
+        CannotShow: The address is taken, the certificate cannot be used, or the viewer cannot be started.
     """
     from dragoman.inspect.feed import Feed
 
-    listener, url = bind_page(args.inspect)
-    is_secure = args.inspect[2] == "https"
+    listener, url, certificate = bind_page(args.inspect, args)
     key = make_key()
     ours, theirs = socket.socketpair()
     told = {
-        "certificate": args.tls_cert if is_secure else None,
-        "private": args.tls_key if is_secure else None,
+        "certificate": certificate,
         "key": key,
         "hosts": own_names(args.inspect[0]),
         "bytes": args.inspect_memory,
@@ -91,15 +90,27 @@ def _start_viewer(sockets: tuple[socket.socket, socket.socket], stderr: int | No
     subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=stderr, pass_fds=fds, start_new_session=True)
 
 
-def bind_page(wanted: tuple[str, int, str]) -> tuple[socket.socket, str]:
+def bind_page(
+    wanted: tuple[str, int, str], args: argparse.Namespace
+) -> tuple[socket.socket, str, tuple[str | None, str | None]]:
     """Open the socket of a page: where it is wanted; if that is nowhere in particular, at another port at need.
 
+    Args:
+        wanted: Host, port and scheme.
+        args: With the flags that name a certificate.
+
     Returns:
-        It, and its URL without a path.
+        It, its URL without a path, and the files of its certificate.
 
     Raises:
-        CannotShow: Nothing can listen there.
+        CannotShow: Nothing can listen there, or not with this certificate.
     """
+    certificate, key = certificate_of(wanted, args)
+    if certificate is not None:
+        try:
+            check_certificate(certificate, key)
+        except ValueError as error:
+            raise CannotShow(str(error)) from None
     host, port, scheme = wanted
     ports = (port, 0) if wanted == DEFAULT_PAGE else (port,)
     for one in ports:
@@ -110,7 +121,7 @@ def bind_page(wanted: tuple[str, int, str]) -> tuple[socket.socket, str]:
             reason = error.strerror
             continue
         name = f"[{host}]" if ":" in host else host
-        return listener, f"{scheme}://{name}:{listener.getsockname()[1]}"
+        return listener, f"{scheme}://{name}:{listener.getsockname()[1]}", (certificate, key)
     raise CannotShow(f"--inspect: cannot listen at {host}:{port}: {reason}")
 
 

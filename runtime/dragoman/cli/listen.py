@@ -15,6 +15,7 @@ from dataclasses import astuple
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from dragoman.cli.certificate import certificate_of, describe_failure
 from dragoman.cli.descriptors import raise_limit
 from dragoman.cli.ink import complain
 from dragoman.cli.instances import among_others
@@ -43,7 +44,6 @@ logger = logging.getLogger("dragoman.http")
 TOKEN_VARIABLE: Final = "DRAGOMAN_AUTH_TOKEN"
 EXIT_CANNOT_LISTEN: Final = 1
 _LISTENING: Final = "listening on {}"
-_NO_CERTIFICATE: Final = "expected a chain and its key, in PEM; OpenSSL says "
 
 
 def listen(
@@ -70,7 +70,7 @@ def listen(
     from dragoman.transports.http.serve import Address, HttpServer, bind, describe
 
     try:
-        where = Address(args.listen[0], args.listen[1], args.tls_cert, args.tls_key)
+        where = Address(args.listen[0], args.listen[1], *certificate_of(args.listen, args))
         pool = make_pool(args, connect)
         front = _make_front(args, config, pool, board or config.board)
         listener = args.supervisor.take_listener(where.port) or bind(where, args.worker is not None)
@@ -84,7 +84,7 @@ def listen(
         try:
             server = HttpServer(front, listener, where)
         except OSError as error:
-            return _fail(f"cannot use {args.tls_cert}: {_NO_CERTIFICATE}{error}", EXIT_CANNOT_LISTEN)
+            return _fail(describe_failure(where.certificate, error), EXIT_CANNOT_LISTEN)
         url = describe(listener, where, args.mcp_path)
         reloading = _watch_files(args, config, front, server)
         _keep_told(args, reloading, url)
@@ -180,7 +180,7 @@ def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront
         reloading.add(read_keys, args.state_key_file.file)
     for option in filter(None, (args.tell_callers, args.trust_callers)):
         reloading.add(partial(read_caller_keys, option), option.file)
-    if args.tls_cert is not None:
+    if args.listen[2] == "https":
         reloading.add(read_certificate, args.tls_cert, args.tls_key)
     for file in args.files:
         reloading.add_at_signal(file.reopen)

@@ -37,7 +37,7 @@ def main(numbers: list[str]) -> None:
     told = json.loads(line)
     viewing = Viewing(
         listener,
-        Address(certificate=told["certificate"], key=told["private"]),
+        Address("", 0, *told["certificate"]),
         told["key"],
         tuple(told["hosts"]),
         told["bytes"],

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const { Conversation } = await import(`${process.env.PAGE}/model.js`);
-const { markOf } = await import(`${process.env.PAGE}/messages.js`);
+const { markOf, timesOf } = await import(`${process.env.PAGE}/messages.js`);
 const { SHARED, sayDeclared, serversOf, stateOf } = await import(`${process.env.PAGE}/peers.js`);
 
 function read(name) {
@@ -336,4 +336,24 @@ test("what a server asks in its own result is not parked, nor is what is not kep
   assert.equal(ours.joining.parkedOf("").length, 1);
   ours.joining.forget(Infinity);
   assert.deepEqual(ours.joining.parkedOf(""), []);
+});
+
+test("how long an answer took is the server's only where it was asked, and ours only where that is known", () => {
+  const at = (ms) => ({ time: `2026-01-31T09:15:02.${String(ms).padStart(3, "0")}000Z` });
+  const ask = (id) => ({ jsonrpc: "2.0", id, method: "elicitation/create", params: { message: "who?" } });
+  const said = (id) => ({ jsonrpc: "2.0", id, result: { action: "accept" } });
+  const { messages } = hear([
+    line("received", "client", 1, call(1, "a"), at(0)),
+    line("sent", "server", 2, call(1, "a"), at(1)),
+    line("received", "server", 2, ask(7), at(100)),
+    line("sent", "client", 1, ask(7), at(102)),
+    line("received", "client", 1, said(7), at(500)),
+    line("sent", "server", 2, said(7), at(501)),
+    line("received", "server", 2, result(1, "b"), at(601)),
+    line("sent", "client", 1, result(1, "b"), at(603)),
+    line("received", "client", 1, call(2, "c"), at(700)),
+    line("sent", "client", 1, result(2, "d"), at(740)),
+  ]);
+  const rounded = messages.filter((one) => one.kind === "request").map((one) => Object.fromEntries(Object.entries(timesOf(one)).map(([name, ms]) => [name, ms === null ? null : Math.round(ms)])));
+  assert.deepEqual(rounded, [{ asked: 600, ours: 3, whole: null }, { asked: 398, ours: 3, whole: null }, { asked: null, ours: null, whole: 40 }]);
 });

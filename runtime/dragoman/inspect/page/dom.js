@@ -71,6 +71,14 @@ export function setText(element, text) {
 }
 
 /**
+ * Give a sentence that has code between backticks as children of an element.
+ * @param {string} text
+ */
+export function withCode(text) {
+  return text.split("`").map((part, index) => (index % 2 === 1 ? h("code", {}, part) : part));
+}
+
+/**
  * Find an element that is known to be there.
  * @param {string} id
  * @returns {HTMLElement}

@@ -49,7 +49,8 @@ export class Row {
     this.server = textual("bdi", "chip server");
     this.failed = textual("span", "chip failed");
     this.session = textual("bdi", "chip session");
-    this.there = textual("span", "server");
+    this.whole = textual("span", "whole");
+    this.asked = textual("span", "server");
     this.ours = textual("span", "ours");
     this.element = h(
       "div",
@@ -58,7 +59,7 @@ export class Row {
       this.way,
       h("span", { class: "what", role: "gridcell" }, this.indent, this.answers, this.method, this.name, this.words),
       h("span", { class: "marks", role: "gridcell" }, this.mark, this.server, this.failed, this.session),
-      h("span", { class: "took", role: "gridcell" }, this.there, this.ours),
+      h("span", { class: "took", role: "gridcell" }, this.whole, this.asked, this.ours),
     );
     /** @type {Message | null} */
     this.message = null;
@@ -148,14 +149,17 @@ export class Row {
   #note(message, mark) {
     const lost = mark === "lost" ? `${message.losses.filter((loss) => !loss.cosmetic).length} ` : "";
     setText(this.mark, SAID.includes(mark) ? `${lost}${mark}` : "");
-    const named = `chip ${mark}`;
-    if (this.mark.className !== named) this.mark.className = named;
     setText(this.server, readable(message.server.slice(0, 40)));
     setText(this.failed, message.isFailure ? "error" : "");
     setText(this.session, readable(message.session.replace(/^session /, "#").slice(0, 40)));
-    const { server, ours } = message.kind === "request" && message.answer !== null ? timesOf(message) : { server: null, ours: null };
-    setText(this.there, server === null ? "" : writeDuration(server));
-    setText(this.ours, ours === null ? "" : `${server === null ? "" : " · "}${writeDuration(ours)}`);
+    const { asked, ours, whole } = timesOf(message);
+    setText(this.whole, whole === null ? "" : writeDuration(whole));
+    setText(this.asked, asked === null ? "" : writeDuration(asked));
+    setText(this.ours, ours === null ? "" : ` · ${writeDuration(ours)}`);
+    const named = `chip ${mark}`;
+    if (this.mark.className !== named) this.mark.className = named;
+    const other = message.from === "server" ? "client" : "server";
+    if (this.asked.className !== other) this.asked.className = other;
   }
 }
 

@@ -70,7 +70,8 @@ export class FrameView extends HTMLElement {
     const failed = message.kind === "request" ? message.answer : message;
     const isStatus = message.kind === "event" && message.http.length > 0;
     const became = mark === "unchanged" && !isSame ? "passed as it came, but for ids, tokens or names that are others where several share a server" : mark === "refused" && message.translated === 0 ? "Dragoman has answered it with an error" : MARKS[mark];
-    const { server, ours } = timesOf(message.request ?? message);
+    const request = message.request ?? message;
+    const { asked, ours, whole } = timesOf(request);
     const facts = [
       ["kind", message.kind],
       ["from", message.isOurs ? "Dragoman" : message.from],
@@ -78,8 +79,9 @@ export class FrameView extends HTMLElement {
       ["server", message.server],
       ["id", message.id],
       ["revisions", [message.fromRevision, message.toRevision].filter(Boolean).join(" → ")],
-      ["server took", server === null ? "" : writeDuration(server)],
+      [request.from === "server" ? "client took" : "server took", asked === null ? "" : writeDuration(asked)],
       ["Dragoman took", ours === null ? "" : writeDuration(ours)],
+      ["answered after", whole === null ? "" : writeDuration(whole)],
       ["size", message.bytes ? writeSize(message.bytes) : ""],
       ["at", new Date(message.time).toISOString().replace("T", " ").replace("Z", "")],
     ];

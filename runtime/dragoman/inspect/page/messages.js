@@ -112,19 +112,19 @@ export function hasLosses(message) {
 }
 
 /**
- * Say how long the server took for a call, and how long we did; null where it is not known.
+ * Say how long who was asked took for an answer, and how long we did; null where it is not known. Of what we answered
+ * for another, or in another request, it is known only how long it was waited for.
  * @param {Message} request
- * @returns {{server: number | null, ours: number | null}} in milliseconds
+ * @returns {{asked: number | null, ours: number | null, whole: number | null}} in milliseconds
  */
 export function timesOf(request) {
   const answer = request.answer;
   if (answer === null || request.sentAt === 0 || request.receivedAt === 0 || answer.receivedAt === 0) {
-    const ended = answer?.sentAt ?? 0;
-    return { server: null, ours: ended && request.receivedAt ? ended - request.receivedAt : null };
+    return { asked: null, ours: null, whole: answer?.sentAt && request.receivedAt ? answer.sentAt - request.receivedAt : null };
   }
   const there = request.sentAt - request.receivedAt;
   const back = answer.sentAt ? answer.sentAt - answer.receivedAt : 0;
-  return { server: Math.max(0, answer.receivedAt - request.sentAt), ours: Math.max(0, there + back) };
+  return { asked: Math.max(0, answer.receivedAt - request.sentAt), ours: Math.max(0, there + back), whole: null };
 }
 
 /**

@@ -3,7 +3,7 @@
  * the two.
  */
 
-import { h, put, writeCount, writeDuration } from "./dom.js";
+import { h, put, writeCount, writeDuration, withCode } from "./dom.js";
 import { readable } from "./json-view.js";
 import { isShared, serversOf, stateOf } from "./peers.js";
 
@@ -213,7 +213,7 @@ export class SessionView extends HTMLElement {
               "ul",
               {},
               ...rows.map((row) =>
-                h("li", { class: row.status }, h("span", { class: "sign", "aria-hidden": "true" }, /** @type {Record<string, string>} */ (SIGNS)[row.status] ?? "·"), h("b", {}, row.feature), h("span", { class: "unseen" }, ` ${row.status}: `), ` ${row.why}`),
+                h("li", { class: row.status }, h("span", { class: "sign", "aria-hidden": "true" }, /** @type {Record<string, string>} */ (SIGNS)[row.status] ?? "·"), h("b", {}, row.feature), h("span", { class: "unseen" }, ` ${row.status}: `), " ", ...withCode(row.why)),
               ),
             ),
       );

@@ -75,7 +75,7 @@ export function writeHar(conversation, messages, redact, server, version) {
       const times = timesOf(request);
       const carried = request.http.map((n) => conversation.line(n)).filter((one) => one !== null);
       const http = redact(carried.findLast((one) => one.side === "server") ?? carried.at(-1) ?? null);
-      const wait = times.server ?? 0;
+      const wait = times.asked ?? times.whole ?? 0;
       const ours = times.ours ?? 0;
       return {
         startedDateTime: new Date(request.time).toISOString(),

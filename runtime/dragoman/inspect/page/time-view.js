@@ -30,8 +30,9 @@ export class TimeView extends HTMLElement {
       put(this, h("p", { class: "nothing" }, "Nothing was answered yet."));
       return;
     }
-    const server = calls.map((one) => timesOf(one).server).filter((ms) => ms !== null);
-    const ours = calls.filter((one) => one.sentAt && one.receivedAt).map((one) => timesOf(one).ours).filter((ms) => ms !== null);
+    const times = calls.map((one) => ({ ...timesOf(one), from: one.from }));
+    const server = times.map(({ asked, from }) => (from === "client" ? asked : null)).filter((ms) => ms !== null);
+    const ours = times.map((one) => one.ours).filter((ms) => ms !== null);
     put(
       this,
       h("section", { class: "card wide" }, h("h2", {}, "Requests"), rate(messages)),
