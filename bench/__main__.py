@@ -12,6 +12,7 @@ from bench.drawing import draw
 from bench.eras import measure_eras
 from bench.growth import measure_growth
 from bench.imports import measure_imports
+from bench.looking import measure_looking
 from bench.models import measure_models
 from bench.page import measure_page
 from bench.proxy import measure_proxy
@@ -31,6 +32,7 @@ PARTS: dict[str, Callable[[int], object]] = {
     "growth": measure_growth,
     "client": measure_client,
     "page": measure_page,
+    "looking": measure_looking,
 }
 
 

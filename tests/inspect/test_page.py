@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import ipaddress
 import json
 import os
 import re
@@ -243,6 +244,23 @@ def test_the_page_of_a_file_shows_what_is_written_to_it_later(tmp_path: Path) ->
             assert page.lines()[-1]["reason"] == "anew"
         finally:
             process.terminate()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]"])
+def test_the_address_that_is_printed_can_be_opened(host: str) -> None:
+    if host == "[::]" and not socket.has_ipv6:
+        pytest.skip("no IPv6")
+    with running(options=("--inspect", f"http://{host}:0", "--inspect-anywhere")) as run:
+        found = ADDRESS.fullmatch(Lines(run.process.stderr, PATIENCE_S).read().decode().strip())
+        assert found
+        name, port = found[2].strip("[]"), int(found[3])
+        try:
+            where = (name, port) if ipaddress.ip_address(name) else ("", 0)
+        except ValueError:  # its own name, which need not be known to anybody here
+            where = ("::1" if host == "[::]" else "127.0.0.1", port)
+        with contextlib.closing(http.client.HTTPConnection(*where, timeout=PATIENCE_S)) as connection:
+            connection.request("GET", f"/?key={found[4]}", headers={"Host": f"{found[2]}:{port}"})
+            assert connection.getresponse().status == 303
 
 
 @pytest.mark.parametrize(

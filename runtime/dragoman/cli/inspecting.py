@@ -16,7 +16,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.certificate import certificate_of, check_certificate
-from dragoman.cli.names import own_names
+from dragoman.cli.names import own_names, reachable_name
 from dragoman.options import DEFAULT_PAGE
 
 if TYPE_CHECKING:
@@ -120,7 +120,8 @@ def bind_page(
         except OSError as error:
             reason = error.strerror
             continue
-        name = f"[{host}]" if ":" in host else host
+        name = reachable_name(host)
+        name = f"[{name}]" if ":" in name else name
         return listener, f"{scheme}://{name}:{listener.getsockname()[1]}", (certificate, key)
     raise CannotShow(f"--inspect: cannot listen at {host}:{port}: {reason}")
 

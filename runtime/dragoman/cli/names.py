@@ -48,6 +48,19 @@ def own_names(host: str) -> tuple[str, ...]:
     return own if is_loopback(host) else tuple(dict.fromkeys((*own, *_machine_names())))
 
 
+def reachable_name(host: str) -> str:
+    """Return what a browser can be sent to: nobody can go to every address that this machine has.
+
+    Args:
+        host: Where we listen; not in brackets.
+    """
+    if not is_wildcard(host):
+        return host
+    is_ipv6 = ":" in host
+    own = [address for address in _addresses() if (":" in address) == is_ipv6]
+    return next(iter((*own, *_machine_names())), "::1" if is_ipv6 else "127.0.0.1")
+
+
 def describe_names(host: str, hosts: tuple[str, ...]) -> str:
     """Say for the log by what clients may know us, and what to do about others.
 
