@@ -131,6 +131,19 @@ def test_a_session_is_served_wherever_its_requests_come(store: list[str]) -> Non
             assert proxy.post(CALL, mcp_session_id=session)[0] == 404
 
 
+def test_an_answer_that_was_handed_on_says_nothing_twice(store: list[str]) -> None:
+    with instances(2, *store) as proxies:
+        session = open_session(proxies[0])
+        where = urlsplit(proxies[1].url)
+        for _ in range(2):  # the second time, instances know the head of such a request
+            with closing(http.client.HTTPConnection(str(where.hostname), where.port, timeout=PATIENCE_S)) as connection:
+                headers = {"Content-Type": "application/json", "Mcp-Session-Id": session}
+                connection.request("POST", where.path, json.dumps(CALL), headers)
+                with connection.getresponse() as answer:
+                    names = [name.lower() for name, _ in answer.getheaders()]
+            assert sorted(names) == ["content-length", "content-type", "date"]
+
+
 def test_an_event_stream_comes_through(store: list[str]) -> None:
     with instances(2, *store, server=[sys.executable, "-c", ASKS]) as proxies:
         initialize = {**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": "2025-11-25"}}  # type: ignore[dict-item]

@@ -15,7 +15,7 @@ import pytest
 
 from dragoman.instances.adoption import Adoption
 from dragoman.instances.directory import Folder
-from dragoman.instances.door import RelayedFront
+from dragoman.instances.door import read_hop
 from dragoman.instances.relay import HOP, InstanceRelay
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.config import FrontConfig, Patience
@@ -25,7 +25,7 @@ from dragoman.transports.http.sessions import Caller, HttpSession
 from dragoman.transports.http.streamable import StreamableFront
 from dragoman.transports.http.streamable_session import StreamableSession
 from tests.cli.test_listen import INITIALIZE
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, put_forward, run
 
 NAME = "0123456789abcdef"
 RECORD = "session:" + 64 * "0"
@@ -123,8 +123,9 @@ class Counting(Folder):
         self.round = 0
         self.rounds: list[int] = []
 
-    async def keep(self, key: str, text: str, kept_s: float) -> None:
+    async def keep(self, key: str, text: str, kept_s: float) -> bool:
         self.rounds.append(self.round)
+        return True
 
 
 def test_others_have_their_turn_while_records_are_renewed(tmp_path: Path) -> None:
@@ -144,6 +145,35 @@ def test_others_have_their_turn_while_records_are_renewed(tmp_path: Path) -> Non
         return folder.rounds
 
     assert len(set(asyncio.run(renew()))) == 20
+
+
+class Refusing(Folder):
+    """Keeps nothing at first."""
+
+    is_away = True
+
+    async def keep(self, key: str, text: str, kept_s: float) -> bool:
+        return not self.is_away and await super().keep(key, text, kept_s)
+
+
+def test_a_record_that_could_not_be_kept_is_kept_soon_after(tmp_path: Path) -> None:
+    """Else a session that was opened while the store was away would end with its instance."""
+
+    async def remember() -> None:
+        folder = Refusing(str(tmp_path), NAME)
+        adoption = Adoption(NAME, folder, front(), adopts=True)
+        adoption.begin()
+        for number in range(3):
+            session = HttpSession(f"{NAME}.{number}", CALLER, StreamableSession(FrontConfig()), nobody(), "")
+            await adoption.remember(session, POSTED)
+        await put_forward(4)
+        assert list(tmp_path.iterdir()) == []
+        folder.is_away = False
+        await put_forward(4)
+        await adoption.end()
+
+    run(remember())
+    assert [file.name.partition(":")[0] for file in tmp_path.iterdir()] == 3 * ["session"]
 
 
 class Ending(StreamableFront):
@@ -177,16 +207,10 @@ def test_a_session_that_an_ending_instance_could_not_open_is_still_anybodys(tmp_
 @pytest.mark.parametrize("port", ["", "x", "-1", "\u00b2", 5000 * "9"])
 def test_a_hop_that_is_no_hop_is_none(port: str) -> None:
     """What reaches the port of an instance may come from anybody."""
-    served: list[Any] = []
-
-    class Noting(HttpFront):
-        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-            served.append(scope)
-
     hop = f"10.0.0.1 {port} evil.example 80 https".encode("latin-1")
     scope = {"type": "http", "client": ("127.0.0.1", 1), "scheme": "http", "headers": [(HOP, hop)]}
-    asyncio.run(RelayedFront(Noting(nobody))(scope, cast(Any, None), cast(Any, None)))
-    assert (served[0]["client"], served[0]["scheme"], served[0]["headers"]) == (("127.0.0.1", 1), "http", [])
+    read = read_hop(scope)
+    assert (read["client"], read["scheme"], read["headers"]) == (("127.0.0.1", 1), "http", [])
 
 
 def test_an_ending_instance_does_not_say_that_a_session_is_over(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from tests.soak.clients import LIMIT_S, abandon, ask, visit
 from tests.soak.killing import KEPT_CONNECTIONS, NEWER, OLDER, Killer, Victims, among_instances
 from tests.soak.per_request import visit_without_a_handshake
 from tests.soak.proxies import DRAGOMAN, IDLE_S, Holding, Watched, watched_proxy
+from tests.soak.rolling import run_rolls
 from tests.soak.sharing import visit_shared
 from tests.soak.tasks import visit_with_tasks
 from tests.soak.trials import run_trials
@@ -201,6 +202,16 @@ def soak(minutes: int, seed: int) -> int:
     return 1 if load.wrong or grown or missed else 0
 
 
+def roll_alone() -> int:
+    """Run the rolling restarts, as large as they can be."""
+    with tempfile.TemporaryDirectory() as folder:
+        missed = 0
+        for verdict in run_rolls(Path(folder), 1.0):
+            missed += bool(verdict.failed)
+            print(verdict, flush=True)
+    return 1 if missed else 0
+
+
 def secrets_of(name: str) -> tuple[str, ...]:
     """Give what clients show a proxy."""
     return tuple(SECRETS.values()) if name == "of persons" else ("",)
@@ -209,11 +220,11 @@ def secrets_of(name: str) -> tuple[str, ...]:
 def main() -> int:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("minutes", nargs="?", type=int, default=15)
+    parser.add_argument("minutes", nargs="?", default="15", help="how long, or `roll` for rolling restarts alone")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     args = parser.parse_args()
     heed_signals()
-    return soak(args.minutes, args.seed)
+    return roll_alone() if args.minutes == "roll" else soak(int(args.minutes), args.seed)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ RENEWED_S: Final = IDLE_S / 2
 KEPT_CONNECTIONS: Final = 16
 """How many more the instance that lives may keep, to others and theirs to it: for a minute, longer than it rests."""
 
-RESUME_PAUSE_S: Final = 0.1
+PAUSE_BETWEEN_TRIES_S: Final = 0.1
 META: Final = "io.modelcontextprotocol/"
 INFO: Final = {"name": "soak", "version": "1"}
 EVENT_ID: Final = re.compile(rb"(?m)^id: *(\S+)")
@@ -67,6 +67,11 @@ class Process:
         process = self.found[0] if isinstance(self.found, tuple) else self.found
         process.kill()
         process.wait()
+        self._running.close()
+        self.start()
+
+    def restart(self) -> None:
+        """End it in order, and start it again in the same place."""
         self._running.close()
         self.start()
 
@@ -99,6 +104,15 @@ class Victims:
         self.notes = folder / f"{name}.calls"
         self.store_at = -LIMIT_S * 1.0
         self._lock = threading.Lock()
+
+    def begin(
+        self, stack: contextlib.ExitStack, kind: str, start: Callable[[], contextlib.AbstractContextManager[Any]]
+    ) -> None:
+        """Start something that can be killed, until the stack is closed."""
+        process = Process(start)
+        stack.callback(process.end)
+        process.start()
+        self.others.setdefault(kind, []).append(process)
 
     def note(self, what: str) -> None:
         """Count something."""
@@ -205,6 +219,7 @@ class Client:
                 if time.monotonic() > until or not self._session:
                     self._session = ""
                     raise
+                time.sleep(PAUSE_BETWEEN_TRIES_S)
 
     def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self._number += 1
@@ -266,7 +281,7 @@ class Client:
                 raise Lost("streams that nobody has")
             if status not in (502, 503):
                 return status, more
-            time.sleep(RESUME_PAUSE_S)
+            time.sleep(PAUSE_BETWEEN_TRIES_S)
         raise AssertionError("a stream cannot be resumed")
 
     def _read(self, response: http.client.HTTPResponse, heard: bytearray) -> None:
@@ -299,45 +314,49 @@ def among_instances(folder: Path, name: str, revision: str, way: str, logs: bool
         folder: For what they keep.
         name: Of this group.
         revision: That of the server.
-        way: For one over HTTP, `redis` or `folder`: what the instances find each other by; or `stdio`, for one that
-            is started again in its session.
+        way: For one over HTTP, `redis` or `folder`: what the instances find each other by; `stdio`, for one that is
+            started again in its session, or `command`, for one that is not.
         logs: Whether the instances log events, for who resumes.
     """
-    victims = Victims(name, folder, keeps=way != "stdio", logs=logs)
-    command = (sys.executable, "-m", "tests.soak.noting", str(victims.notes), revision)
+    victims = Victims(name, folder, keeps=way not in ("stdio", "command"), logs=logs)
     with contextlib.ExitStack() as stack:
-
-        def begin(kind: str, start: Callable[[], contextlib.AbstractContextManager[Any]]) -> None:
-            process = Process(start)
-            stack.callback(process.end)
-            process.start()
-            victims.others.setdefault(kind, []).append(process)
-
-        behind: tuple[str, ...] = ("--restarts", "1000000", "--", *command)
-        if way != "stdio":
-            port = free_port()
-            begin("server", lambda: started((*command, str(port))))
-            behind = ("--url", f"http://127.0.0.1:{port}/mcp")
-        store: tuple[str, ...] = (str(folder / f"{name}.d"),)
-        if way == "redis" and (program := shutil.which("redis-server") or shutil.which("valkey-server")):
-            redis = free_port()
-            begin("store", lambda: redis_at(program, redis, folder))
-            store = (f"redis://127.0.0.1:{redis}", "--instance-listen", "http://127.0.0.1:0")
-        if logs:
-            keys = folder / f"{name}.keys"
-            keys.write_text(f"{secrets.token_hex(32)}\n", "ascii")
-            keys.chmod(0o600)
-            store += ("--store-events", "--state-key-file", str(keys))
-        options = ("--log-level", "critical", "--store", *store, "--max-sessions", "1000", *behind)
+        options = (
+            "--log-level",
+            "critical",
+            "--max-sessions",
+            "1000",
+            *put_behind(victims, stack, folder, revision, way),
+        )
         victims.watched = stack.enter_context(watched_proxy(folder, name, *options))
         victims.ports.append(victims.watched.port)
         limits = ("--session-idle", str(IDLE_S))
         for _ in range(INSTANCES - 1):
             own = free_port()
             line = (*DRAGOMAN, *limits, "--listen", f"http://127.0.0.1:{own}", *options)
-            begin("instance", lambda line=line: started(line))  # type: ignore[misc]
+            victims.begin(stack, "instance", lambda line=line: started(line))  # type: ignore[misc]
             victims.ports.append(own)
         yield victims
+
+
+def put_behind(victims: Victims, stack: contextlib.ExitStack, folder: Path, revision: str, way: str) -> tuple[str, ...]:
+    """Start a store, and a server if it listens; give the options of instances before them, as `among_instances`."""
+    command = (sys.executable, "-m", "tests.soak.noting", str(victims.notes), revision)
+    behind: tuple[str, ...] = (*(("--restarts", "1000000") if way == "stdio" else ()), "--", *command)
+    if way not in ("stdio", "command"):
+        port = free_port()
+        victims.begin(stack, "server", lambda: started((*command, str(port))))
+        behind = ("--url", f"http://127.0.0.1:{port}/mcp")
+    store: tuple[str, ...] = (str(folder / f"{victims.name}.d"),)
+    if way == "redis" and (program := shutil.which("redis-server") or shutil.which("valkey-server")):
+        redis = free_port()
+        victims.begin(stack, "store", lambda: redis_at(program, redis, folder))
+        store = (f"redis://127.0.0.1:{redis}", "--instance-listen", "http://127.0.0.1:0")
+    if victims.logs:
+        keys = folder / f"{victims.name}.keys"
+        keys.write_text(f"{secrets.token_hex(32)}\n", "ascii")
+        keys.chmod(0o600)
+        store += ("--store-events", "--state-key-file", str(keys))
+    return ("--store", *store, *behind)
 
 
 @contextlib.contextmanager

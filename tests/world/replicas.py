@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from dragoman.core.rules.state import INSTANCE_BYTES
 from dragoman.instances.directory import Directory, Folder
-from dragoman.instances.door import RelayedFront
+from dragoman.instances.door import read_hop
 from dragoman.instances.relay import InstanceRelay, name_instance
 from dragoman.instances.store import Store
 from dragoman.pool import UpstreamPool
@@ -84,10 +84,9 @@ class _Departed:
         if not self._machine.is_gone:
             self._folder.forget(name)
 
-    async def keep(self, key: str, text: str, kept_s: float) -> None:
+    async def keep(self, key: str, text: str, kept_s: float) -> bool:
         await self._machine.until_it_goes()
-        if not self._machine.is_gone:
-            await self._folder.keep(key, text, kept_s)
+        return not self._machine.is_gone and await self._folder.keep(key, text, kept_s)
 
     async def read(self, key: str) -> str | None:
         await self._look()
@@ -153,7 +152,7 @@ class Instance:
         self._directory.on_return = self.relay.adoption.end_inherited
         front, tidying = self.front, self.front.sessions.tidying.count_connection
         self._site = Site(front, front.config, front.budget, front.refusals, tidying)
-        self._relayed = Site(RelayedFront(front), front.config, front.budget, front.refusals)
+        self._relayed = Site(front, front.config, front.budget, front.refusals, read_scope=read_hop)
 
     def _make_directory(self) -> Directory:
         where = self._where

@@ -43,6 +43,9 @@ _MOST_GIVEN_UP: Final = 4096
 _RENEWALS: Final = 4
 """How often a record is written again in the time for which it is kept."""
 
+_TRY_AGAIN_S: Final = 3.0
+"""After how long a record is written again that the store has not taken."""
+
 
 class Adoption:
     """Sessions that may outlive their instance.
@@ -68,6 +71,7 @@ class Adoption:
         self._events = events
         self._kept_s = 2 * front.config.patience.idle_s
         self._records: dict[str, dict[str, Any]] = {}
+        self._unkept: dict[str, None] = {}
         self._opening: dict[tuple[str, str], asyncio.Task[str]] = {}
         self._writes: set[asyncio.Task[None]] = set()
         self._renewing: asyncio.Task[None] | None = None
@@ -206,18 +210,33 @@ class Adoption:
 
     async def _renew(self) -> None:
         while True:
-            await asyncio.sleep(self._kept_s / _RENEWALS)
-            for session_id in list(self._records):
-                if session_id in self._records:
-                    await self._write(session_id)
-                    await asyncio.sleep(0)  # a folder waits for nothing: with 20,000 sessions, that is a second of CPU
+            left_s = self._kept_s / _RENEWALS
+            while left_s > 0:
+                pause_s = min(left_s, _TRY_AGAIN_S)
+                await asyncio.sleep(pause_s)
+                left_s -= pause_s
+                unkept, self._unkept = self._unkept, {}
+                await self._write_all(list(unkept))
+            await self._write_all(list(self._records))
 
-    async def _write(self, session_id: str) -> None:
+    async def _write_all(self, sessions: list[str]) -> None:
+        """Write records, as long as the store takes them; the rest later."""
+        for place, session_id in enumerate(sessions):
+            if session_id in self._records and not await self._write(session_id):
+                self._unkept |= dict.fromkeys(sessions[place:])
+                return
+            await asyncio.sleep(0)  # a folder waits for nothing: with 20,000 sessions, that is a second of CPU
+
+    async def _write(self, session_id: str) -> bool:
+        """Write a record, and who its heirs are; false where it has to be written again."""
         record = self._records[session_id]
-        await self._directory.keep(_session_key(session_id), json.dumps(record), self._kept_s)
+        kept = [await self._directory.keep(_session_key(session_id), json.dumps(record), self._kept_s)]
         names = [session_id.rpartition(".")[0], *record["heirs"]]
         for gone, heir in itertools.pairwise(names):  # if one is forgotten, the session is opened a second time
-            await self._directory.keep(_heir_key(session_id, gone), heir, self._kept_s)
+            kept.append(await self._directory.keep(_heir_key(session_id, gone), heir, self._kept_s))
+        if not all(kept):
+            self._unkept[session_id] = None
+        return all(kept)
 
     def _later(self, work: Any) -> None:
         task = asyncio.ensure_future(work)

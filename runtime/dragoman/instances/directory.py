@@ -82,8 +82,8 @@ class Directory(Protocol):
     def forget(self, name: str) -> None:
         """Take note that nobody is at the address of an instance."""
 
-    async def keep(self, key: str, text: str, kept_s: float) -> None:
-        """Keep a text for so many seconds; where that cannot be done now, it is not kept."""
+    async def keep(self, key: str, text: str, kept_s: float) -> bool:
+        """Keep a text for so many seconds; false where nobody can tell whether it is kept."""
 
     async def read(self, key: str) -> str | None:
         """Return a text that is kept.
@@ -188,10 +188,13 @@ class Folder:
             with contextlib.suppress(OSError):
                 where.unlink()
 
-    async def keep(self, key: str, text: str, kept_s: float) -> None:
+    async def keep(self, key: str, text: str, kept_s: float) -> bool:
         """Write a file, in one step, and remove those whose time is over."""
-        with contextlib.suppress(OSError):
+        try:
             os.replace(self._write(text, kept_s), self._folder / key)
+        except OSError:
+            return False
+        return True
 
     async def read(self, key: str) -> str | None:
         """Read a file whose time is not over."""

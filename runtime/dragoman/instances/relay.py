@@ -22,7 +22,14 @@ from dragoman.instances.adoption import Adoption
 from dragoman.instances.directory import LOCAL, Directory
 from dragoman.instances.events import GONE, EventLog
 from dragoman.transports.http.app import HttpFront
-from dragoman.transports.http.exchange import HANDED_BACK, RELAYED, RETRY_AFTER, HttpRequest, RequestRefused
+from dragoman.transports.http.exchange import (
+    HANDED_BACK,
+    LARGE_BYTES,
+    RELAYED,
+    RETRY_AFTER,
+    HttpRequest,
+    RequestRefused,
+)
 from dragoman.transports.http.resource import find_path
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.connection import HttpConnection, Shelf
@@ -38,7 +45,7 @@ _TOKEN_HEAD: Final = 24
 """So many characters of a token say which version it is, and which instance has sealed it."""
 
 _OF_CONNECTION: Final = frozenset(
-    b"connection keep-alive proxy-connection te trailer transfer-encoding upgrade content-length expect".split()
+    b"connection keep-alive proxy-connection te trailer transfer-encoding upgrade content-length expect date".split()
 ) | {HOP}
 """Headers that are about one connection alone (RFC 9110, 7.6.1), and those that are written anew."""
 
@@ -183,9 +190,12 @@ class InstanceRelay:
         await asyncio.sleep(0)  # they say so in the next round of the loop
 
     async def _send_back(self, request: HttpRequest, answer: HttpResponse) -> None:
-        headers = [(name, part) for name, value in answer.headers.items() for part in _parts(name, value)]
+        headers = tuple((name, part) for name, value in answer.headers.items() for part in _parts(name, value))
+        is_small = answer.complete and answer.unread_bytes < LARGE_BYTES
+        if is_small and request.wire.reply(answer.status, headers, answer.show()):
+            return
         if answer.length is not None:
-            headers.append((b"content-length", b"%d" % answer.length))
+            headers = (*headers, (b"content-length", b"%d" % answer.length))
         await request.wire.send({"type": "http.response.start", "status": answer.status, "headers": headers})
         stall_s = self._config.patience.stall_s
         try:

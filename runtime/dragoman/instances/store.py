@@ -49,6 +49,9 @@ somebody may have taken it for gone."""
 _PATIENCE_S: Final = 0.5
 """How long a request waits for the store."""
 
+_LOOKS_A_COMMAND: Final = 10
+"""In how many parts: a process that was kept from running for that long has the answer, and has not read it yet."""
+
 _FRESH_S: Final = 1.0
 _KEPT_S: Final = 60.0
 """How long what was found is good enough while the store is away."""
@@ -157,10 +160,13 @@ class Store:
         """Take note that nobody is where an instance was; if it comes back, it says so."""
         self._found[name] = time.monotonic(), None
 
-    async def keep(self, key: str, text: str, kept_s: float) -> None:
+    async def keep(self, key: str, text: str, kept_s: float) -> bool:
         """Keep a text, if the store answers."""
-        with contextlib.suppress(RequestRefused):
+        try:
             await self._ask(self._redis.set(_PREFIX + key, text, ex=math.ceil(kept_s)))
+        except RequestRefused:
+            return False
+        return True
 
     async def read(self, key: str) -> str | None:
         """Return a text that is kept."""
@@ -259,8 +265,11 @@ class Store:
         task = asyncio.ensure_future(command)
         self._commands.add(task)
         task.add_done_callback(self._end_command)
-        async with asyncio.timeout(_PATIENCE_S):  # `wait_for` loses a cancellation that comes with the answer (3.11)
-            return await asyncio.shield(task)
+        for _ in range(_LOOKS_A_COMMAND):
+            await asyncio.wait([task], timeout=_PATIENCE_S / _LOOKS_A_COMMAND)
+            if task.done():
+                return task.result()
+        raise TimeoutError
 
     def _end_command(self, task: asyncio.Future[Any]) -> None:
         self._commands.discard(task)

@@ -352,6 +352,9 @@ class ServedConnection(asyncio.Protocol):
             "state": dict(self.site.state),
             "headers": headers,
         }
+        if self.site.read_scope is not None:
+            self._scope = self.site.read_scope(self._scope)
+            self._hold.belong((self._scope["client"] or ("",))[0])  # its client's, and not the other instance's
         self._barren_bytes = 0
         self._deadline.stop()
         self.in_headers, self.in_body, self._reading = False, True, None
@@ -393,6 +396,8 @@ class ServedConnection(asyncio.Protocol):
         headers = dict(self._headers)
         tokens = [token.strip() for token in headers.get(b"connection", b"").lower().split(b",")]
         if b"upgrade" not in tokens or headers.get(b"upgrade", b"").lower() != b"websocket" or self._front is None:
+            return False
+        if self.site.read_scope is not None:  # which is at the instance that its client has come to
             return False
         if method != "GET" or version != "1.1":
             raise ValueError("a WebSocket opens with GET and HTTP/1.1")

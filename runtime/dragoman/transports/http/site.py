@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -145,6 +145,7 @@ class Site:
         budget: What unfinished bodies may hold together.
         refusals: Who is refused here is noted there. Only those of a front have limits that options set.
         ended: Called for each connection that has ended.
+        read_scope: Where other instances of the proxy hand requests on: reads where one has come from.
         state: What the application keeps of its lifespan.
         arriving: What is accepted, and has nobody yet who serves it.
         connections: Those that are open.
@@ -156,6 +157,7 @@ class Site:
     budget: Budget
     refusals: Refusals = field(default_factory=lambda: Refusals(names_options=False))
     ended: Callable[[], object] = lambda: None
+    read_scope: Callable[[dict[str, Any]], MutableMapping[str, Any]] | None = None
     state: dict[str, Any] = field(default_factory=dict)
     arriving: dict[int, socket.socket] = field(default_factory=dict)
     connections: set[Any] = field(default_factory=set)
