@@ -30,8 +30,11 @@ SCRIPTS: Final = {"mermaid.min.js": "mermaid/dist/mermaid.min.js", "worker.js": 
 FOLDER: Final = re.compile(r'"([\w-]+)/\*"')
 HEADING: Final = re.compile(r"^# (.+)$", re.MULTILINE)
 NOT_WORDS: Final = re.compile(
-    r"\A---\n.*?^---$|^```.*?^```$|<!--.*?-->|^[#|!][^\n]*$|\]\([^)]*\)|\[", re.DOTALL | re.MULTILINE
+    r"\A---\n.*?^---$|^```.*?^```$|<!--.*?-->|^[#|!][^\n]*$|^(?:- |\d+\. )|\]\([^)]*\)|\[|\*\*Context\.\*\* ",
+    re.DOTALL | re.MULTILINE,
 )
+SENTENCE: Final = re.compile(r".+?\.(?= \W*[A-Z]|$)")
+COMMENT: Final = re.compile(r"^# (.+)$", re.MULTILINE)
 
 
 def main() -> None:
@@ -67,7 +70,8 @@ def write_pages(folder: Path) -> None:
     repository = os.environ.get("DRAGOMAN_PROJECT_URL", "")
     packages = api.load()
     generated = api.render(packages) | models.render(packages)
-    for place, content in [*sources.pages(bool(packages_of_npm), repository), *generated.items()]:
+    written = sources.pages(bool(packages_of_npm), repository, api.places(packages))
+    for place, content in [*written, *generated.items()]:
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(sources.bars(content).encode() if isinstance(content, str) else content)
@@ -120,9 +124,10 @@ def write_for_models(pages: Path, site: Path, project: Any) -> None:
 
 
 def summary(text: str) -> str:
-    """Return the first sentence of a page."""
+    """Return the first sentence of a page; of one that is a file alone, its first comment."""
     paragraphs = (" ".join(part.split()) for part in NOT_WORDS.sub("", text).split("\n\n"))
-    return re.split(r"(?<=[.:]) ", next(filter(None, paragraphs), ""))[0]
+    found = next(filter(None, map(SENTENCE.match, (*paragraphs, *COMMENT.findall(text)[1:]))), None)
+    return found[0] if found else ""
 
 
 if __name__ == "__main__":

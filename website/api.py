@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import griffe
@@ -85,12 +86,28 @@ def render(packages: Any) -> dict[str, str]:
     return found
 
 
+def places(packages: Any) -> dict[Path, str]:
+    """Return where each module is described that is a page, or that one name of a page comes from, by its file."""
+    found: dict[Path, str] = {}
+    for page in PAGES:
+        for path in page.shows:
+            one = look_up(packages, path.partition(": ")[2] or path)
+            found.setdefault(one.filepath, f"{FOLDER}/{page.name}.md")
+    return found
+
+
+def look_up(packages: Any, path: str) -> Any:
+    """Return a module or a name by its path below `dragoman`, or from `dragoman_spec` on."""
+    found = packages["dragoman"]
+    for name in path.removeprefix("dragoman_spec").split("."):
+        found = found[name] if name else packages["dragoman_spec"]
+    return found
+
+
 def section(packages: Any, path: str) -> Iterator[str]:
     """Give what is said of a module, or of one name."""
     shown, _, real = path.partition(": ")
-    found = packages["dragoman"]
-    for name in (real or shown).removeprefix("dragoman_spec").split("."):
-        found = found[name] if name else packages["dragoman_spec"]
+    found = look_up(packages, real or shown)
     whole = shown if shown.startswith("dragoman") else f"dragoman.{shown}"
     if not found.is_module:
         yield from entry(found, whole)

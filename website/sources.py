@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -38,15 +39,18 @@ def gather() -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def pages(has_diagrams: bool, repository: str = "") -> Iterator[tuple[str, str | bytes]]:
+def pages(
+    has_diagrams: bool, repository: str = "", described: Mapping[Path, str] = MappingProxyType({})
+) -> Iterator[tuple[str, str | bytes]]:
     """Give each file with its place, links leading to places; diagrams are text where nothing draws them.
 
     Args:
         has_diagrams: Whether `assets/mermaid.min.js` is there, which draws them.
         repository: The URL of the project, for links to files that are no pages.
+        described: Places of pages that are made from modules, by the files of these.
     """
     found = gather()
-    places = {path: place for place, path in found.items()}
+    places = {path: place for place, path in found.items()} | dict(described)
     for place, path in found.items():
         if place.startswith("examples/"):
             yield place, example(path)

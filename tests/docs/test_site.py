@@ -140,3 +140,28 @@ def test_models_have_their_fields_and_names_on_the_wire(api: ModuleType) -> None
     assert "| `input_schema: ToolInputSchema` |" in tool
     assert "On the wire: `inputSchema`." in tool
     assert "*request of the client*: `CallToolRequestParams` → `CallToolResult`" in page
+
+
+def test_a_module_leads_to_where_its_names_are_described(api: ModuleType) -> None:
+    described = api.places(api.load())
+    link = "[a `Message`](../../runtime/dragoman/middleware.py)"
+    page = SITE_ROOT / "docs" / "internals" / "where.md"
+    shown = sources.relink(link, page, "internals/where.md", described, "")
+    assert shown == "[a `Message`](../api/middleware.md)"
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("# A page\n\nIt does this: one thing, and another. And more.\n", "It does this: one thing, and another."),
+        ("# A page\n\nIt does 1.2 of this. Otherwise:\n\n| a | b |\n", "It does 1.2 of this."),
+        ("# A page\n\nSome of it:\n\nAll of it. More.\n", "All of it."),
+        ("# 5. Why\n\n**Context.** Models drop\nfields. So we keep them.\n", "Models drop fields."),
+        ("# Parts\n\n```text\na\n```\n\n1. A **part** reads. It\n   does.\n", "A **part** reads."),
+        ("# nginx.conf\n\n\n\n```text\n# Two proxies. See there.\n```\n", "Two proxies."),
+    ],
+)
+def test_what_models_read_of_a_page_is_a_whole_sentence(api: ModuleType, page: str, said: str) -> None:
+    from website.__main__ import summary
+
+    assert summary(page) == said
