@@ -125,6 +125,20 @@ def describe(command: str, expected: str, found: str) -> str:
     return f"mend the page or the command {command!r}, which did not print {missing}; it printed:\n{found}"
 
 
+# What a page says twice, or a docstring says too, can go: nobody keeps more words than these true.
+WORDS = 37_000
+BY_PROGRAMS = {
+    *("check-rules.md", "commands.md", "compatibility.md", "configuration.md", "drafts.md", "known-defects.md"),
+    *("noticed.md", "options.md", "pairs.md", "repair-rules.md", "verbs.md"),
+}
+
+
+def test_pages_that_people_write_do_not_grow_without_end() -> None:
+    pages = [page for page in ROOT.glob("docs/**/*.md") if page.parent.name not in ("decisions", "steps")]
+    words = {page: len(page.read_text("utf-8").split()) for page in pages if page.name not in BY_PROGRAMS}
+    assert sum(words.values()) <= WORDS, "say it in fewer words, or raise the bound for what is new"
+
+
 def test_the_page_of_repair_rules_has_every_rule() -> None:
     assert rules.PAGE.read_text("utf-8") == rules.text(), "run `python -m tests.docs.rules`"
 
