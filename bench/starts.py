@@ -98,7 +98,7 @@ def _start(tree: Path, words: list[str], server: list[str]) -> Start:
         else:
             peer = StdioPeer(process, REVISION)
         peer.open()
-        assert json.loads(peer.exchange(peer.request("tools/list", {})))["result"]["tools"]
+        _see_tools(peer)
         taken = time.perf_counter() - began
         held = _memory(process.pid)
         if listens:
@@ -108,6 +108,14 @@ def _start(tree: Path, words: list[str], server: list[str]) -> Start:
             process.stdin.close()
         process.wait()
     return Start(taken * 1000, (_spent_s() - before) * 1000, *held)
+
+
+def _see_tools(peer: Any) -> None:
+    """List them; some servers say something before they answer."""
+    said = peer.exchange(peer.request("tools/list", {}))
+    while not any("id" in json.loads(line) for line in said.splitlines()):
+        said = peer.read()
+    assert b'"tools":[{' in said
 
 
 def _spent_s() -> float:

@@ -16,7 +16,7 @@ from dragoman.core.edges.greeter import MOST_BYTES
 from dragoman.core.exact_json import encode
 from dragoman.core.label import PRINCIPAL
 from dragoman.host import greeting
-from dragoman.host.greeting import SLOW_S
+from dragoman.host.greeting import SLOW_S, GreetedTransport
 from dragoman.host.known import SAID_S, KnownAnswers, KnownServer, Said, know
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.cli.test_status import ask
@@ -135,6 +135,51 @@ def test_a_client_is_greeted_and_listed_before_the_server_has_come_and_its_calls
         server(result(3, tools("a", "b"))),
         expect_to_client(result(3, tools("a", "b"))),
     )
+
+
+def test_who_has_nothing_more_to_say_for_a_server_stands_aside(
+    known: KnownServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+    received, send = GreetedTransport.received, GreetedTransport.send
+
+    def note_received(self: GreetedTransport, frames: Any) -> None:
+        seen.extend(("server", frame.key) for frame in frames)
+        received(self, frames)
+
+    def note_sent(self: GreetedTransport, frames: Any) -> None:
+        seen.extend(("client", frame.key) for frame in frames)
+        send(self, frames)
+
+    monkeypatch.setattr(GreetedTransport, "received", note_received)
+    monkeypatch.setattr(GreetedTransport, "send", note_sent)
+    learn(known, "a")
+    seen.clear()
+    calls = [[client(CALL | {"id": key}), expect_to_server(CALL | {"id": key})] for key in (2, 3, 4)]
+    answers = [[server(CALLED | {"id": key}), expect_to_client(CALLED | {"id": key})] for key in (2, 3, 4)]
+    compared = [expect_to_server(request(COMPARE, "tools/list")), server(result(COMPARE, tools("a")))]
+    opened = [*greeted("a"), *arrives(), *compared]
+    holds(known, *opened, *(step for both in zip(calls, answers, strict=True) for steps in both for step in steps))
+    assert [whose for whose in seen if whose[1] in (b"2", b"3", b"4")] == [
+        *(("client", b"2"), ("server", b"2")),  # a call: from here on, what it has is for this session alone
+        ("client", b"3"),  # the first that it need not have seen
+    ]
+
+
+def test_it_stays_for_lists_until_there_is_a_call(known: KnownServer) -> None:
+    ping = request(9, "ping")
+    holds(
+        known,
+        client(initialize(D)),
+        OFFERED,
+        server(initialized(D, tools={})),
+        expect_to_client(lambda frame: "result" in frame),
+        client(READY),
+        expect_to_server(READY),
+        *(client(ping), expect_to_server(ping), server(result(9, {})), expect_to_client(result(9, {}))),
+        *(client(LIST), expect_to_server(LIST), server(result(1, tools("a"))), expect_to_client(result(1, tools("a")))),
+    )
+    holds(known, *greeted("a"), OFFERED)
 
 
 def test_a_list_that_has_changed_is_announced_and_remembered(known: KnownServer) -> None:
@@ -369,7 +414,7 @@ def test_a_capability_that_is_gone_is_named_and_what_needs_it_is_refused(
     known: KnownServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     learn(known, "a", tools={}, prompts={})
-    get = request(3, "prompts/get", name="p")
+    get, ping = request(3, "prompts/get", name="p"), request(9, "ping")
     with caplog.at_level(logging.WARNING):
         holds(
             known,
@@ -377,6 +422,11 @@ def test_a_capability_that_is_gone_is_named_and_what_needs_it_is_refused(
             client(get),
             *arrives(tools={}),
             expect_to_server(request(COMPARE, "tools/list")),
+            expect_to_client(an_error(3, -32601, "the server has no prompts any more")),
+            server(result(COMPARE, tools("a"))),
+            *(client(CALL), expect_to_server(CALL), server(CALLED), expect_to_client(CALLED)),
+            *(client(ping), expect_to_server(ping), server(result(9, {})), expect_to_client(result(9, {}))),
+            client(get),
             expect_to_client(an_error(3, -32601, "the server has no prompts any more")),
         )
     assert "the server has no prompts any more" in caplog.text

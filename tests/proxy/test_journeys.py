@@ -65,17 +65,17 @@ class Way(NamedTuple):
 
 
 MOST = {
-    "equal revisions over stdio": Way(14, 55, 19),
-    "two revisions over stdio": Way(15, 63, 22),
-    "equal revisions over HTTP": Way(37, 205, 92),
-    "no sessions over HTTP": Way(44, 260, 125),
-    "equal revisions over a connection that is kept": Way(31, 128, 45),
-    "no sessions over a connection that is kept": Way(37, 162, 70),
-    "an answer as an event over a connection that is kept": Way(32, 149, 52),
-    "a stateless client and a server with sessions": Way(21, 79, 28),
-    "a stateless client and a server with sessions that asks": Way(36, 296, 140),
-    "a client with a session and a stateless server": Way(22, 80, 32),
-    "a client with a session and a stateless server that asks": Way(25, 203, 98),
+    "equal revisions over stdio": Way(13, 48, 18),
+    "two revisions over stdio": Way(14, 58, 21),
+    "equal revisions over HTTP": Way(37, 200, 92),
+    "no sessions over HTTP": Way(44, 258, 125),
+    "equal revisions over a connection that is kept": Way(31, 118, 44),
+    "no sessions over a connection that is kept": Way(37, 155, 69),
+    "an answer as an event over a connection that is kept": Way(32, 139, 51),
+    "a stateless client and a server with sessions": Way(20, 75, 27),
+    "a stateless client and a server with sessions that asks": Way(35, 288, 137),
+    "a client with a session and a stateless server": Way(21, 75, 31),
+    "a client with a session and a stateless server that asks": Way(24, 196, 97),
     "a sign-in": Way(5, 124, 42),
 }
 

@@ -32,6 +32,31 @@ def test_any_split_of_a_stream_gives_the_same_frames(size: int) -> None:
     assert framer.finish() == []
 
 
+def tell(frame: Frame | Malformed) -> tuple[object, ...]:
+    """What it is; how much is kept of a line that is too long depends on how it came."""
+    return tuple(frame) if isinstance(frame, Frame) else tuple(frame)[:2]
+
+
+@pytest.mark.parametrize("limit_bytes", [len(PING) - 1, len(PING), 10_000])
+@pytest.mark.parametrize("checks_texts", [False, True])
+def test_a_line_that_comes_alone_is_read_as_it_is_among_others(limit_bytes: int, checks_texts: bool) -> None:
+    two_texts = b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}{"b":{"c":2}}\n'
+    for line in (PING, READY, two_texts, b"nonsense\n", b"\n", PING + PING, PING[:-1], LONG):
+        alone, parts = (LineFramer(limit_bytes, checks_texts) for _ in range(2))
+        pieces = [line[start : start + 5] for start in range(0, len(line), 5)]
+        found, expected = alone.feed(line), [frame for piece in pieces for frame in parts.feed(piece)]
+        assert list(map(tell, found)) == list(map(tell, expected))
+        assert alone.finish() == parts.finish()
+
+
+def test_a_line_that_ends_what_was_kept_is_not_taken_for_one_alone() -> None:
+    framer = LineFramer()
+    assert framer.feed(b"nonsense") == []
+    [found] = framer.feed(PING)
+    assert isinstance(found, Malformed)
+    assert found.line == b"nonsense" + PING
+
+
 def test_a_last_line_without_line_feed_is_a_frame_if_it_is_whole() -> None:
     whole, cut = LineFramer(), LineFramer()
     assert whole.feed(PING[:-1]) == cut.feed(LONG[:-2]) == []

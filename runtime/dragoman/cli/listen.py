@@ -135,7 +135,7 @@ def _make_front(
         return pool.proxy(proxy, transport, caller.principal or None, is_per_request=caller.is_per_request)
 
     config = _configure(args)
-    if args.invitations.paths.intersection(astuple(config.paths)):
+    if args.invitations is not None and args.invitations.paths.intersection(astuple(config.paths)):
         raise ValueError("expected another path in --oauth-redirect-url than those at which clients are served")
     front = HttpFront(serve, config, give_back, board, args.invitations)
     if args.by_path is not None:

@@ -237,10 +237,12 @@ def _listen(args: argparse.Namespace, launcher: Launcher, trace: Watcher | None)
     from dragoman.cli.guard import make_guard
     from dragoman.cli.listen import listen
     from dragoman.cli.logs import LINE_OF_MANY, set_up_logging
-    from dragoman.signin.invitations import Invitations
 
     set_up_logging(args.log_level, LINE_OF_MANY, args.log_format, args.write_log)
-    args.invitations = Invitations()
+    if args.url or args.configuration is not None:  # nobody signs in to a command
+        from dragoman.signin.invitations import Invitations
+
+        args.invitations = Invitations()
     args.guard, args.notes_origins = make_guard(args), args.otel
     if args.auth_forward:
         given = args.around.get("header_middleware", ())

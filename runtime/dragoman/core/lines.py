@@ -32,25 +32,30 @@ class Overlong(NamedTuple):
 
 
 class LineSplitter:
-    """Cuts a byte stream into lines, each with its line feed; remembers a line that has not ended."""
+    """Cuts a byte stream into lines, each with its line feed; remembers a line that has not ended.
 
-    __slots__ = ("_overlong_head", "_parts", "_size", "limit_bytes")
+    Attributes:
+        limit_bytes: The longest line accepted.
+        kept_bytes: How long that is which has not ended.
+    """
+
+    __slots__ = ("_overlong_head", "_parts", "kept_bytes", "limit_bytes")
 
     def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.limit_bytes = limit_bytes
         self._parts = Pieces()
-        self._size = 0
+        self.kept_bytes = 0
         self._overlong_head: bytes | None = None
 
     def feed(self, data: bytes) -> list[bytes | Overlong]:
         """Take the next bytes of the stream; give the lines that have ended, in order."""
         first = data.find(b"\n") + 1
-        if first == len(data) and not self._size and 0 < first <= self.limit_bytes:
+        if first == len(data) and not self.kept_bytes and 0 < first <= self.limit_bytes:
             return [data]  # the common case: one whole line, handed on without a copy
         lines: list[bytes | Overlong] = []
         start = 0
         while first:
-            is_whole = not self._size and first - start <= self.limit_bytes
+            is_whole = not self.kept_bytes and first - start <= self.limit_bytes
             lines.append(data[start:first] if is_whole else self._end_line(data[start:first]))
             start = first
             first = data.find(b"\n", start) + 1
@@ -63,19 +68,19 @@ class LineSplitter:
 
         Nobody said that it ended there: `wholeness.read_last_line` tells what it holds.
         """
-        return [self._end_line(b"\n")] if self._size else []
+        return [self._end_line(b"\n")] if self.kept_bytes else []
 
     def _keep(self, part: bytes) -> None:
-        self._size += len(part)
+        self.kept_bytes += len(part)
         if self._overlong_head is None:
             self._parts.add(part)
-            if self._size > self.limit_bytes:
+            if self.kept_bytes > self.limit_bytes:
                 self._overlong_head = self._parts.take()[:HEAD_BYTES]
 
     def _end_line(self, part: bytes) -> bytes | Overlong:
         self._keep(part)
         head, line = self._overlong_head, self._parts.take()
-        self._size, self._overlong_head = 0, None
+        self.kept_bytes, self._overlong_head = 0, None
         return line if head is None else Overlong(head, self.limit_bytes)
 
 

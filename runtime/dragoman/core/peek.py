@@ -136,8 +136,13 @@ def read_line(line: bytes | Overlong, bare: bytes = b"") -> Frame | Malformed | 
         # Its first bytes say whom to tell: who sent it, or who waits for it.
         return read_beginning(line.head, INVALID_REQUEST, FrameTooLarge("the sender", line.limit_bytes).reason)
     frame = peek(line, bare)
-    if frame is not None or line.isspace():
-        return frame
+    return read_unseen(line) if frame is None else frame
+
+
+def read_unseen(line: bytes) -> Frame | Malformed | None:
+    """Tell by decoding what a line holds of which a peek did not tell anything; None for an empty line."""
+    if line.isspace():
+        return None
     try:
         body = decode(line)
     except ValueError as error:

@@ -70,6 +70,7 @@ class Host:
         self.switch = switch
         self._connect = connect
         self._settings = settings
+        self._news = settings.news
         self.server_name = settings.server_name
         self.whose = ""  # for whose requests its servers are, where others may listen to them elsewhere
         self._ports: dict[Reached, Port] = {}
@@ -148,15 +149,15 @@ class Host:
         """Let be seen what servers there are."""
         if self._settings.board is not None:
             self._settings.board.put_up(self, self._settings.server_name, self.switch, self._endings)
-        if self._settings.news is not None:
-            self._settings.news.join(self)
+        if self._news is not None:
+            self._news.join(self)
 
     def take_down(self) -> None:
         """Let it not be seen any more."""
         if self._settings.board is not None:
             self._settings.board.take_down(self)
-        if self._settings.news is not None:
-            self._settings.news.leave(self)
+        if self._news is not None:
+            self._news.leave(self)
 
     async def close_front(self, front: FrontEdge, port: Port, at_once: bool) -> None:
         """Close a client's transport, and the servers that only it had.
@@ -224,8 +225,8 @@ class Host:
 
     def receive(self, port: Port, frames: Sequence[Frame | Malformed]) -> None:
         """Let an edge take frames, and carry out what follows."""
-        if self._settings.news is not None and not self._is_hearing and self._has_news(port):
-            self._settings.news.tell(self, frames)
+        if self._news is not None and not self._is_hearing and self._has_news(port):
+            self._news.tell(self, frames)
         take, left = port.edge.take, iter(frames)
         try:
             for frame in left:
@@ -331,14 +332,15 @@ class Host:
         # A step may lead to another one, and that back to here: what is done leaves its list first, so that all is
         # done once, and in order.
         outbox, commands = self.switch.outbox, self._commands
-        while outbox.waiting or outbox.commands or commands:
+        waiting = outbox.waiting
+        while waiting or outbox.commands or commands:
             try:
-                if outbox.commands:
-                    commands.extend(outbox.take_all())
-                if commands:
+                if outbox.commands or commands:
+                    if outbox.commands:
+                        commands.extend(outbox.take_all())
                     self._carry_out(commands.popleft())
                     continue
-                edge = outbox.waiting.pop(0)
+                edge = waiting.pop(0)
                 frames, edge.outgoing = edge.outgoing, []
                 port = self._ports.get(edge)
                 if port is not None:

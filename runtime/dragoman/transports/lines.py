@@ -13,7 +13,7 @@ from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.exact_json import outline
 from dragoman.core.known_lists import LISTED_BYTES, KnownList
 from dragoman.core.lines import DEFAULT_LIMIT_BYTES, LineSplitter, Overlong
-from dragoman.core.peek import read_beginning, read_line
+from dragoman.core.peek import peek, read_beginning, read_line, read_unseen
 from dragoman.core.wholeness import is_one_text, read_last_line
 from dragoman.transports.base import Receiver
 
@@ -27,22 +27,30 @@ class LineFramer:
             the ends of lines, where two JSON texts on one line would pass for one message.
     """
 
-    __slots__ = ("_checks_texts", "_known", "_splitter")
+    __slots__ = ("_checks_texts", "_known", "_short_bytes", "_splitter")
 
     def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, checks_texts: bool = False) -> None:
         self._splitter = LineSplitter(limit_bytes)
         self._checks_texts = checks_texts
         self._known = KnownList()
+        self._short_bytes = min(LISTED_BYTES, limit_bytes)
 
     def feed(self, data: bytes) -> list[Frame | Malformed]:
         """Take the next bytes of the stream; give the frames that have ended, in order."""
+        is_short_line = len(data) <= self._short_bytes and data.find(b"\n") + 1 == len(data)
+        if is_short_line and not self._splitter.kept_bytes:  # nearly always
+            seen = peek(data)
+            if seen is not None and not self._checks_texts:
+                return [seen]
+            frame = read_unseen(data) if seen is None else _check_text(seen)
+            return [] if frame is None else [_show(frame, data)]
         frames = []
         for line in self._splitter.feed(data):
             frame = read_line(line) if len(line) <= LISTED_BYTES else self._read_long(line)
             if frame is None:
                 continue
-            if self._checks_texts and isinstance(frame, Frame) and frame.body is None and not _is_one_text(frame):
-                frame = read_beginning(frame.raw, PARSE_ERROR, "the line is not one JSON text")
+            if self._checks_texts and isinstance(frame, Frame) and frame.body is None:
+                frame = _check_text(frame)
             frames.append(frame if isinstance(frame, Frame) else _show(frame, line))
         return frames
 
@@ -94,8 +102,11 @@ class FramedReceiver:
             receiver.ended(reason)
 
 
-def _is_one_text(frame: Frame) -> bool:
-    return is_one_text(frame.raw, frame.bare or outline(frame.raw))
+def _check_text(frame: Frame) -> Frame | Malformed:
+    """Return a frame whose line was only peeked at, if that is one JSON text."""
+    if is_one_text(frame.raw, frame.bare or outline(frame.raw)):
+        return frame
+    return read_beginning(frame.raw, PARSE_ERROR, "the line is not one JSON text")
 
 
 def _show(frame: Frame | Malformed, line: bytes | Overlong) -> Frame | Malformed:

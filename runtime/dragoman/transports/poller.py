@@ -16,6 +16,7 @@ import sys
 from asyncio import AbstractEventLoop, Handle, SelectorEventLoop, TimerHandle
 from collections.abc import Callable, Mapping
 from contextvars import Context, copy_context
+from functools import partial
 from typing import Any, Final, TypeVarTuple
 
 ArgsT = TypeVarTuple("ArgsT")
@@ -35,11 +36,13 @@ if sys.platform == "linux":
 
         Attributes:
             readers: What is called where a descriptor alone can be read, in place of telling of it.
+            failed: Called with the descriptor and the error where that fails.
             is_due: Whether something else is to be done meanwhile.
         """
 
         def __init__(self) -> None:
             self.readers: dict[int, Callable[[], object]] = {}
+            self.failed: Callable[[int, Exception], object]
             self.is_due = False
             self._epoll = select.epoll()
             self._keys: dict[Any, selectors.SelectorKey] = {}
@@ -72,19 +75,25 @@ if sys.platform == "linux":
             """Wait so many seconds, or until something has happened; give what."""
             wait_s = -1 if timeout is None else max(0, timeout) if timeout else 0
             self.is_due = timeout is not None
+            poll, readers = self._epoll.poll, self.readers
             while True:
                 try:
-                    found = self._epoll.poll(wait_s, _MOST)
+                    found = poll(wait_s, _MOST)
                 except InterruptedError:
                     return []
-                if len(found) != 1 or found[0][1] != _CAN_BE_READ:
+                if len(found) != 1:
                     break
-                fd = found[0][0]
-                if fd not in self.readers:
+                fd, event = found[0]
+                if event != _CAN_BE_READ:
+                    break
+                if fd not in readers:
                     if fd in self._reads:
                         return self._reads[fd]
                     break
-                self.readers[fd]()
+                try:
+                    readers[fd]()
+                except Exception as error:
+                    self.failed(fd, error)
                 if self.is_due:
                     return []
             known = [(self._keys[fd], event) for fd, event in found if fd in self._keys]
@@ -109,20 +118,16 @@ if sys.platform == "linux":
 
         def __init__(self) -> None:
             self._poller = Poller()
+            self._poller.failed = self._tell_failed
             super().__init__(self._poller)
 
         def add_reader(self, fd: Any, callback: Callable[[*ArgsT], Any], *args: *ArgsT) -> None:
             """Call this where a descriptor can be read, as `asyncio` would."""
             super().add_reader(fd, callback, *args)
-            run = copy_context().run
+            self._poller.readers[fd] = partial(copy_context().run, callback, *args)
 
-            def read() -> None:
-                try:
-                    run(callback, *args)
-                except Exception as error:
-                    self.call_exception_handler({"message": f"reading from {fd} failed", "exception": error})
-
-            self._poller.readers[fd] = read
+        def _tell_failed(self, fd: int, error: Exception) -> None:
+            self.call_exception_handler({"message": f"reading from {fd} failed", "exception": error})
 
         def remove_reader(self, fd: Any) -> bool:
             """Call nothing more there."""

@@ -79,7 +79,7 @@ class _Pipes:
     def send(self, frames: Sequence[Frame]) -> None:
         """Write frames."""
         if self.writer is not None:
-            self.writer.write(join_lines(frames))
+            self.writer.write(frames[0].raw if len(frames) == 1 else join_lines(frames))
 
     def pause_reading(self) -> None:
         """Leave what comes in its pipe."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dragoman.core.around import Around
 from dragoman.core.batches import Batch
-from dragoman.core.calls import Call, Calls, Unfit, cancellation, cancelled_key
+from dragoman.core.calls import OURS, Call, Calls, Unfit, cancellation, cancelled_key
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Outbox, Schedule, Side
 from dragoman.core.consent import Consent, Method
@@ -255,7 +255,7 @@ class Exchange:
         call, calls = Call(key, method, batch, self.front), self.calls[side]
         if self.observer is not None:
             self.observer.began(side, call, frame)
-        if calls.is_used(key):
+        if (calls.cancelled or calls.retired or key.startswith(OURS)) and calls.is_used(key):
             frame = calls.rename(call, frame)
             key = call.key
         unfit = calls.add(call)

@@ -155,6 +155,11 @@ class Greeter:
         """Whether what the server says may pass unseen."""
         return self._is_kept and not (self.is_waiting or self._expected or self._told or self._changed)
 
+    @property
+    def is_done(self) -> bool:
+        """Whether it will mind no frame any more, if it did not mind the last one: nothing is kept from here on."""
+        return self.is_idle and not self._records
+
     def minds(self, frame: Frame) -> bool:
         """Whether it has to see a frame for the server."""
         return bool(self._lost) or (

@@ -61,9 +61,10 @@ def bind(address: Address, shares_port: bool = False) -> socket.socket:
     Raises:
         TransportClosed: The address is taken, not ours, or unknown.
     """
+    host = address.host.encode() if address.host.isascii() else address.host  # no name is to be put in another alphabet
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
+            host, address.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
         )[0]
         # asyncio switches Nagle's algorithm off only where the protocol is named, as `socket.create_server` does not:
         # every answer would wait 40 ms for an acknowledgement.

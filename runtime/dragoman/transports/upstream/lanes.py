@@ -196,7 +196,9 @@ class Lanes:
 
     def _admit(self, job: Delivery) -> None:
         frame = job.frame
-        if frame.kind == "request" and self._has_room(job):
+        if frame.kind == "request" and not self._requests and not job.sender and self._free > 0:
+            self._start(job)
+        elif frame.kind == "request" and self._has_room(job):
             self._requests.append(job)
             self._start_requests()
         elif frame.kind == "request":
@@ -222,13 +224,16 @@ class Lanes:
 
     def _start_requests(self) -> None:
         while self._requests and (job := self._find_next()) is not None:
-            self._take_place(job, 1)
             self._requests.remove(job)
-            key = job.frame.key
-            assert key is not None
-            self._asked[key] = job
-            if not self._start_at_once(job):
-                self._ask(job)
+            self._start(job)
+
+    def _start(self, job: Delivery) -> None:
+        self._take_place(job, 1)
+        key = job.frame.key
+        assert key is not None
+        self._asked[key] = job
+        if not self._start_at_once(job):
+            self._ask(job)
 
     def _find_next(self) -> Delivery | None:
         """Return the first request that may have a place: below 0 are free when parked ones have gone on meanwhile."""
@@ -267,7 +272,8 @@ class Lanes:
         if job.is_parked:
             self._park(job, False)
         self._take_place(job, -1)
-        self._start_requests()
+        if self._requests:
+            self._start_requests()
 
     def _park(self, job: Delivery, waits: bool) -> None:
         """Free the place of a request while its server waits for an answer, if there is room; or take it again."""

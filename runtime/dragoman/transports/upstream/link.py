@@ -19,7 +19,7 @@ from dragoman.core.exact_json import decode, encode_line, outline
 from dragoman.core.known_lists import LISTED_BYTES, KnownList
 from dragoman.core.lines import Overlong, show
 from dragoman.core.methods import CANCELLED, PING
-from dragoman.core.peek import read_beginning, read_line, with_id
+from dragoman.core.peek import peek, read_beginning, read_line, read_unseen, with_id
 from dragoman.core.wholeness import GLANCED_BYTES, PIECE_BYTES, Brackets, parses, pieces_of, read_broken, seems_whole
 from dragoman.errors import FrameTooLarge, TransportError
 from dragoman.transports.base import Receiver
@@ -122,7 +122,16 @@ class Link:
         Returns:
             Whether it answers that request.
         """
-        return self._take([line], owed, None, bare)
+        if len(line) > LISTED_BYTES:
+            return self._take([line], owed, None, bare)
+        seen = peek(line, bare)
+        if seen is None or seen.kind != "result" or seen.key != owed:
+            return self._take_read([(line, read_unseen(line) if seen is None else seen)], owed, None)
+        if self.on_response is not None:  # from here on as `_take_read` does, for nearly all
+            self.on_response(owed, True)
+        if not self._over:
+            self._receiver.received((seen,))
+        return True
 
     def take_overlong(self, event: Overlong, owed: bytes | None = None) -> bool:
         """Deal with a message that is too long: tell who waits for it, if its beginning says who.
@@ -192,10 +201,14 @@ class Link:
         self._over = True
 
     def _take(self, lines: list[bytes], owed: bytes | None, watch: Watch | None, bare: bytes) -> bool:
+        return self._take_read([(line, read_line(line, bare)) for line in lines], owed, watch)
+
+    def _take_read(
+        self, read: list[tuple[bytes, Frame | Malformed | None]], owed: bytes | None, watch: Watch | None
+    ) -> bool:
         answered = False
         frames: list[Frame | Malformed] = []
-        for line in lines:
-            frame = read_line(line, bare)
+        for line, frame in read:
             if frame is None:
                 continue
             if len(line) > LISTED_BYTES and isinstance(frame, Frame) and frame.kind == "result" and not frame.bare:

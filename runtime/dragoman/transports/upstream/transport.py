@@ -188,8 +188,8 @@ class HttpTransport:
 
     def _take(self, job: Delivery) -> None:
         """Hand on what has come of a request that was sent without a task, if that can be done at once."""
-        assert job.frame.key is not None
-        answer = job.answer
+        frame, answer, link = job.frame, job.answer, self._link
+        assert frame.key is not None
         assert answer is not None
         is_stream = answer.plain == EVENT_STREAM
         length = answer.unread_bytes if is_stream else answer.length
@@ -198,16 +198,15 @@ class HttpTransport:
             answer.on_news = functools.partial(self._take, job)  # the rest of the body
             return
         read = None
-        if is_short and answer.complete and self._link.reading.is_set():
-            read = self._link.read(only_data(answer.show()) if is_stream else answer.show())
-        in_session = not job.frame.headers
-        if read is None or (in_session and (read[1] or read[0]).rfind(_INVALID) >= 0):
+        if is_short and answer.complete and link.reading.is_set():
+            read = link.read(only_data(answer.show()) if is_stream else answer.show())
+        if read is None or ((read[1] or read[0]).rfind(_INVALID) >= 0 and not frame.headers):
             self._lanes.go_on(job)  # what may be about the session is looked at there
             return
         answer.close()
         self._lanes.end(job)
-        if not self._link.hand_on(*read, job.frame.key):
-            self._report(job, str(TransportError(self._link.peer, NO_RESPONSE)))
+        if not link.hand_on(*read, frame.key):
+            self._report(job, str(TransportError(link.peer, NO_RESPONSE)))
 
     def _report(self, job: Delivery, reason: str, code: int = CONNECTION_CLOSED, data: object = None) -> None:
         frame = job.frame
