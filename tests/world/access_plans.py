@@ -81,6 +81,3 @@ _BENTS: Final[tuple[Callable[[Plan, random.Random], None], ...]] = (
 def bend(plan: Plan, chance: random.Random) -> None:
     """Decide what a world of this cell has."""
     chance.choice(_BENTS)(plan, chance)
-    for client in plan.clients:
-        if client.manner == "again":
-            client.manner = "good"  # a router that looks for a tool may refuse a call under an id that is used again

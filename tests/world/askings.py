@@ -65,6 +65,58 @@ def every_question_is_answered(plan: Plan, talk: Talk) -> Iterator[str]:
                 yield f"{peer} has no answer to {short(one.frame)}"
 
 
+@rule("one-id")
+def nobody_is_asked_under_an_id_that_is_not_answered(plan: Plan, talk: Talk) -> Iterator[str]:
+    """What a server asks under the id of a question that it has no answer to reaches no client."""
+    if plan.uses_http:
+        return  # an answer may be on its way on another connection
+    for server in talk.servers():
+        for one in talk.asked[server]:
+            if one.refused is not one.asked or one.asked.there is None:
+                continue
+            before = [other for other in talk.asked[server] if other.is_muddled and other.asked.turn < one.asked.turn]
+            named = [other for other in before if key_of(other.frame["id"]) == key_of(one.frame["id"])]
+            if not named or any((answer.there or 0) < one.asked.there for answer in named[-1].answers):
+                continue
+            for peer in talk.clients():
+                for event in talk.by_peer[peer]:
+                    if event.is_heard and set(nonces_in(one.frame)) & set(nonces_in(event.frame)):
+                        yield f"{server} asked {short(one.frame)} under an id that it had used: {peer} heard it"
+
+
+@rule("question-ended")
+def what_is_asked_about_a_call_that_is_over_is_answered(plan: Plan, talk: Talk) -> Iterator[str]:
+    """Who opens no session cannot answer about a call that is answered: its server hears so, and does not wait."""
+    if plan.hops > 1 or plan.router:
+        return
+    clock = Clock(talk)
+    for server in talk.servers():
+        if talk.record.revisions.get(server) == PER_REQUEST:
+            continue
+        calls = [one for one in talk.got[server] if one.frame["method"] == "tools/call"]
+        ends_s = min((event.at_s for event in talk.by_peer[server] if event.what in _ENDS), default=_NEVER)
+        for one in talk.asked[server]:
+            if one.answers or one.cancelled or one.refused or one.is_muddled or one.asked.there is None:
+                continue
+            about = [call for call in calls if set(secrets_in(call.params)) & set(secrets_in(one.frame))]
+            if not about or not _is_alone(plan, calls, about[-1]) or not about[-1].answers[0].there:
+                continue
+            over_s = clock.at_most(max(about[-1].answers[0].there, one.asked.there))
+            if ends_s > over_s + _SOON_S:
+                yield f"{server} has answered the call, and has no answer to {short(one.frame)}"
+
+
+def _is_alone(plan: Plan, calls: list[Asked], call: Asked) -> bool:
+    """Whether a call of a client without a session was answered, and no other one came that it may have been about."""
+    owners = {owner for one in calls for owner, _ in secrets_in(one.params)}
+    is_plain = all(client_of(plan, owner).revision == PER_REQUEST for owner in owners)
+    return is_plain and bool(call.answers) and all(other is call or bool(other.answers) for other in calls)
+
+
+_ENDS: Final = ("ends", "dies", "is cut")
+_NEVER: Final = float("inf")
+
+
 @rule("withdrawn")
 def what_is_taken_back_is_not_answered(plan: Plan, talk: Talk) -> Iterator[str]:
     """When a shared server has taken a question back, it hears no answer that was not on its way already.

@@ -106,15 +106,18 @@ def _flooding(plan: Plan, chance: random.Random) -> None:
     first, *others = plan.clients
     first.acts = [{"at": 0.5, "do": "stall", "for": chance.choice((3.0, 20.0, 60.0)), "n": 0}]
     said = [["log", "error", 3_000] for _ in range(chance.choice((4, 10, 20)))]
-    first.acts.append(call(0.6, 1, whom, [*said, ["answer", "text"]]))
+    first.acts.append(call(0.6, 1, whom, [*said, ["answer", "text"]], level="info"))
     first.acts.append(call(1.0, 2, whom, [["progress"], ["answer", "text"]], progress=True))
     for other in others:
         other.acts = [
             call(at_s, n, whom, [["wait", 1.0], ["answer", "text"]]) for n, at_s in enumerate((1.0, 4.0, 50.0))
         ]
+    for server in plan.servers[1:]:
+        server.start_s = chance.choice((0.0, 6.0, 8.0))
     if chance.random() < 0.4:
         plan.options["restarts"] = 2
-        plan.faults = [{"at": 1.8, "do": "die", "whom": whom, "for_s": 0.0}]
+        dying = chance.choice(plan.servers).name
+        plan.faults = [{"at": chance.choice((0.7, 1.8)), "do": "die", "whom": dying, "for_s": 0.0}]
 
 
 def _using_again(plan: Plan, chance: random.Random) -> None:
@@ -188,7 +191,8 @@ def _wanting(plan: Plan, chance: random.Random) -> None:
             client.acts.append({"at": 15.0, "do": "leave", "n": 20})
     if chance.random() < 0.3:
         plan.options["restarts"] = 2
-        plan.faults.append({"at": 10.0, "do": "die", "whom": whom, "for_s": 0.0})
+        at_s = chance.choice((0.2, 3.2, 3.7, 6.7, 10.0))
+        plan.faults.append({"at": at_s, "do": "die", "whom": whom, "for_s": 0.0})
 
 
 def _silent(plan: Plan, chance: random.Random) -> None:
@@ -244,6 +248,9 @@ def _suspecting(plan: Plan, chance: random.Random) -> None:
         if chance.random() < 0.4:
             client.acts.append({"at": 9.0, "do": chance.choice(("leave", "cut")), "n": 20})
         client.acts.sort(key=lambda act: float(act["at"]))
+    if chance.random() < 0.3:
+        plan.options["restarts"] = 2
+        plan.faults.append({"at": chance.choice((9.5, 15.0)), "do": "die", "whom": whom, "for_s": 0.0})
 
 
 def _declaring(plan: Plan, chance: random.Random) -> None:
@@ -279,6 +286,8 @@ def _timing_out(plan: Plan, chance: random.Random) -> None:
     whom = plan.servers[0].name
     plan.servers[0].manner = chance.choice(("goes-on", "goes-on", "words", "good"))
     plan.options["request_timeout_s"] = 5.0
+    if plan.hops > 1 and chance.random() < 0.5:
+        plan.inner["request_timeout_s"], plan.options["request_timeout_s"] = 5.0, 60.0
     plan.options.pop("health_s", None)
     for client in plan.clients:
         for n in range(chance.randint(2, 4)):
@@ -307,8 +316,8 @@ def _opening(plan: Plan, chance: random.Random) -> None:
     for client in plan.clients:
         client.begins_s = chance.choice((0.0, 1.0, 5.0))
         client.revision = _PER_REQUEST if not _is_shared(plan) and chance.random() < 0.6 else client.revision
-        if plan.front == "lines" and client.revision != _PER_REQUEST and chance.random() < 0.5:
-            client.manner = "hasty"
+        if plan.front == "lines" and client.revision != _PER_REQUEST and chance.random() < 0.7:
+            client.manner = chance.choice(("hasty", "unsure"))
         for n in range(chance.randint(1, 4)):
             client.acts.append(call(n * 0.5, n, chance.choice(plan.servers).name, [["answer", "text"]]))
         if chance.random() < 0.4:
@@ -329,13 +338,13 @@ def _asking_early(plan: Plan, chance: random.Random) -> None:
     for client in plan.clients:
         if not _is_shared(plan) or plan.front == "http":
             client.revision = _PER_REQUEST
-        client.manner = chance.choice(("good", "slow", "mute"))
+        client.manner = chance.choice(("good", "slow", "slow", "slow", "mute"))
         for n in range(chance.randint(1, 4)):
             steps: Steps = [["ask-on", chance.choice(_KINDS[:2])], ["wait", chance.choice((0.5, 6.0))]]
             client.acts.append(call(n * chance.choice((0.3, 4.0)), n, whom, [*steps, ["answer", "text"]]))
-    if chance.random() < 0.5:
+    if chance.random() < 0.7:
         plan.options["restarts"] = chance.randint(1, 2)
-    if chance.random() < 0.6:
+    if chance.random() < 0.7:
         plan.faults.append({"at": chance.choice((1.5, 4.0, 9.0)), "do": "die", "whom": whom, "for_s": 0.0})
 
 
@@ -360,9 +369,13 @@ def _reopening(plan: Plan, chance: random.Random) -> None:
         server.revisions, server.start_s = [_PER_REQUEST], chance.choice((0.0, 2.5, 6.0))
     for client in plan.clients:
         client.begins_s = chance.choice((0.0, 30.0, 60.0))
-        for n in range(chance.randint(2, 4)):
-            client.acts.append(call(n * chance.choice((1.0, 15.0)), n, whom, [["wait", 1.0], ["answer", "text"]]))
+        for n in range(chance.randint(2, 6)):
+            at_s = n * chance.choice((1.0, 15.0))
+            listed: Act = {"at": at_s, "do": "list", "what": chance.choice(("tools", "prompts")), "n": n}
+            called = call(at_s, n, whom, [["wait", 1.0], ["answer", "text"]])
+            client.acts.append(chance.choice((called, listed, {"at": at_s, "do": "read", "server": whom, "n": n})))
         client.acts.insert(0, {"at": 0.0, "do": "list", "what": "tools", "n": 20})
+        client.acts.sort(key=lambda act: float(act["at"]))
     for at_s in (12.0, 40.0, 70.0)[: chance.randint(1, 3)]:
         plan.faults.append({"at": at_s, "do": "die", "whom": whom, "for_s": chance.choice((0.0, 3.0))})
 
@@ -371,9 +384,9 @@ def _forgetting(plan: Plan, chance: random.Random) -> None:
     """A server over HTTP forgets its sessions while clients think about what it asked; the next one asks the same."""
     _gather(plan, chance, 1)
     _with_sessions(plan, chance)
-    if plan.cell == "http":
-        for server in plan.servers:
-            server.link = "http"
+    for server in plan.servers:
+        server.link = "http" if plan.cell == "http" else server.link
+        server.start_s = chance.choice((0.0, 2.5, 6.0))
     whom = plan.servers[0].name
     plan.options["restarts"] = 3
     for client in plan.clients:
@@ -417,7 +430,7 @@ def _between(plan: Plan, chance: random.Random) -> None:
 
 
 def _rounds(plan: Plan, chance: random.Random) -> None:
-    """Calls at servers without a handshake ask their client several times, and are cancelled meanwhile."""
+    """Calls at servers without a handshake ask their client several times, and end meanwhile; or their client does."""
     _gather(plan, chance, 1)
     whom = plan.servers[0].name
     for server in plan.servers:
@@ -425,18 +438,48 @@ def _rounds(plan: Plan, chance: random.Random) -> None:
     for client in plan.clients:
         client.revision, client.manner = chance.choice(HANDSHAKE_REVISIONS[1:]), chance.choice(("slow", "slow", "good"))
         for n in range(chance.randint(1, 4)):
-            steps: Steps = [["ask", chance.choice(_KINDS)], ["ask", chance.choice(_KINDS[:2])], ["answer", "text"]]
+            first = ["ask", *chance.sample(_KINDS, chance.choice((1, 1, 2, 3)))]
+            steps: Steps = [first, ["ask", chance.choice(_KINDS[:2])], ["answer", "text"]]
             client.acts.append(call(n * chance.choice((0.5, 5.0)), n, whom, steps, progress=True))
             if chance.random() < 0.5:
                 client.acts.append({"at": n + chance.choice((0.3, 2.0, 9.0)), "do": "cancel", "of": n, "n": 20 + n})
+        if chance.random() < 0.3:
+            at_s = chance.choice((1.5, 8.0))
+            client.acts.append({"at": at_s, "do": chance.choice(("leave", "cut", "cut")), "n": 40})
         client.acts.sort(key=lambda act: float(act["at"]))
     if chance.random() < 0.3:
-        plan.faults.append({"at": chance.choice((2.0, 6.0)), "do": "die", "whom": whom, "for_s": 0.0})
+        what = chance.choice(("die", "stop"))
+        plan.faults.append({"at": chance.choice((2.0, 6.0)), "do": what, "whom": whom, "client": 0, "for_s": 0.0})
+
+
+def _starting_again(plan: Plan, chance: random.Random) -> None:
+    """While a server is started again, clients call it, give that up and leave; then it asks those who are there."""
+    _gather(plan, chance)
+    _with_sessions(plan, chance)
+    server = plan.servers[0]
+    server.start_s, server.manner = chance.choice((0.5, 2.5, 6.0)), chance.choice(("good", "goes-on", "words"))
+    plan.options["restarts"] = 2
+    for client in plan.clients:
+        client.acts.append(call(1.0, 0, server.name, [["wait", chance.choice((0.5, 30.0))], ["answer", "text"]]))
+        for n in range(chance.randint(1, 3)):
+            at_s = 20.0 + chance.choice((0.1, 0.4, 1.0, 2.0))
+            client.acts.append(call(at_s, 10 + n, server.name, [["ask", chance.choice(_KINDS[:2])], ["answer", "text"]]))
+        if chance.random() < 0.4:
+            client.acts.append({"at": 20.0 + chance.choice((0.6, 1.5)), "do": "cancel", "of": 10, "n": 20})
+        if chance.random() < 0.5:
+            at_s = 20.0 + chance.choice((0.45, 1.2, 2.5))
+            client.acts.append({"at": at_s, "do": chance.choice(("leave", "cut")), "n": 21})
+        client.acts.append(call(50.0, 30, server.name, [["wait", 1.0], ["ask", "sampling"], ["answer", "text"]]))
+        client.acts.sort(key=lambda act: float(act["at"]))
+    plan.faults = [{"at": 20.0, "do": "die", "whom": server.name, "for_s": 0.0}]
+    if chance.random() < 0.4:
+        again_s = 20.0 + chance.choice((2.0, 9.0))
+        plan.faults.append({"at": again_s, "do": "die", "whom": server.name, "for_s": 0.0})
 
 
 EVERYWHERE: Final[tuple[Bent, ...]] = (
     *(_using_again, _asking_badly, _timing_out, _declaring, _lasting, _silent, _opening, _flooding, _levels),
-    *(_asking_early, _refused, _reopening, _forgetting, _rounds),
+    *(_asking_early, _refused, _reopening, _forgetting, _rounds, _starting_again),
 )
 AMONG_SEVERAL: Final[tuple[Bent, ...]] = (_taking_turns, _wanting, _suspecting, _between)
 """Those for servers that may be shared."""

@@ -24,6 +24,7 @@ _LONGEST_PAUSE_S: Final = 30.0
 _FAREWELL_S: Final = 4.0
 """How long servers may take to go when their session is over."""
 
+_NEVER: Final = float("inf")
 _ODD_ACTS: Final = frozenset({"leave", "cut", "stall", "junk"})
 _TIMES: Final = frozenset({"request_timeout_s", "open_requests", "health_s"})
 _SURE: Final = ("text", "structured", "failed", "twice")
@@ -169,7 +170,7 @@ def a_server_that_was_well_is_started_again(plan: Plan, talk: Talk) -> Iterator[
         runs = [run for run in talk.servers() if _owner_of(talk, run) == peer]
         if talk.record.revisions[peer] == PER_REQUEST or any(act["do"] in _ODD_ACTS for act in acts_of(plan, peer)):
             continue
-        over_s = min((e.at_s for e in talk.by_peer[peer] if e.what in ("leaves", "ends", "is cut")), default=0.0)
+        over_s = min((e.at_s for e in talk.by_peer[peer] if e.what in ("leaves", "is cut")), default=_NEVER)
         told = any(fault["do"] in ("stop", "drain") for fault in plan.faults)
         for run in runs:
             events = talk.by_peer[run]
@@ -178,6 +179,8 @@ def a_server_that_was_well_is_started_again(plan: Plan, talk: Talk) -> Iterator[
             if died_s is None or ready_s is None or told or died_s - ready_s < _LONGEST_PAUSE_S + 3:
                 continue
             if talk.record.revisions.get(run) == PER_REQUEST or over_s < died_s + 40 + 3 * plan.network.late_s:
+                continue
+            if any(event.what == "ends" and event.at_s < died_s for event in talk.by_peer[peer]):
                 continue
             if not any(event.what == "opens" and event.at_s >= died_s for event in talk.record.events):
                 yield f"{run} died after {died_s - ready_s:.0f} s, and was not started again for {peer}"

@@ -80,7 +80,8 @@ def nothing_is_held_back(plan: Plan, talk: Talk) -> Iterator[str]:
     for peer in talk.servers():
         for event in talk.by_peer[peer]:
             if event.is_said and isinstance(event.frame, dict) and event.there is not None:
-                for mark in (*numbered(event.frame), *(nonces_in(event.frame) if "id" in event.frame else ())):
+                asks = "id" in event.frame and not _has_several(event)
+                for mark in (*numbered(event.frame), *(nonces_in(event.frame) if asks else ())):
                     said[mark] = event
     for peer in talk.clients():
         for event in talk.by_peer[peer]:
@@ -94,6 +95,11 @@ def nothing_is_held_back(plan: Plan, talk: Talk) -> Iterator[str]:
                 if held_s > allowed_s and not _is_parked(talk, peer, event):
                     yield f"{short(first.frame)} of {first.peer} was held back for {held_s:.1f} s: {peer} heard it late"
     yield from _replies(talk, clock, plan)
+
+
+def _has_several(event: Event) -> bool:
+    """Whether a server wants several things known at once, which some clients are asked one after the other."""
+    return is_asking(event.frame) and len(event.frame["result"].get("inputRequests") or ()) > 1
 
 
 def _allowed_s(plan: Plan) -> float:

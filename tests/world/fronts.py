@@ -30,6 +30,9 @@ from tests.world.wires import LineWire
 
 _ADDRESS: Final[Address] = ("127.0.0.1", 8080)
 _REVISION: Final = HANDSHAKE_REVISIONS[-1]
+_STRANGER: Final = "zoe"
+"""Who is let in, and asks only in sessions of others."""
+
 _ENDS_S: Final = 20.0
 """How long sessions may take to end whose secret is good no more."""
 
@@ -120,7 +123,7 @@ class WebFront:
         def serve(transport: Transport, caller: Caller) -> Runner:
             return pool.proxy(config, transport, caller.principal or None, is_per_request=caller.is_per_request)
 
-        self.principals = {client.principal for client in plan.clients}
+        self.principals = {client.principal for client in plan.clients} | {_STRANGER}
         self.front = HttpFront(serve, config_of(plan, self.principals))
         tidying = self.front.sessions.tidying.count_connection
         self.site = Site(self.front, self.front.config, self.front.budget, self.front.refusals, tidying)

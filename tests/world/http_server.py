@@ -98,6 +98,7 @@ class HttpServer:
         frame = json.loads(message.body)
         session = self._find(frame, message.headers)
         if session is None:
+            self.record.add(self.plan.name, "turns away", frame)
             said = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no such session"}}
             connection.write(write_answer(404, _JSON, json.dumps(said).encode()))
             return

@@ -8,7 +8,7 @@ from typing import Final
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.world.askings import KINDS, SINCE, is_told, stays
 from tests.world.dues import behaves, is_sound
-from tests.world.flows import AT_ONCE_S, stalls
+from tests.world.flows import AT_ONCE_S, Clock, stalls
 from tests.world.peers.words import PER_REQUEST, nonces_in, secrets_in
 from tests.world.plan import Plan
 from tests.world.record import Event
@@ -43,6 +43,30 @@ def what_every_server_answers_has_a_result(plan: Plan, talk: Talk) -> Iterator[s
         for one in talk.asked[peer] if behaves(plan, peer) else ():
             if one.frame["method"] in _ALWAYS and one.answers and "result" not in one.answers[0].frame:
                 yield f"{peer} said {short(one.frame)}, and heard {short(one.answers[0].frame)}"
+
+
+@rule("refused-at-once")
+def who_has_no_session_is_refused_at_once(plan: Plan, talk: Talk) -> Iterator[str]:
+    """When `initialize` was refused, what the client asks all the same waits for nothing."""
+    if plan.front != "lines" or stalls(plan):
+        return
+    clock = Clock(talk)
+    for peer in talk.clients():
+        opened = [one for one in talk.asked[peer] if one.frame["method"] == "initialize"]
+        if len(opened) != 1 or not opened[0].answers or "error" not in opened[0].answers[0].frame:
+            continue
+        since = opened[0].answers[0].there or opened[0].answers[0].turn
+        for one in talk.asked[peer]:
+            if one is opened[0] or one.asked.there is None or one.asked.there < since or one.cancelled:
+                continue
+            answers = [clock.at_least(answer.there or answer.turn) for answer in one.answers]
+            waits_s = min(answers, default=_gone_s(talk, peer)) - clock.at_most(one.asked.there)
+            if waits_s > AT_ONCE_S:
+                yield f"{peer} has no session, and waited for {waits_s:.1f} s for the answer to {short(one.frame)}"
+
+
+def _gone_s(talk: Talk, peer: str) -> float:
+    return min((event.at_s for event in talk.by_peer[peer] if event.what in _OVER), default=0.0)
 
 
 @rule("last-words")

@@ -30,7 +30,8 @@ class ClientPlan:
         has: What it can be asked: `sampling`, `elicitation`, `roots`.
         manner: How it answers what it is asked: `good`, `slow`, `mute`, `twice`, `odd` (ids that are words), `silent`
             (connects, and never says a word), `again` (uses ids of requests again that it has cancelled), `stubborn`
-            (asks on when its `initialize` was refused), `hasty` (asks before it is answered).
+            (asks on when its `initialize` was refused), `hasty` (asks before it is answered), `unsure` (asks first what
+            the server is, and opens a session when it has waited for long enough).
         acts: What it does, each with `at`, in seconds after it began, and `do`.
         begins_s: When it comes.
         way: How it reaches the HTTP front: `websocket`, `sse`, or else by Streamable HTTP.
@@ -85,6 +86,7 @@ class Plan:
         router: Whether there is a router before the servers; without one there is one server.
         hops: How many proxies stand in a row.
         options: For `ProxyConfig`, as numbers and texts.
+        inner: Of those, what is otherwise for the proxies behind another one.
         pool: For servers that are shared, as numbers and texts: `PoolConfig` and `SharingSettings` have them.
         network: How connections behave.
         front: How clients reach the proxy: `lines`, as over pipes, or `http`.
@@ -103,6 +105,7 @@ class Plan:
     router: bool = False
     hops: int = 1
     options: dict[str, Any] = field(default_factory=dict)
+    inner: dict[str, Any] = field(default_factory=dict)
     pool: dict[str, Any] = field(default_factory=dict)
     network: Manner = field(default_factory=Manner)
     front: str = "lines"

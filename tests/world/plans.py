@@ -17,6 +17,7 @@ from tests.world.replica_plans import BENTS_OF_REPLICAS
 from tests.world.streams import Manner
 
 _KINDS: Final = ("sampling", "elicitation", "roots")
+_ANSWERS: Final = ("text", "text", "text", "error", "both")
 _PRINCIPALS: Final = ("ada", "bob", "cyd")
 
 
@@ -101,8 +102,7 @@ def make_plan(cell: str, seed: int) -> Plan:
     if chance.random() < 0.5:
         plan.faults = [_make_fault(plan, chance) for _ in range(chance.randint(1, 3))]
     bents = (*_BENTS, *EVERYWHERE, *(AMONG_SEVERAL if cell != "direct" else ()))
-    assert len(bents) % _STEP, "each has its turn only where the step does not divide their number"
-    bents[seed * _STEP % len(bents)](plan, chance)
+    bents[seed * _step_of(len(bents)) % len(bents)](plan, chance)
     if cell == "ways":
         for server in plan.servers:
             link = chance.choice((server.link, "websocket", "sse"))
@@ -114,6 +114,10 @@ def make_plan(cell: str, seed: int) -> Plan:
                 client.manner = "good"  # what is posted may come in another order
             if client.way and client.revision not in HANDSHAKE_REVISIONS:
                 client.revision = chance.choice(HANDSHAKE_REVISIONS)
+    if plan.front == "http" and plan.instances == 1 and chance.random() < 0.1:
+        whom = chance.choice(plan.clients).principal
+        at_s = chance.choice((1.0, 4.0, 15.0))
+        plan.faults.append({"at": at_s, "do": chance.choice(("steal", "revoke")), "principal": whom})
     if cell == "access":
         bend(plan, chance)
     if plan.instances > 1:
@@ -121,8 +125,9 @@ def make_plan(cell: str, seed: int) -> Plan:
     return plan
 
 
-_STEP: Final = 11
-"""Seeds that follow each other are bent on different things: this goes round, and has no divisor with their number."""
+def _step_of(bents: int) -> int:
+    """Say how far apart the bents of two seeds are that follow each other: each has its turn, but not those alike."""
+    return next(step for step in (11, 13, 17) if bents % step)
 
 
 # What a world is bent on: chance alone comes rarely to where several unlikely things happen together.
@@ -142,8 +147,8 @@ def _leaving(plan: Plan, chance: random.Random) -> None:
             if act["do"] == "call":
                 act["steps"] = [
                     ["wait", chance.choice((0.5, 3.0, 20.0))],
-                    ["ask", chance.choice(_KINDS)],
-                    ["answer", "text"],
+                    ["ask", *chance.sample(_KINDS, chance.choice((1, 1, 2)))],
+                    ["answer", chance.choice(_ANSWERS)],
                 ]
         if chance.random() < 0.6:
             at_s = client.acts[-1]["at"] + chance.choice((0.0, 0.2, 2.0))
@@ -168,7 +173,7 @@ def _draining(plan: Plan, chance: random.Random) -> None:
     for client in plan.clients:
         client.begins_s = 0.0
         first = {"at": 0.0, "do": "call", "n": 0, "server": plan.servers[0].name, "progress": False}
-        client.acts = [{**first, "steps": [["wait", 30.0], ["answer", "text"]]}, *client.acts[1:3]]
+        client.acts = [{**first, "steps": [["wait", 30.0], ["answer", chance.choice(_ANSWERS)]]}, *client.acts[1:3]]
         if chance.random() < 0.4:
             at_s = max(20.0, client.acts[-1]["at"])
             client.acts.append({"at": at_s, "do": chance.choice(("leave", "cut")), "n": len(client.acts)})
@@ -192,7 +197,8 @@ def _recovering(plan: Plan, chance: random.Random) -> None:
     for after_s in (0.0, 1.0, 2.0, 4.0, 7.0)[: chance.randint(2, 5)]:
         plan.faults.append({"at": at_s + after_s, "do": what, "whom": whom, "for_s": 0.0})
     for client in plan.clients:
-        for does, after_s in (("subscribe", -8.0), ("subscribe", -7.0), ("read", 0.0), ("read", 1.0), ("read", 2.0)):
+        later = [(chance.choice(("read", "read", "subscribe")), after_s) for after_s in (0.0, 1.0, 2.0)]
+        for does, after_s in (("subscribe", -8.0), ("subscribe", -7.0), *later):
             client.acts.append({"at": at_s + after_s, "do": does, "n": len(client.acts), "server": whom})
         if chance.random() < 0.3:
             client.acts.append({"at": at_s + 3, "do": chance.choice(("leave", "cut")), "n": len(client.acts)})

@@ -41,20 +41,23 @@ def a_server_hears_what_a_client_answers(plan: Plan, talk: Talk) -> Iterator[str
         if event.is_said and isinstance(event.frame, dict) and "result" in event.frame and event.there is not None
         for mark in nonces_in(event.frame)
     }
+    clock, slack_s = Clock(talk), AT_ONCE_S + 3 * plan.network.late_s  # it may be on its way when the server goes
     for peer in _servers(talk):
-        gone = min(
-            (event.turn for event in talk.by_peer[peer] if event.what in ("dies", "ends", "is cut")), default=1 << 60
+        gone_s = min(
+            (event.at_s for event in talk.by_peer[peer] if event.what in ("dies", "ends", "is cut")), default=1e9
         )
         for one in talk.asked[peer]:
             for mark in nonces_in(one.frame):
                 reply = replies.get(mark)
-                if reply is None or one.cancelled is not None or one.is_muddled or (reply.there or gone) >= gone:
+                if reply is None or one.cancelled is not None or one.is_muddled or reply.there is None:
+                    continue
+                if clock.at_most(reply.there) + slack_s >= gone_s:
                     continue
                 heard = [answer for answer in one.answers if nonces_in(answer.frame)]
                 if not heard and one.answers and (one.answers[0].there or 0) > reply.turn:
                     continue  # it was given up while the answer was on its way
                 over = [event.turn for event in talk.by_peer[reply.peer] if event.what in ("ends", "leaves", "is cut")]
-                if not heard and (not over or min(over) > (reply.there or 0)) and not stalls(plan):
+                if not heard and (not over or min(over) > reply.there) and not stalls(plan):
                     yield f"{reply.peer} said {short(reply.frame)}, and {peer} did not hear it"
 
 

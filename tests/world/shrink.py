@@ -70,10 +70,11 @@ def _at(plan: Any, place: tuple[Any, ...]) -> Any:
 
 def _plainer(plan: Plan) -> Iterator[Plan]:
     """Give plans in which something is as it mostly is."""
-    for name in plan.options:
-        other = copy.deepcopy(plan)
-        del other.options[name]
-        yield other
+    for kind in ("options", "inner", "pool", "front_options"):
+        for name in getattr(plan, kind):
+            other = copy.deepcopy(plan)
+            del getattr(other, kind)[name]
+            yield other
     if plan.network != Manner():
         other = copy.deepcopy(plan)
         other.network = Manner()

@@ -162,7 +162,7 @@ BREAKS: dict[str, tuple[Sequence[Sequence[Said]], dict[str, Any]]] = {
         {"options": {"restarts": 1}, "clients": [client({"do": "junk", "at": 0}, name="c1"), client()]},
     ),
     "started-again": (
-        (opened(), asked(1, call(1)), told(1, text(1)), [(50, "s0.1", "dies", None)], [(120, "c0", "leaves", None)]),
+        (opened(), asked(1, call(1)), told(1, text(1)), [(50, "s0.1", "dies", None), (50, "c0", "ends", "it is lost")]),
         {"options": {"restarts": 1}, "clients": [client()]},
     ),
     "closed-in-time": (

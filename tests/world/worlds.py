@@ -185,7 +185,8 @@ class World:
         key = chance_of(self.plan.seed, "key").randbytes(32)
         here = HERE.get()
         keys = key if here is None else (key, hashlib.sha256(here.identity).digest())  # what is made of it is its own
-        return ProxyConfig(**self.plan.options, known=known, state_key=keys)
+        options = {**self.plan.options, **self.plan.inner} if hop else self.plan.options
+        return ProxyConfig(**options, known=known, state_key=keys)
 
     def make_front_config(self) -> ProxyConfig:
         """Give what is decided about the proxies of sessions."""

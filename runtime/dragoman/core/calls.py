@@ -229,6 +229,14 @@ class Calls:
             self._forget(call)
         return call
 
+    def put_back(self, call: Call) -> None:
+        """Let a request that was just taken off the table wait on: somebody has the answer, and may tell more of it."""
+        self.waiting[call.key] = call
+        if call.token is not None:
+            self.tokens[call.token] = call
+        if call.first is not None:
+            self.renamed[call.first[0]] = call
+
     def remove(self, call: Call) -> bool:
         """Take this request off the table; False where it is not there, or another one has its id."""
         key, table = call.key, self.waiting

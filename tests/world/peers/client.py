@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any
+from typing import Any, Final
 
 from tests.world.peers.words import (
     META,
@@ -36,6 +36,9 @@ from tests.world.peers.words import (
 from tests.world.plan import Act, ClientPlan
 from tests.world.record import Body, Record
 from tests.world.wires import Wire
+
+_PATIENCE_S: Final = 10.0
+"""How long a client that is not sure what its server is waits for the answer, as SDKs do."""
 
 _JUNK: list[Any] = [
     b"no JSON\n",
@@ -73,7 +76,7 @@ class Client:
         self._given_up: set[tuple[str, Any]] = set()
         self._free_ids: list[Any] = []  # of requests that were cancelled, for who uses ids again
         self._has = plan.has
-        self._opened = asyncio.Event()
+        self._opened, self._discovered = asyncio.Event(), asyncio.Event()
         self._tasks: dict[asyncio.Task[None], None] = {}
         record.revisions[self.name] = plan.revision
 
@@ -119,7 +122,9 @@ class Client:
             asked = self._waiting.pop(key_of(frame.get("id")), None)
             if asked is None:
                 return
-            if asked["method"] == "initialize":
+            if asked["method"] == "server/discover":
+                self._discovered.set()
+            elif asked["method"] == "initialize":
                 if "result" not in frame and self.plan.manner == "stubborn":
                     self._opened.set()
                     return
@@ -178,9 +183,21 @@ class Client:
             return
         info = {"name": self.name, "version": "1"}
         has: Body = {name: {} for name in self.plan.has}
+        if self.plan.manner == "unsure" and not self._last:
+            self._keep(asyncio.ensure_future(self._discover()))
+            return
         self._ask("initialize", {"protocolVersion": self.plan.revision, "capabilities": has, "clientInfo": info})
         if self.plan.manner == "hasty":
             self._opened.set()
+
+    async def _discover(self) -> None:
+        """Ask what the server is, as in the newest revision, and open a session when that has taken long enough."""
+        has: Body = {name: {} for name in self.plan.has}
+        meta = {f"{META}protocolVersion": PER_REQUEST, f"{META}clientCapabilities": has}
+        self._ask("server/discover", {"_meta": {**meta, f"{META}clientInfo": {"name": self.name, "version": "1"}}})
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._discovered.wait(), _PATIENCE_S)
+        self._open()
 
     def _ask(self, method: str, params: Body, act: int | None = None) -> None:
         self._last += 1

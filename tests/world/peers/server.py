@@ -6,7 +6,7 @@ Steps of a call, in order:
 |---|---|
 | `["wait", s]` | nothing for so many seconds |
 | `["progress"]`, `["log", level]` | a notification about the call; a log message may be made long: `["log", level, bytes]` |
-| `["ask", kind]` | the client is asked (`sampling`, `elicitation`, `roots`, `ping`), and its answer waited for |
+| `["ask", kind]` | the client is asked (`sampling`, `elicitation`, `roots`, `ping`), and its answer waited for; with several kinds, all at once |
 | `["ask-on", kind]` | the same, and nobody waits |
 | `["ask-same", kind]` | the same, under the id of what was asked last: such servers are there |
 | `["answer", how]` | the answer: `text`, `error`, `failed` (isError), `structured`, `both` (result and error), `twice`, `never`, `wrong-id` |
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -108,8 +108,8 @@ class Server:
 
     async def _ask_early(self) -> None:
         """Ask before there is any call, and take it back, perhaps."""
-        self.ask(self._chance.choice(("roots", "sampling", "elicitation")), "", "")
-        await asyncio.sleep(self._chance.choice((0.5, 3.0, 8.0)))
+        self.ask(self._chance.choice(("roots", "roots", "roots", "sampling", "elicitation")), "", "")
+        await asyncio.sleep(self._chance.choice((0.0, 0.01, 0.5, 3.0, 8.0)))
         if self._chance.random() < 0.6:
             self.withdraw()
 
@@ -363,21 +363,24 @@ class Call:
             await asyncio.sleep(how[0])
         elif kind == "ask":
             if self._server._revision == PER_REQUEST:
-                return self._want(how[0], number)
-            waiting = self._server.ask(how[0], self._secret, self._via)
-            if waiting is not None:
-                await waiting
+                return self._want(how, number)
+            put = [self._server.ask(kind, self._secret, self._via) for kind in how]
+            await asyncio.gather(*(waiting for waiting in put if waiting is not None))
         else:
             self._steps[kind](*how)
         return False
 
-    def _want(self, kind: str, number: int) -> bool:
-        """Answer with a question, if the request says that its client can be asked."""
-        if kind not in self._meta.get(f"{META}clientCapabilities", {}):
+    def _want(self, kinds: Sequence[str], number: int) -> bool:
+        """Answer with questions, those that the request says its client can be asked."""
+        asked: Body = {}
+        for kind in kinds:
+            if kind in self._meta.get(f"{META}clientCapabilities", {}):
+                method, params = question(kind, f"{self._secret} {self._server.next_nonce()}")
+                name = f"q{len(asked)}" if asked else "q"
+                asked[name] = {"method": method, **({"params": params} if params else {})}
+        if not asked:
             return False
-        method, params = question(kind, f"{self._secret} {self._server.next_nonce()}")
-        asked = {"method": method, **({"params": params} if params else {})}
-        state = {"inputRequests": {"q": asked}, "requestState": str(number + 1)}
+        state = {"inputRequests": asked, "requestState": str(number + 1)}
         self._server._say(result(self._key, {"resultType": "input_required", **state}), self._via)
         return True
 

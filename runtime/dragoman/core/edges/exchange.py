@@ -415,7 +415,7 @@ class Exchange:
         """Give middleware the answer of this peer to a request that was just taken off the table."""
         assert self.around is not None, "without middleware an answer goes on"
         if call in self.around:
-            self.calls[side.other].waiting[call.key] = call
+            self.calls[side.other].put_back(call)
         if not self.around.take_answer(call, frame):
             self.counters.unmatched += 1
 
