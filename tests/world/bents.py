@@ -463,7 +463,9 @@ def _starting_again(plan: Plan, chance: random.Random) -> None:
         client.acts.append(call(1.0, 0, server.name, [["wait", chance.choice((0.5, 30.0))], ["answer", "text"]]))
         for n in range(chance.randint(1, 3)):
             at_s = 20.0 + chance.choice((0.1, 0.4, 1.0, 2.0))
-            client.acts.append(call(at_s, 10 + n, server.name, [["ask", chance.choice(_KINDS[:2])], ["answer", "text"]]))
+            client.acts.append(
+                call(at_s, 10 + n, server.name, [["ask", chance.choice(_KINDS[:2])], ["answer", "text"]])
+            )
         if chance.random() < 0.4:
             client.acts.append({"at": 20.0 + chance.choice((0.6, 1.5)), "do": "cancel", "of": 10, "n": 20})
         if chance.random() < 0.5:

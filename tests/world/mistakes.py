@@ -65,6 +65,8 @@ _APART: Final = frozenset(
 """Modules of rooms that are in no world yet."""
 
 _CELLS: Final = {
+    "core/edges/recovery": ("http", "shared"),
+    "core/edges/front": ("direct", "shared"),
     "core/serving/": ("shared", "router"),
     "core/switch/shared/": ("shared",),
     "core/switch/router/": ("router",),
@@ -255,7 +257,7 @@ def merged(results: Sequence[Result], page: str, limit_s: float) -> list[Result]
     for mistake in known():
         rule, took = told.get(mistake.what, ("-", ""))
         before = None if rule == "-" else Noticed(rule.strip("`"), "", float(took or limit_s))
-        found.append((mistake, new[mistake] if mistake in new else before))
+        found.append((mistake, new.get(mistake, before)))
     return found
 
 
@@ -304,9 +306,14 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--only", default="", metavar="WORDS", help="of those, the ones with this in their text")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
-        "-p", "--page", action="store_true", help="write docs/internals/noticed.md; what was not run stays as it is there"
+        "-p",
+        "--page",
+        action="store_true",
+        help="write docs/internals/noticed.md; what was not run stays as it is there",
     )
-    parser.add_argument("-u", "--unnoticed", action="store_true", help="of those, the ones that the page knows no rule for")
+    parser.add_argument(
+        "-u", "--unnoticed", action="store_true", help="of those, the ones that the page knows no rule for"
+    )
     arguments = parser.parse_args(given)
     chosen = known() if arguments.known else draw(arguments.number, arguments.seed)
     chosen = [one for one in chosen if arguments.only in f"{one.file} {one.what}"]

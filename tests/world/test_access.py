@@ -1,4 +1,4 @@
-"""Who may what: each rule about it is broken by the least that breaks it, and each watchman sees what he is there for."""
+"""Who may what: each rule about it is broken by the least that breaks it, and each watchman sees what is his."""
 
 from __future__ import annotations
 
