@@ -311,7 +311,16 @@ def test_too_many_questions_are_refused() -> None:
     talk.says("server", elicit(1))
     [(to, frame)] = talk.says("server", elicit(2))
     assert to == "server"
-    assert an_error(2, -32000, "more than 1")(frame)
+    assert an_error(2, -32000, "too many", "1, with 1 places")(frame)
+
+
+def test_nobody_takes_the_questions_of_all() -> None:
+    talk = Talk(questions=4)
+    number = talk.opens("a", "b", **ALL)
+    talk.says("a", call(1))
+    assert [talk.says("server", elicit(n))[0][0] for n in range(3)] == ["a", "a", "server"]
+    talk.says("b", call(1))
+    assert talk.streams(number + 1, elicit(3)) == [("b", elicit(3))]
 
 
 def test_the_end_of_an_elicitation_elsewhere_is_told_to_who_was_sent_there() -> None:

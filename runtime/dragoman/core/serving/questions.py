@@ -6,12 +6,14 @@ Lives here: the choice, and the refusals. Must not: send, or guess whom to ask. 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from dragoman.core.codes import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.declared import find_missing
 from dragoman.core.envelope import Frame, error_frame, key_of, result_frame
 from dragoman.core.methods import ROOTS
+from dragoman.core.places import has_place
 from dragoman.core.serving.attribution import NAME_BYTES, Attribution
 from dragoman.core.serving.sessions import ClientSession
 from dragoman.core.unchecked import find
@@ -22,7 +24,7 @@ class SharedQuestions:
 
     Args:
         attribution: Who is the reason for what.
-        limit: How many may be unanswered.
+        limit: How many may be unanswered; where principals share the server, each has half of them at most.
     """
 
     def __init__(self, attribution: Attribution, limit: int) -> None:
@@ -49,6 +51,7 @@ class SharedQuestions:
         if frame.key in self._asked:  # the answer carries no id: it would end the request that rightly holds it
             return error_frame(None, INVALID_REQUEST, "the id of this request belongs to one that is not answered yet")
         session = next(iter(reasons)) if len(reasons) == 1 else None
+        taken = len(self._asked)
         code, reason = METHOD_NOT_FOUND, None
         if reasons == {None}:
             code, reason = CONNECTION_CLOSED, "the client that this is about has closed or does not wait any more"
@@ -56,8 +59,9 @@ class SharedQuestions:
             code, reason = INTERNAL_ERROR, _explain_ambiguity(len(reasons))
         elif (missing := find_missing(method, params, session.declared)) is not None:
             reason = f"the client did not declare the capability {missing}"
-        elif len(self._asked) >= self._limit:
-            code, reason = CONNECTION_CLOSED, f"more than {self._limit} requests of the server are unanswered"
+        elif not has_place(session.sender, self._senders(), taken, self._limit):
+            reason = f"too many requests of the server are unanswered: {taken}, with {self._limit} places for all"
+            code = CONNECTION_CLOSED
         elif len(frame.key) > NAME_BYTES or is_too_long(token_of(params)):
             code, reason = INVALID_REQUEST, f"the id or the progress token is longer than {NAME_BYTES} bytes"
         if reason is not None and method == ROOTS and (session is None or code == METHOD_NOT_FOUND):
@@ -68,6 +72,10 @@ class SharedQuestions:
         if method == "elicitation/create":
             self._attribution.add_elicitation(params.get("elicitationId"), session)
         return session
+
+    def _senders(self) -> Iterator[str]:
+        """Return whose place each request has that is not answered."""
+        return (session.sender for session, _ in self._asked.values())
 
     def take_answer(self, key: bytes | None, session: ClientSession) -> bool:
         """Take a session's answer; False when it was not asked that."""
