@@ -68,6 +68,8 @@ try {
   const page = await open(url);
   await settle(page);
   seen.address = page.url();
+  seen.waiting = await count(page, ".row .node.waiting");
+  seen.endless = await page.evaluate(() => document.getAnimations().filter((one) => one.effect.getTiming().iterations === Infinity).length);
   seen.messages = await text(page, "#counts");
   seen.sequence = await rows(page);
   await judge(page, "sequence");

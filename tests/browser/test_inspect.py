@@ -115,6 +115,8 @@ def write_trace(path: Path) -> None:
     many = {"jsonrpc": "2.0", "id": 99, "method": "many", "params": {f"m{n}": n for n in range(10_000)}}
     trace.cross("client", many)
     trace.cross("client", {"jsonrpc": "2.0", "id": 100, "method": "long", "params": {"text": "x" * 10_000_000}})
+    waiting = {"jsonrpc": "2.0", "id": 101, "method": "tools/call", "params": {"name": HOSTILE[0]}}
+    trace.write(side="client", connection=1, direction="received", frame=waiting)
     trace.write(side="server", connection=2, direction="ended", reason=HOSTILE[0])
 
 
@@ -186,6 +188,12 @@ def test_the_servers_behind_a_router_are_shown_and_looked_for(seen: Any) -> None
     assert seen["behind"] >= len(HOSTILE)
     assert seen["ofServer"].startswith('session:"')
     assert "server:" in seen["ofServer"]
+
+
+def test_nothing_moves_for_as_long_as_a_call_is_under_way(seen: Any) -> None:
+    """Each frame that is drawn takes from the processor that serves the call."""
+    assert seen["waiting"] > 0
+    assert seen["endless"] == 0
 
 
 def test_an_address_may_say_anything(seen: Any) -> None:
