@@ -117,6 +117,9 @@ def split_messages(value: dict[str, Any], at: At, out: Losses, *, field: str, co
             origins[place, len(split)] = (place, index)
             split.append(message)
             continue
+        for block in blocks:  # before there is a message for each: a server may say very many
+            if not isinstance(block, dict) or not isinstance(block.get("type"), str):
+                raise wrong(((place, index), "content"), "an object with 'type'", block)
         for number, block in enumerate(blocks):
             origins[place, len(split)] = (place, index)
             origins[(place, len(split)), "content"] = (((place, index), "content"), number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import http.server
 import json
@@ -173,21 +174,50 @@ def test_who_does_not_answer(where: str, words: str) -> None:
     assert words in error
 
 
-def test_something_else_that_answers(tmp_path: Path) -> None:
-    path = tmp_path / "other"
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"hello\n",
+        b"[" * 100_000,
+        b'{"ready":true,"servers":[{"name":"x"}]}',
+        b'{"ready":true,"servers":5}',
+        b'{"ready":true,"problems":[]}',
+    ],
+)
+def test_something_else_that_answers(said: bytes, tmp_path: Path) -> None:
+    child, connection = asked_at(tmp_path / "other")
+    with connection:
+        connection.sendall(said)
+    told, error = child.communicate(timeout=PATIENCE_S)
+    assert (child.returncode, told) == (3, "")
+    assert "not a proxy of ours" in error
+    assert "Traceback" not in error
+
+
+def test_something_that_answers_without_end(tmp_path: Path) -> None:
+    """A byte now and then: each came in time, and the whole never did."""
+    child, connection = asked_at(tmp_path / "other", "--timeout", "1")
+    with connection, contextlib.suppress(OSError):
+        for _ in range(PATIENCE_S * 10):
+            connection.sendall(b"x")
+            try:
+                child.wait(0.1)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+    assert child.returncode == 3, "it waits for ever"
+    assert "timed out" in child.communicate()[1]
+
+
+def asked_at(path: Path, *arguments: str) -> tuple[subprocess.Popen[str], socket.socket]:
+    """Have `status` ask at a socket; give the process, and the connection that is to answer."""
+    line = [sys.executable, "-m", "dragoman", "status", str(path), *arguments]
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
-        child = subprocess.Popen(
-            [sys.executable, "-m", "dragoman", "status", str(path)], stderr=subprocess.PIPE, text=True
-        )
+        child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         listener.settimeout(PATIENCE_S)
-        connection, _ = listener.accept()
-        connection.sendall(b"hello\n")
-        connection.close()
-        _, error = child.communicate(timeout=PATIENCE_S)
-    assert child.returncode == 3
-    assert "not a proxy of ours" in error
+        return child, listener.accept()[0]
 
 
 def test_the_token_goes_nowhere_else() -> None:

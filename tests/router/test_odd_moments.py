@@ -350,3 +350,25 @@ def test_a_client_that_goes_does_not_wait_for_servers_to_open(how: str, caplog: 
         assert "cannot be used" not in caplog.text
 
     run(main())
+
+
+@pytest.mark.parametrize(("other", "shown"), [("a:b", "a%3Ab:1"), ("a%3Ab", "a%253Ab:1")])
+def test_a_task_of_one_server_is_none_of_another_one_whose_name_has_a_colon(other: str, shown: str) -> None:
+    """`a` may call its own what makes `a:b:1` of it, which would be the first task of `a:b`."""
+
+    async def main() -> None:
+        servers = {"a": MadeServer(tools=["one"]), other: MadeServer(tools=["two"])}
+        for server in servers.values():
+            server.capabilities["tasks"] = {"list": {}, "requests": {"tools": {"call": {}}}}
+            server.answers["tasks/get"] = lambda frame: {"taskId": frame["params"]["taskId"], "status": "working"}
+        servers["a"].answers["tasks/list"] = lambda _: {"tasks": [{"taskId": "b:1"}, {"taskId": "%3Ab:1"}]}
+        servers[other].answers["tasks/list"] = lambda _: {"tasks": [{"taskId": "1"}]}
+        async with session(routing(servers)) as client:
+            listed = [task["taskId"] for task in (await client.ask("tasks/list"))["result"]["tasks"]]
+            assert listed == ["a:b:1", "a:%3Ab:1", shown]
+            for task in listed:
+                assert (await client.ask("tasks/get", {"taskId": task}))["result"]["taskId"] == task
+        assert [frame["params"]["taskId"] for frame in servers["a"].of("tasks/get")] == ["b:1", "%3Ab:1"]
+        assert [frame["params"]["taskId"] for frame in servers[other].of("tasks/get")] == ["1"]
+
+    run(main())

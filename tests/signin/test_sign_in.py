@@ -265,6 +265,15 @@ def test_an_error_is_told_by_its_name() -> None:
     assert refused(web).endswith("gives no token (invalid_[31mgrant)")
 
 
+@pytest.mark.parametrize("error", [["x"], {"a": 1}, 5, None])
+def test_an_error_that_is_no_name_is_told_as_well(error: Any) -> None:
+    known = ["client_secret_basic", "client_secret_post"]
+    given = {"client_id": "c", "client_secret": "s", "token_endpoint_auth_method": "client_secret_basic"}
+    said = metadata(token_endpoint_auth_methods_supported=known)
+    web = whole(**{SAID: said, REGISTER: (201, given), TOKEN: (400, {"error": error, "error_description": [1]})})
+    assert "gives no token (" in refused(web)
+
+
 @pytest.mark.parametrize("lasts", ["3600", 3600, 0, 3e9])
 def test_the_end_of_a_token_is_kept(lasts: Any) -> None:
     ends_at = signed_in(whole(**{TOKEN: token(expires_in=lasts)})).tokens.expires_at

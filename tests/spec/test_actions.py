@@ -9,6 +9,7 @@ import pytest
 
 from dragoman_spec import Loss, TranslationError, Untranslatable, actions, frames, mcp, schemas, translate
 from dragoman_spec.losses import At, Losses, settle, spell
+from tests.support.effort import effort
 
 PLACE: At = ((None, "result"), "values")
 
@@ -500,3 +501,15 @@ def test_the_data_of_a_refusal_has_what_there_is_and_no_more() -> None:
     refused = Untranslatable("No.", extra={"url": None, "name": "a"}, method="x/y")
     assert refused.data == {"method": "x/y", "reason": "No.", "name": "a"}
     assert TranslationError("", "a", "b").data == {"pointer": "", "expected": "a", "found": "b"}
+
+
+@pytest.mark.parametrize("block", [0, {}, {"type": 1}])
+def test_a_message_of_very_many_blocks_that_are_none_is_refused_by_its_first(block: Any) -> None:
+    """Before there is a message for each of them: 1.5 MB took more than two seconds."""
+    said = {**SAMPLING, "params": {"maxTokens": 1, "messages": [{"role": "user", "content": [block] * 500_000}]}}
+
+    def refuse() -> None:
+        with pytest.raises(TranslationError, match="/params/messages/0/content: expected an object with 'type'"):
+            translate(said, source="2025-11-25", target="2025-06-18")
+
+    assert effort(refuse) < 1

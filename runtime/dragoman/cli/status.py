@@ -11,9 +11,13 @@ import json
 import os
 import socket
 import sys
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable, Iterator
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from dragoman.cli.ink import Style, complain, write_painted
@@ -51,36 +55,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask, and show the answer."""
     try:
-        said = _ask_url(args) if "://" in args.where else _ask_socket(args.where, args.timeout)
+        said = _wait(args.timeout, partial(_ask, args))
+        lines = [json.dumps(said)] if args.json else describe(said)
     except NoAnswer as error:
         complain(f"dragoman status: {args.where}: {error}")
         return EXIT_NO_ANSWER
-    if args.json:
-        print(json.dumps(said))
-    else:
-        show(said)
+    for line in lines:
+        write_painted(f"{line}\n", {} if args.json else {"^ready$": Style.GOOD, "^not ready$": Style.ERROR})
     return 0 if said["ready"] else EXIT_NOT_READY
 
 
-def show(said: dict[str, Any]) -> None:
-    """Print it for a person."""
-    write_painted(f"{'' if said['ready'] else 'not '}ready\n", {"^ready": Style.GOOD, "^not ready": Style.ERROR})
+def describe(said: dict[str, Any]) -> list[str]:
+    """Return it in lines for a person.
+
+    Raises:
+        NoAnswer: It is not what a proxy says.
+    """
+    try:
+        return [*_describe_itself(said), *_describe_servers(said.get("servers"))]
+    except (AttributeError, KeyError, TypeError):
+        raise NoAnswer(_NOT_A_PROXY) from None
+
+
+def _describe_itself(said: dict[str, Any]) -> Iterator[str]:
+    yield "ready" if said["ready"] else "not ready"
     for name, problem in said.get("problems", {}).items():
-        print(fit(f"{name or 'the server'}: {problem}", 4, columns()))
+        yield fit(f"{name or 'the server'}: {problem}", 4, columns())
     for option, count in said.get("turned_away", {}).items():
-        print(f"turned away by {option}: {count}")
-    servers = said.get("servers")
+        yield f"turned away by {option}: {count}"
+
+
+def _describe_servers(servers: list[dict[str, Any]] | None) -> Iterator[str]:
     if servers is None:
-        print("to see its servers, give its secret: --token")
+        yield "to see its servers, give its secret: --token"
         return
     rows = [_COLUMNS, *dict.fromkeys(_row(server) for server in servers)]
     if len(rows) == 1:
-        print("no servers run at present; they are started when clients connect")
+        yield "no servers run at present; they are started when clients connect"
         return
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     for row in rows:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        write_painted(fit(line, 4, columns()) + "\n")
+        yield fit("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(), 4, columns())
 
 
 def _row(server: dict[str, Any]) -> tuple[str, ...]:
@@ -93,6 +108,30 @@ def _row(server: dict[str, Any]) -> tuple[str, ...]:
         str(server["restarts"]),
         server["trouble"],
     )
+
+
+def _ask(args: argparse.Namespace) -> dict[str, Any]:
+    return _ask_url(args) if "://" in args.where else _ask_socket(args.where, args.timeout)
+
+
+def _wait(timeout_s: float, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Ask, and wait for the whole answer for no longer than this: what answers may send a byte now and then."""
+    found: SimpleQueue[dict[str, Any] | NoAnswer] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            found.put(ask())
+        except NoAnswer as error:
+            found.put(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        said = found.get(timeout=timeout_s)
+    except Empty:
+        raise NoAnswer("timed out") from None
+    if isinstance(said, NoAnswer):
+        raise said
+    return said
 
 
 def _ask_url(args: argparse.Namespace) -> dict[str, Any]:
@@ -157,7 +196,7 @@ def _say(error: object) -> str:
 def _read(told: bytes) -> dict[str, Any]:
     try:
         said = json.loads(told)
-    except ValueError:
+    except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict) or not isinstance(said.get("ready"), bool):
         raise NoAnswer(_NOT_A_PROXY)

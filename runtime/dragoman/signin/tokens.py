@@ -134,7 +134,7 @@ def ask_as_client(
     """
     headers, shown = _show_client(occasion, server, client)
     fetched: Fetched = yield post_form(url, {**parameters, **shown}, headers)
-    if headers and discovery.POST in server.methods and fetched.json.get("error") in CLIENT_GONE:
+    if headers and discovery.POST in server.methods and quoted(fetched.json.get("error")) in CLIENT_GONE:
         _, shown = _show_client(occasion, server, replace(client, method=discovery.POST))
         fetched = yield post_form(url, {**parameters, **shown}, {})
     return fetched

@@ -171,6 +171,21 @@ async def test_a_client_whose_chunks_are_very_short_leaves_turns_to_others() -> 
         assert loop.time() - began > 0.4, "it was read at once"
 
 
+@pytest.mark.parametrize("asked", [b"GET /healthz", b"POST /nothing", b"POST /mcp"])
+@on_loop
+async def test_what_comes_to_an_answered_request_without_end_is_not_read(asked: bytes) -> None:
+    """Chunks of a byte are six: no more bytes of them are read than a body may have."""
+    async with serving(FrontConfig(limits=HURRIED.limits, patience=Patience(body_s=3600.0))) as stage:
+        reader, writer = await connect(stage.port)
+        writer.write(asked + b" HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\n \r\n")
+        assert (await within(reader.readline())).startswith(b"HTTP/1.1 ")
+        began = asyncio.get_running_loop().time()
+        writer.write(b"1\r\n \r\n" * 20_000)
+        await until(lambda: not stage.connections or writer.transport.is_closing())
+        assert asyncio.get_running_loop().time() - began < 60.0
+        writer.close()
+
+
 @on_loop
 async def test_blank_lines_do_not_keep_a_connection_open() -> None:
     async with serving(HURRIED) as stage:

@@ -90,7 +90,8 @@ class ServedConnection(asyncio.Protocol):
         self._reading: Turn | None = None  # the one that came last
         self._spare: Turn | None = None
         self._refused: tuple[Turn, int, str, str] | None = None  # the last that waits, and what it gets
-        self._header_bytes = self._barren_bytes = self._body_bytes = self._parts = 0
+        self._header_bytes = self._barren_bytes = self._body_bytes = 0
+        self._parts = self._unwanted_bytes = 0
         self.in_headers = self.in_body = self._handed_over = False
         self._seen = bytearray()  # of the head that is read: the parser takes RTSP/1.0 for HTTP/1.0
         self._deadline = Countdown()
@@ -286,6 +287,7 @@ class ServedConnection(asyncio.Protocol):
             self._watch(self._header_bytes, patience.headers_s)
         elif self.in_body:
             self._watch(self._barren_bytes, patience.body_s)
+            self._leave_unread(len(data))
         elif not self._deadline.is_set and (self.turn is None or self.turn.is_complete):
             self._deadline.set(patience.headers_s, self._run_out)  # blank lines: it is not idle any more
 
@@ -311,7 +313,7 @@ class ServedConnection(asyncio.Protocol):
         """A request begins."""
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
-        self._header_bytes = self._body_bytes = 0
+        self._header_bytes = self._body_bytes = self._unwanted_bytes = 0
         self.in_headers = True
 
     def on_url(self, url: bytes) -> None:
@@ -459,6 +461,13 @@ class ServedConnection(asyncio.Protocol):
             self._give_up(431, "headers or trailers do not end")
         elif not self._deadline.is_set:
             self._deadline.set(patience_s, self._run_out)
+
+    def _leave_unread(self, size: int) -> None:
+        """Close what sends more to a request that is answered than a body can have: chunks may hold next to nothing."""
+        if self._reading is not None and self._reading.is_complete:
+            self._unwanted_bytes += size
+            if self._unwanted_bytes > self.site.config.limits.body_bytes:
+                self.transport.close()
 
     def _run_out(self) -> None:
         paused_s = self.flow.take_paused() if self.in_body else 0.0

@@ -17,7 +17,7 @@ from dragoman.core.methods import ELICITATION
 from dragoman.core.peek import with_id
 from dragoman.core.switch.router.common import Common
 from dragoman.core.switch.router.member import Member
-from dragoman.core.switch.router.tasks import name_related, name_task, restore_related
+from dragoman.core.switch.router.tasks import name_related, name_task, own_prefix, restore_related
 from dragoman.core.tally import deserves_a_line
 from dragoman.core.unchecked import find, with_meta
 
@@ -143,7 +143,7 @@ def name_asker(server: str, method: str | None, params: dict[str, Any]) -> dict[
 def name_elicitation(server: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return params in which the id of an elicitation is no other server's."""
     identity = params.get(_ELICITATION_ID)
-    return {**params, _ELICITATION_ID: f"{server}:{identity}"} if isinstance(identity, str) else params
+    return {**params, _ELICITATION_ID: own_prefix(server) + identity} if isinstance(identity, str) else params
 
 
 def name_elicitations(server: str, frame: Frame) -> Frame:

@@ -23,7 +23,7 @@ from dragoman.core.switch.router.member import Member, MemberState
 from dragoman.core.switch.router.names import LONGEST_NAME, MOST_SHOWN, NameKind, NameOwner
 from dragoman.core.switch.router.pages import LISTS
 from dragoman.core.switch.router.search import Search
-from dragoman.core.switch.router.tasks import name_in, name_related, name_task, read_task
+from dragoman.core.switch.router.tasks import name_in, name_related, name_task, own_prefix, read_task
 from dragoman.core.switch.router.uris import at_most, may_name_pages, show_uris
 from dragoman.core.unchecked import find
 
@@ -239,7 +239,7 @@ class Routes:
             self._refuse(frame, INVALID_PARAMS, "this task is not known here")
             return
         member, own = found
-        said = name_related({**params, "taskId": own}, lambda named: named.removeprefix(f"{member.name}:"))
+        said = name_related({**params, "taskId": own}, lambda named: named.removeprefix(own_prefix(member.name)))
         self._common.forward(member, rewrite(frame, {**frame.body, "params": said}))
 
     def _remember(self, table: dict[K, V], name: K, value: V, size: int) -> None:

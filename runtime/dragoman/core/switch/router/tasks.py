@@ -24,15 +24,19 @@ _MARKS: Final = (b'"taskId"', _RELATED.encode())
 
 def name_task(member: Member, task: str) -> str:
     """Return what the client knows a task of a server as."""
-    return f"{member.name}:{task}"
+    return own_prefix(member.name) + task
+
+
+def own_prefix(server: str) -> str:
+    """Return how the client's names for what is a server's begin; what begins so is no other server's."""
+    return server.replace("%", "%25").replace(":", "%3A") + ":"
 
 
 def read_task(members: Iterable[Member], named: str) -> tuple[Member, str] | None:
     """Return whose a task is that the client names, and what its server calls it; None for none of these servers."""
-    for member in sorted(members, key=lambda one: len(one.name), reverse=True):  # `a:1` before `a`
-        if named.startswith(f"{member.name}:"):
-            return member, named.removeprefix(f"{member.name}:")
-    return None
+    owner, separator, task = named.partition(":")
+    found = (member for member in members if separator and own_prefix(member.name) == f"{owner}:")
+    return next(((member, task) for member in found), None)
 
 
 def name_in(holder: dict[str, Any], rename: Callable[[str], str], levels: int = 4) -> dict[str, Any]:
@@ -75,5 +79,5 @@ def restore_related(member: Member, frame: Frame) -> Frame:
         return frame
     body = decoded(frame).body
     result = body.get("result")
-    told = name_related(result, lambda named: named.removeprefix(f"{member.name}:")) if result else result
+    told = name_related(result, lambda named: named.removeprefix(own_prefix(member.name))) if result else result
     return frame if told is result else rewrite(frame, {**body, "result": told})
