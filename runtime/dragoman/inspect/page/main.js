@@ -120,10 +120,11 @@ function sift() {
   openWanted();
   if (sieve.isBusy && !isSifting) {
     isSifting = true;
-    requestAnimationFrame(() => {
+    const goOn = () => {
       isSifting = false;
       sift();
-    });
+    };
+    requestAnimationFrame(() => setTimeout(goOn)); // what was found is seen before
   }
 }
 
