@@ -211,9 +211,15 @@ class Noticed:
     def __str__(self) -> str:
         return f"{self.text[:160]} ({self.took_s:.1f} s)"
 
+    @property
+    def world(self) -> str:
+        """Cell and seed; empty where that is not known."""
+        named = re.match(r"\w+ \d+(?=: |$)", self.text)
+        return "" if named is None else named[0]
 
-def hunt(mistake: Mistake | None, limit_s: float) -> Noticed | None:
-    """Run worlds against a mistake, or none; say what noticed it."""
+
+def hunt(mistake: Mistake | None, limit_s: float, first: str = "") -> Noticed | None:
+    """Run worlds against a mistake, or none, this one first; say what noticed it."""
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place) / "dragoman"
         shutil.copytree(RUNTIME, copy)
@@ -221,7 +227,7 @@ def hunt(mistake: Mistake | None, limit_s: float) -> Noticed | None:
             _make(mistake, copy)
         environment = {**os.environ, "PYTHONPATH": f"{place}{os.pathsep}{ROOT}", "PYTHONHASHSEED": "0"}
         cells = cells_of("" if mistake is None else mistake.file)
-        command = [sys.executable, "-m", "tests.world.hunt", str(limit_s), *cells]
+        command = [sys.executable, "-m", "tests.world.hunt", str(limit_s), first, *cells]
         done = subprocess.run(
             ["/bin/sh", "-c", f'ulimit -t {int(limit_s) + 60}; exec "$@"', "sh", *command],  # of CPU: others work, too
             cwd=ROOT,
@@ -245,20 +251,25 @@ Result = tuple[Mistake, "Noticed | None"]
 
 def is_broken_anyway(by: Noticed) -> bool:
     """Whether the world in which a mistake was noticed breaks a rule without it, too."""
-    named = re.match(r"(\w+) (\d+): ", by.text)
-    return named is not None and bool(sort_out(run_world(make_plan(named[1], int(named[2]))))[0])
+    if not by.world:
+        return False
+    cell, _, seed = by.world.partition(" ")
+    return bool(sort_out(run_world(make_plan(cell, int(seed))))[0])
 
 
-def merged(results: Sequence[Result], page: str, limit_s: float) -> list[Result]:
+_ROW: Final = re.compile(r"^\| (.+) \| `.+` \| `([^`]+)`(?: in `([^`]+)`)? \| (.+) \|$", re.M)
+"""What a page says of what was noticed."""
+
+
+def told_by(page: str) -> dict[str, Noticed]:
+    """Give what a page says of which mistake, by its words."""
+    return {what: Noticed(rule, world, float(took)) for what, rule, world, took in _ROW.findall(page)}
+
+
+def merged(results: Sequence[Result], page: str) -> list[Result]:
     """Give the results of all that is written down: those of a run of some, and of the others what a page says."""
-    told = {what: (rule, took) for what, rule, took in re.findall(r"^\| (.+) \| `.+` \| (.+) \| ?(.*) \|$", page, re.M)}
-    new = dict(results)
-    found: list[Result] = []
-    for mistake in known():
-        rule, took = told.get(mistake.what, ("-", ""))
-        before = None if rule == "-" else Noticed(rule.strip("`"), "", float(took or limit_s))
-        found.append((mistake, new.get(mistake, before)))
-    return found
+    told, new = told_by(page), dict(results)
+    return [(one, new.get(one, told.get(one.what))) for one in known()]
 
 
 def page_of(results: Sequence[Result], limit_s: float) -> str:
@@ -272,7 +283,7 @@ def page_of(results: Sequence[Result], limit_s: float) -> str:
         f"runs [worlds](worlds.md) for at most {limit_s:g} s of CPU, until one breaks a rule: {_count(others)} are "
         "noticed. The list was written by reading the runtime, before rules were held against it. It does the same "
         "with the defects of `tests/world/defects.toml`, which were orders of events: the mend of each is taken out, "
-        f"and {_count(defects)} are found again."
+        f"and {_count(defects)} are found again. The world that is named here is run first the next time."
     )
     lines = [
         *("# Mistakes that worlds notice", "", textwrap.fill(made, width=118)),
@@ -289,11 +300,15 @@ def _count(results: Sequence[Result]) -> str:
 
 
 def _rows(results: Sequence[Result]) -> list[str]:
-    told = [f"`{by.rule}` | {by.took_s:.1f}" if by is not None else "- |" for _, by in results]
+    told = [f"{_name(by)} | {by.took_s:.1f}" if by is not None else "- |" for _, by in results]
     return [
         "|---|---|---|---|",
         *(f"| {one.what} | `{one.file}` | {by} |" for (one, _), by in zip(results, told, strict=True)),
     ]
+
+
+def _name(by: Noticed) -> str:
+    return f"`{by.rule}` in `{by.world}`" if by.world else f"`{by.rule}`"
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -314,17 +329,18 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "-u", "--unnoticed", action="store_true", help="of those, the ones that the page knows no rule for"
     )
+    parser.add_argument("-w", "--world", default="", metavar="CELL SEED", help="which to run first")
     arguments = parser.parse_args(given)
     chosen = known() if arguments.known else draw(arguments.number, arguments.seed)
     chosen = [one for one in chosen if arguments.only in f"{one.file} {one.what}"]
     page = PAGE.read_text("utf-8")
     if arguments.unnoticed:
-        noticed = {mistake for mistake, by in merged([], page, arguments.time) if by is not None}
-        chosen = [one for one in chosen if one not in noticed]
+        chosen = [one for one in chosen if one.what not in told_by(page)]
+    worlds = {what: by.world for what, by in told_by(page).items()}
     begin()
     results: list[Result] = []
     with ThreadPoolExecutor(arguments.jobs) as workers:
-        hunted = workers.map(lambda mistake: hunt(mistake, arguments.time), chosen)
+        hunted = workers.map(lambda one: hunt(one, arguments.time, worlds.get(one.what, arguments.world)), chosen)
         for mistake, by in zip(chosen, hunted, strict=True):
             if by is not None and is_broken_anyway(by):
                 print(f"a rule is broken where no mistake was made: {by}")
@@ -333,7 +349,7 @@ def main(given: Sequence[str] | None = None) -> int:
             print(f"{mistake}\n    {'NOT NOTICED' if by is None else by}", flush=True)
     print(f"{sum(by is not None for _, by in results)} of {len(results)} noticed")
     if arguments.page:
-        PAGE.write_text(page_of(merged(results, page, arguments.time), arguments.time), "utf-8")
+        PAGE.write_text(page_of(merged(results, page), arguments.time), "utf-8")
     return 0
 
 
