@@ -28,6 +28,7 @@ from tests.proxy.conversation import (
 )
 
 A, B, C, D = HANDSHAKE_REVISIONS
+REFUSED = [(1, -32000), ("p", -32000)]
 LIST, PING = request(1, "tools/list"), request("p", "ping")
 
 
@@ -187,8 +188,7 @@ def test_a_batch_that_waits_is_answered_when_initialisation_fails() -> None:
             expect_to_server(lambda frame: frame["method"] == "initialize"),
             server_closes(),
             expect_to_client(an_error(0, -32000)),
-            expect_to_client(an_error(1, -32000)),
-            expect_to_client(an_error("p", -32000)),
+            expect_to_client(lambda heard: [(one["id"], one["error"]["code"]) for one in heard] == REFUSED),
             expect_end(Outcome.SERVER_CLOSED),
         ]
     )
@@ -231,3 +231,16 @@ def test_a_cancelled_member_does_not_hold_up_the_others(server_revision: str) ->
 def test_a_cancellation_inside_a_batch_passes_between_two_that_know_batches() -> None:
     cancel = notification("notifications/cancelled", requestId=1)
     hold([*opening(B, B), client([LIST, cancel]), expect_to_server([LIST, cancel])])
+
+
+def test_requests_of_an_array_are_refused_together_where_no_session_is_open() -> None:
+    hold(
+        [
+            client(initialize(B)),
+            expect_to_server(lambda frame: frame["method"] == "initialize"),
+            server(error(0, -32603, "no API key")),
+            expect_to_client(an_error(0, -32603, "no API key")),
+            client([LIST, notification("notifications/x"), PING]),
+            expect_to_client(lambda heard: [(one["id"], one["error"]["code"]) for one in heard] == REFUSED),
+        ]
+    )

@@ -124,6 +124,16 @@ def test_older_clients_are_told_of_no_tasks(revision: str) -> None:
     )
 
 
+def test_a_session_cannot_update_a_task_whose_id_it_knows() -> None:
+    hold(
+        [
+            *opening(OLDER, CAN, tools={}, extensions=TASKS),
+            client(request(1, "tasks/update", taskId="t", inputResponses={})),
+            expect_to_client(an_error(1, -32601, "tasks/update")),
+        ]
+    )
+
+
 def test_a_call_that_asks_for_no_task_gets_none() -> None:
     hold(
         [

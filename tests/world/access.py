@@ -33,10 +33,12 @@ def forget() -> None:
     host_settings_of.cache_clear()
 
 
-def configure(names: Sequence[str], rules: Sequence[Act] | None) -> Configuration:
-    """Give the configuration file with these servers and rules."""
+def configure(names: Sequence[str], rules: Sequence[Act] | None, is_alone: bool = False) -> Configuration:
+    """Give the configuration file with these servers and rules; of one that is alone nothing needs a prefix."""
     ours = {} if rules is None else {"dragoman": {"rules": rules}}
-    return parse_config(json.dumps({"mcpServers": {name: {"command": name} for name in names}, **ours}))
+    read = parse_config(json.dumps({"mcpServers": {name: {"command": name} for name in names}, **ours}))
+    options = dataclasses.replace(read.options, name=names[0], prefix="clash") if is_alone else read.options
+    return dataclasses.replace(read, options=options)
 
 
 class Gate:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import time
+from functools import partial
 from typing import Any, Final, Protocol
 
 from dragoman.core.switch.shared.desk import SharingSettings
+from dragoman.guard.guard import GuardSettings, TokenGuard
 from dragoman.host.shared import PoolConfig
 from dragoman.pool import Scope, UpstreamPool
 from dragoman.proxy import ProxyConfig
@@ -20,6 +23,7 @@ from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.world.http_client import HttpWire
 from tests.world.network import Address, Network, StreamTransport
 from tests.world.peers.client import Client
+from tests.world.peers.issuer import OURS, URL, Issuer
 from tests.world.peers.words import request
 from tests.world.plan import Act, ClientPlan, Plan
 from tests.world.record import Body, Record
@@ -53,6 +57,10 @@ def make_pool_config(plan: Plan) -> PoolConfig:
 def secret_of(principal: str) -> str:
     """Give what a principal shows the proxy."""
     return f"token-of-{principal}-0123456789"
+
+
+Served = tuple[UpstreamPool, ProxyConfig]
+"""What serves those who come at one path."""
 
 
 class Front(Protocol):
@@ -115,16 +123,22 @@ class _Thief:
 class WebFront:
     """The HTTP front, with its connections."""
 
-    def __init__(self, plan: Plan, network: Network, pool: UpstreamPool, config: ProxyConfig, record: Record) -> None:
+    def __init__(self, plan: Plan, network: Network, served: Served, record: Record, paths: dict[str, Served]) -> None:
         self._network = network
         self._record = record
         self.draining: list[asyncio.Future[None]] = []
 
         def serve(transport: Transport, caller: Caller) -> Runner:
+            pool, config = paths.get(caller.server, served)
             return pool.proxy(config, transport, caller.principal or None, is_per_request=caller.is_per_request)
 
         self.principals = {client.principal for client in plan.clients} | {_STRANGER}
-        self.front = HttpFront(serve, config_of(plan, self.principals))
+        self._issuer = Issuer(plan, network, record) if plan.guard else None
+        self._guard = make_guard(plan) if plan.guard else None
+        config = config_of(plan, self.principals)
+        self.front = HttpFront(serve, dataclasses.replace(config, admission=self._admission()))
+        if paths:
+            self.front.offer(list(paths))
         tidying = self.front.sessions.tidying.count_connection
         self.site = Site(self.front, self.front.config, self.front.budget, self.front.refusals, tidying)
         network.listen(_ADDRESS, self._accept)
@@ -132,16 +146,27 @@ class WebFront:
     def _accept(self, end: End, source: Address) -> None:
         StreamTransport(end, ServedConnection(self.site), self._network, source, _ADDRESS).begin()
 
+    def _admission(self) -> Admission:
+        return dataclasses.replace(admission_of(self.principals), guard=self._guard)
+
+    def _shown_by(self, plan: ClientPlan) -> str:
+        """Give what a client shows just now."""
+        if self._issuer is None or plan.shows == "secret":
+            return secret_of(plan.principal)
+        return "" if plan.shows == "nothing" else self._issuer.token_for(plan)
+
     def admit(self, client: Client) -> None:
         plan: ClientPlan = client.plan
         listens = plan.manner != "mute"
         secret = secret_of(plan.principal)
         if plan.way == "websocket":
-            client.wire = WebSocketWire(self._network, _ADDRESS, client, self._record, secret)
+            client.wire = WebSocketWire(self._network, _ADDRESS, client, self._record, self._shown_by(plan))
         elif plan.way == "sse":
             client.wire = SseWire(self._network, _ADDRESS, client, self._record, secret)
         else:
-            client.wire = HttpWire(self._network, _ADDRESS, client, self._record, plan.revision, secret, listens)
+            shown = partial(self._shown_by, plan)
+            client.wire = wire = HttpWire(self._network, _ADDRESS, client, self._record, plan.revision, shown, listens)
+            wire.path = plan.path
 
     async def fail(self, fault: Act) -> None:
         """Let somebody in no more, or end in order, as after SIGTERM."""
@@ -149,13 +174,30 @@ class WebFront:
             case "revoke":
                 self._record.add("proxy", "lets in no more", fault["principal"])
                 self.principals.discard(fault["principal"])
-                self.front.admit(admission_of(self.principals))
+                self.front.admit(self._admission())
                 asyncio.get_running_loop().call_later(_ENDS_S, self._see_revoked, fault["principal"])
             case "steal":
                 self._steal(fault["principal"])
+            case "withdraw" if self._issuer is not None:
+                self._issuer.withdraw(fault["whom"])
+            case "rotate" if self._issuer is not None:
+                self._issuer.rotate()
+            case "issuer" if self._issuer is not None:
+                await self._lose_issuer(self._issuer, fault)
             case "terminate":
                 self._record.add("proxy", "ends in order")
                 self.draining.append(asyncio.ensure_future(self.front.drain("the world says so")))
+
+    async def _lose_issuer(self, issuer: Issuer, fault: Act) -> None:
+        """Let nobody reach the issuer, or have it answer with errors, for a while."""
+        self._record.add("issuer", "is away")
+        if fault["how"] == "away":
+            issuer.stop()
+        issuer.is_ill = True
+        await asyncio.sleep(fault["for_s"])
+        issuer.is_ill = False
+        issuer.start()
+        self._record.add("issuer", "is back")
 
     def _see_revoked(self, principal: str) -> None:
         """Nobody has a session whose secret is good no more."""
@@ -170,17 +212,29 @@ class WebFront:
             if thief is not None and session.caller.principal == principal and not session.caller.is_per_request:
                 who, shows = _Thief(self._record), secret_of(thief)
                 wire = HttpWire(self._network, _ADDRESS, who, self._record, _REVISION, shows, listens=False)
-                wire.session = session.id
+                wire.session, wire.path = session.id, session.caller.server
                 wire.opened({})
                 wire.say(request("stolen", "ping"))
                 asyncio.get_running_loop().call_later(_ENDS_S, wire.close)
 
     async def close(self) -> None:
+        if self._issuer is not None:
+            self._issuer.stop()
+            told = [text for _, text in self._record.log if any(token in text for token in self._issuer.given)]
+            for text in told:
+                self._record.note("no-token", f"a token is in the log: {text}")
         if self.draining:
             await asyncio.wait(self.draining)
         await self.front.close("the world is over")
         self._network.stop(_ADDRESS)
         await self.site.close(self.front.config.patience.closing_s)
+
+
+def make_guard(plan: Plan) -> TokenGuard:
+    """Make what looks at tokens, with the clocks of the world."""
+    asked = f"{URL}/introspect" if plan.guard["asks"] else ""
+    settings = GuardSettings(URL, audiences=(OURS,), introspection=asked)
+    return TokenGuard(settings, lambda: time.time(), lambda: time.monotonic())
 
 
 def admission_of(principals: set[str]) -> Admission:

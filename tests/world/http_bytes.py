@@ -21,6 +21,7 @@ class Message:
         method: Of a request.
         path: Of a request.
         body: What has come of it and was not taken.
+        resumes: Whether it answers who takes up a stream again.
     """
 
     headers: Headers = field(default_factory=dict)
@@ -28,6 +29,7 @@ class Message:
     method: str = ""
     path: str = ""
     body: bytes = b""
+    resumes: bool = False
 
 
 class Reader:
@@ -111,11 +113,13 @@ class Events:
 
     Attributes:
         last: The id of the last one that has one.
+        returns: How often its reader has come back to it though nothing was to come.
         retry_s: How long its sender wants to be left alone, if it said so.
     """
 
     def __init__(self) -> None:
         self.last = ""
+        self.returns = 0
         self.retry_s: float | None = None
         self._rest = b""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 from tests.world.http_bytes import Events, Message, Reader, write_request
@@ -17,7 +18,12 @@ from tests.world.streams import RESET, End
 from tests.world.wires import Listener
 
 _ACCEPT: Final = "application/json, text/event-stream"
-_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAMED: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
+}
 
 
 class HttpWire:
@@ -29,7 +35,7 @@ class HttpWire:
         peer: Whose it is.
         record: Where it is noted what is said and heard.
         revision: What the client speaks.
-        secret: What it shows the proxy; empty for none.
+        secret: What it shows the proxy, or what gives that; empty for none.
         listens: Whether it opens a stream for what belongs to no request.
     """
 
@@ -40,12 +46,13 @@ class HttpWire:
         peer: Listener,
         record: Record,
         revision: str,
-        secret: str = "",
+        secret: str | Callable[[], str] = "",
         listens: bool = True,
     ) -> None:
         self.record = record
         self.peer = peer
         self.session = ""
+        self.path = ""
         self._network = network
         self._address = address
         self._revision = revision
@@ -58,6 +65,7 @@ class HttpWire:
         self._patience = [10.0, 10.0, 5.0, 1.0, 1.0]  # how long it waits before it listens again, the last one first
         self.is_over = False
         self._tasks: dict[asyncio.Task[None], None] = {}
+        self._numbers: dict[str, int] = {}  # of the last event that came of each stream
 
     @property
     def kind(self) -> type[Connection]:
@@ -70,7 +78,7 @@ class HttpWire:
 
     def path_of(self, method: str) -> str:
         """Say where a request goes."""
-        return "/mcp"
+        return f"/{self.path}/mcp" if self.path else "/mcp"
 
     # What a peer calls
 
@@ -120,7 +128,24 @@ class HttpWire:
         for task in list(self._tasks):
             task.cancel()
 
+    def break_streams(self) -> None:
+        """Lose the connections that bring events, and nothing else."""
+        self.record.add(self.peer.name, "loses its streams")
+        for connection in list(self.connections):
+            if connection.is_busy and connection.events is not None:
+                connection.end.cut()
+
     # What connections tell
+
+    def note_event(self, key: str) -> None:
+        """An event has come that has an id: of each stream they come in order, and once."""
+        stream, _, number = key.rpartition("-")
+        if not number.isdigit() or int(number) == 0:
+            return
+        if int(number) <= self._numbers.get(stream, 0):
+            last = self._numbers[stream]
+            self.record.note("resumed", f"{self.peer.name} heard event {number} of {stream} after event {last}")
+        self._numbers[stream] = int(number)
 
     def free(self, connection: Connection) -> None:
         """A connection has brought its answer."""
@@ -147,6 +172,12 @@ class HttpWire:
         if frame is None and message.method == "GET" and message.status in (502, 503):
             self._run(self._listen_again())
         told = {"id": key, "status": message.status}
+        if message.status == 401 and "resource_metadata" in message.headers.get("www-authenticate", ""):
+            told["asks"] = "token"
+        if message.resumes:
+            told["resumes"] = True
+        if "retry-after" in message.headers:
+            told["Retry-After"] = message.headers["retry-after"]
         self.record.add(self.peer.name, "is refused", told)
         if frame is not None and frame.get("method") == _OPENING[1] and message.status == 502:
             self.opened(frame)  # perhaps it has come
@@ -199,7 +230,7 @@ class HttpWire:
 
     async def _take_up(self, connection: Connection, events: Events) -> None:
         await asyncio.sleep(events.retry_s or 1.0)
-        self._send("GET", b"", connection.frame, None, {"last-event-id": events.last})
+        self._send("GET", b"", connection.frame, None, events)
 
     async def _listen_again(self) -> None:
         await asyncio.sleep(self._patience.pop() if self._patience else 60.0)
@@ -215,7 +246,7 @@ class HttpWire:
         noted.there = self.record.turns.count
 
     def _send(
-        self, method: str, body: bytes, frame: Body | None, noted: Event | None, more: dict[str, str] | None = None
+        self, method: str, body: bytes, frame: Body | None, noted: Event | None, before: Events | None = None
     ) -> None:
         if self.is_over:
             return
@@ -223,17 +254,19 @@ class HttpWire:
         if connection is None:
             self.peer.over("nobody listens")
             return
+        more = {} if before is None else {"last-event-id": before.last}
         connection.send(
-            method, write_request(method, self.path_of(method), {**self._headers(method, frame), **(more or {})}, body)
+            method, write_request(method, self.path_of(method), {**self._headers(method, frame), **more}, body)
         )
-        connection.begin(method, frame, noted, (more or {}).get("last-event-id", ""))
+        connection.begin(method, frame, noted, before)
 
     def _headers(self, method: str, frame: Body | None) -> dict[str, str]:
         found = {"accept": "text/event-stream" if method == "GET" else _ACCEPT}
         if method == "POST":
             found["content-type"] = "application/json"
-        if self._secret:
-            found["authorization"] = f"Bearer {self._secret}"
+        secret = self._secret if isinstance(self._secret, str) else self._secret()
+        if secret:
+            found["authorization"] = f"Bearer {secret}"
         if self.session:
             found["mcp-session-id"] = self.session
         if self.session or self.is_stateless:
@@ -262,6 +295,9 @@ class HttpWire:
         return connection
 
 
+_RETURNS: Final = 3
+"""How often who has taken up a stream again comes back to it with the answer in hand: there is to be no other one."""
+
 _OPENING: Final = ("initialize", "notifications/initialized")
 
 
@@ -284,6 +320,7 @@ class Connection:
         self._wire = wire
         self._noted: tuple[int, Event] | None = None
         self._last = ""
+        self._returns = 0
         self._reader = Reader(False, self._take_head, self._take_body, self._take_end)
         end.says.on_taken = self._note_taken
         end.start(self)
@@ -292,10 +329,10 @@ class Connection:
         self.method = method
         self.end.write(data)
 
-    def begin(self, method: str, frame: Body | None, noted: Event | None, last: str = "") -> None:
-        """Wait for the answer to what was just sent; `last` is the event after which a stream is taken up."""
+    def begin(self, method: str, frame: Body | None, noted: Event | None, before: Events | None = None) -> None:
+        """Wait for the answer to what was just sent; `before` is a stream that is taken up again."""
         self.frame, self.events, self.is_busy = frame, None, True
-        self._last = last
+        self._last, self._returns = ("", 0) if before is None else (before.last, before.returns)
         self._noted = None if noted is None else (self.end.says.written, noted)
 
     def _note_taken(self, taken: int) -> None:
@@ -321,25 +358,28 @@ class Connection:
         if message.headers.get("content-type", "").startswith("text/event-stream"):
             self.events = Events()
             self.events.last = self._last
+            self.events.returns = self._returns
 
     def _take_body(self, message: Message) -> None:
         if self.events is not None:
             body, message.body = message.body, b""
             for _, data in self.events.feed(body):
+                self._wire.note_event(self.events.last)
                 self._hear(data)
 
     def _take_end(self, message: Message) -> None:
         frame, wire = self.frame, self._wire
-        wants_more = self.events is not None and self._is_unanswered(frame)
+        wants_more = self.events is not None and self._comes_back(self.events, frame)
         if message.body and message.headers.get("content-type", "").startswith("application/json"):
             self._hear(message.body)
         if message.status >= 400 and self.method != "DELETE":
             self.is_busy = False
             message.method = self.method
+            message.resumes = bool(self._last)
             wire.refused(frame, message)
         elif self.method == "POST" and (frame or {}).get("method") == "notifications/initialized":
             wire.opened(frame or {})
-        if wants_more or (self.method == "GET" and self.events is not None):
+        if wants_more or (self.method == "GET" and self.events is not None and frame is None):
             events, self.events = self.events, None
             again = Connection.__new__(Connection)
             again.frame, again.events, again.method, again.is_busy = frame, events, self.method, True
@@ -353,8 +393,14 @@ class Connection:
         else:
             wire.free(self)
 
-    def _is_unanswered(self, frame: Body | None) -> bool:
-        return frame is not None and "id" in frame and "method" in frame and self._wire.peer.waits_for(frame["id"])
+    def _comes_back(self, events: Events, frame: Body | None) -> bool:
+        """Whether it takes a stream up again: until it has the answer, and a few times more where it came back once."""
+        if frame is None or "id" not in frame or "method" not in frame:
+            return False
+        if self._wire.peer.waits_for(frame["id"]):
+            return True
+        events.returns += 1
+        return self.method == "GET" and events.returns < _RETURNS
 
     # What the connection tells
 

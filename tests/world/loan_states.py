@@ -33,7 +33,7 @@ def state_of(loan: SessionLoan) -> str | None:
     if loan.is_left:
         return "settling"
     if loan.request is None:
-        return "parked" if loan.questions else None
+        return "parked" if loan.questions else "a_task" if loan.task is not None else None
     return "asked" if loan.questions else "at_work"
 
 

@@ -35,6 +35,11 @@ class ClientPlan:
         acts: What it does, each with `at`, in seconds after it began, and `do`.
         begins_s: When it comes.
         way: How it reaches the HTTP front: `websocket`, `sse`, or else by Streamable HTTP.
+        tasks: Whether it knows tasks, and calls that say `follow` are to be some.
+        shows: What it shows a proxy that is guarded: `token`, which it renews in time, `old token`, which it does not,
+            `secret`, `nothing`, or a token that does not count: `forged`, `foreign` (for somebody else), `elsewhere`
+            (of another issuer).
+        path: The server at whose path it comes, where each has one; empty: the path of all.
     """
 
     name: str
@@ -45,6 +50,9 @@ class ClientPlan:
     acts: list[Act] = field(default_factory=list)
     begins_s: float = 0.0
     way: str = ""
+    tasks: bool = False
+    shows: str = "secret"
+    path: str = ""
 
 
 @dataclass
@@ -60,6 +68,7 @@ class ServerPlan:
         start_s: How long it takes to answer the first question.
         link: How the proxy reaches it: `lines`, as over pipes, `http`, `websocket` or `sse`.
         has: Its capabilities, beside tools.
+        tasks: Whether its tools run as tasks: `optional`, `required`, or not at all.
     """
 
     name: str
@@ -68,6 +77,7 @@ class ServerPlan:
     start_s: float = 0.0
     link: str = "lines"
     has: list[str] = field(default_factory=list)
+    tasks: str = ""
 
     @property
     def is_slow(self) -> bool:
@@ -96,6 +106,9 @@ class Plan:
         servers: One, or those of the router.
         instances: How many proxies stand side by side, behind a balancer.
         store: Where those find each other: `redis`, `quick` (the same, without the bytes) or `folder`.
+        events: Whether instances keep in the store what clients may resume.
+        guard: How tokens are looked at: whether the issuer is asked about each (`asks`), how long they live
+            (`lives_s`), and whether each server has a path of its own (`paths`). Empty: there is no guard.
         access: Who may what: `rules`, as a configuration file has them, and `per_minute`, with `burst`, for each.
     """
 
@@ -116,6 +129,8 @@ class Plan:
     instances: int = 1
     store: str = ""
     access: Act = field(default_factory=dict)
+    guard: Act = field(default_factory=dict)
+    events: bool = False
 
     @property
     def uses_http(self) -> bool:
@@ -130,6 +145,7 @@ class Plan:
         return (
             not self.faults
             and not self.access
+            and not self.guard
             and not {act["do"] for act in acts} & {"leave", "cut", "cancel", "junk", "stall"}
             and not any(step[0] == "die" for act in acts for step in act.get("steps", []))
             and all(client.manner in ("good", "slow") for client in self.clients)

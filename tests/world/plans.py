@@ -11,10 +11,13 @@ from typing import Any, Final
 
 from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 from tests.world.access_plans import bend
+from tests.world.arrays import add_arrays
 from tests.world.bents import AMONG_SEVERAL, EVERYWHERE
+from tests.world.guard_plans import add_guard
 from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
-from tests.world.replica_plans import BENTS_OF_REPLICAS
+from tests.world.replica_plans import BENTS_OF_REPLICAS, keep_events
 from tests.world.streams import Manner
+from tests.world.task_plans import add_tasks
 
 _KINDS: Final = ("sampling", "elicitation", "roots")
 _ANSWERS: Final = ("text", "text", "text", "error", "both")
@@ -77,6 +80,23 @@ def _access(plan: Plan, chance: random.Random) -> None:
     plan.front_options = _make_front_options(chance)
 
 
+def _tasks(plan: Plan, chance: random.Random) -> None:
+    """Calls become tasks, and go on when they have been answered."""
+    plan.scope = chance.choice(("client", "client", "shared", "principal"))
+    plan.front = chance.choice(("http", "http", "lines"))
+    plan.router = chance.random() < 0.25
+    if plan.front == "http":
+        plan.front_options = _make_front_options(chance)
+
+
+def _guard(plan: Plan, chance: random.Random) -> None:
+    """Clients show tokens of an authorization server, and servers have paths of their own."""
+    plan.scope = chance.choice(("client", "client", "shared", "principal"))
+    plan.front = "http"
+    plan.router = chance.random() < 0.5
+    plan.front_options = _make_front_options(chance)
+
+
 CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "direct": _direct,
     "shared": _shared,
@@ -86,6 +106,8 @@ CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "replicas": _replicas,
     "ways": _ways,
     "access": _access,
+    "tasks": _tasks,
+    "guard": _guard,
 }
 """The kinds of worlds, by name."""
 
@@ -102,7 +124,12 @@ def make_plan(cell: str, seed: int) -> Plan:
     if chance.random() < 0.5:
         plan.faults = [_make_fault(plan, chance) for _ in range(chance.randint(1, 3))]
     bents = (*_BENTS, *EVERYWHERE, *(AMONG_SEVERAL if cell != "direct" else ()))
-    bents[seed * _step_of(len(bents)) % len(bents)](plan, chance)
+    if cell == "tasks":
+        add_tasks(plan, chance)
+    elif cell == "guard":
+        add_guard(plan, chance)
+    else:
+        bents[seed * _step_of(len(bents)) % len(bents)](plan, chance)
     if cell == "ways":
         for server in plan.servers:
             link = chance.choice((server.link, "websocket", "sse"))
@@ -122,6 +149,8 @@ def make_plan(cell: str, seed: int) -> Plan:
         bend(plan, chance)
     if plan.instances > 1:
         chance.choice(BENTS_OF_REPLICAS)(plan, chance)
+        keep_events(plan, random.Random(f"events {seed}"))
+    add_arrays(plan, random.Random(f"arrays {cell} {seed}"))
     return plan
 
 
@@ -302,7 +331,9 @@ def _make_server(plan: Plan, chance: random.Random, number: int) -> ServerPlan:
     server = ServerPlan(f"s{number}", revisions, manner, chance.choice((0.0, 0.0, 0.0, 0.5, 2.5, 6.0)))
     if chance.random() < 0.02:
         server.start_s = 500.0  # longer than anybody waits
-    if plan.cell in ("http", "replicas", "ways", "access") and (plan.front == "lines" or chance.random() < 0.6):
+    if plan.cell in ("http", "replicas", "ways", "access", "tasks", "guard") and (
+        plan.front == "lines" or chance.random() < 0.6
+    ):
         server.link = "http"
     return server
 

@@ -51,6 +51,16 @@ def _make_fault(kind: str, chance: random.Random) -> Act:
     return {"at": at_s, "do": kind, "client": chance.randrange(3), "for_s": chance.choice(_SHORT_OR_LONG_S)}
 
 
+def keep_events(plan: Plan, chance: random.Random) -> None:
+    """Let instances keep events for each other, and streams break while something is to be told on them."""
+    plan.events = chance.random() < 0.6
+    for client in plan.clients if plan.events else ():
+        if chance.random() < 0.5:
+            at_s = chance.choice(client.acts)["at"] + chance.choice((0.3, 1.5, 6.0))
+            client.acts.append({"at": at_s, "do": "break", "n": len(client.acts) + 100})
+            client.acts.sort(key=lambda act: float(act["at"]))
+
+
 BENTS_OF_REPLICAS: Final[tuple[Callable[[Plan, random.Random], None], ...]] = (
     *(_well, _killing, _killing, _stopping, _stopping),
     *(_rolling, _forgetting, _forgetting, _everything),

@@ -58,7 +58,7 @@ def a_request_is_refused_for_a_reason(plan: Plan, talk: Talk) -> Iterator[str]:
     for peer in talk.clients():
         given_up = {words.key_of(one.frame["id"]) for one in talk.asked[peer] if one.cancelled is not None}
         for event, status in _refusals(talk, peer):
-            if status == 0 and words.key_of(event.frame["id"]) in given_up:
+            if status == 0 and (words.key_of(event.frame["id"]) in given_up or _breaks(talk, peer)):
                 continue  # its stream ends without an answer
             why = {
                 # On a slow network a request may meet the end of its connection, which was kept and has been idle.
@@ -72,6 +72,11 @@ def a_request_is_refused_for_a_reason(plan: Plan, talk: Talk) -> Iterator[str]:
             }.get(status, True)
             if not why:
                 yield f"{peer} was refused with {status}, and nothing has happened: {short(event.frame)}"
+
+
+def _breaks(talk: Talk, peer: str) -> bool:
+    """Whether a client loses its streams: one that has brought no event yet cannot be taken up again."""
+    return any(event.what == "loses its streams" for event in talk.by_peer[peer])
 
 
 def _ends_by_itself(talk: Talk, peer: str) -> bool:
@@ -104,6 +109,19 @@ def sessions_go_on_elsewhere(plan: Plan, talk: Talk) -> Iterator[str]:
                 yield f"{peer} has lost its session: {short(event.frame)}"
 
 
+@rule("resumable")
+def a_stream_that_broke_goes_on(plan: Plan, talk: Talk) -> Iterator[str]:
+    """Where instances live, or end in order and keep what they have told, who takes up a stream again gets the rest."""
+    if not plan.events or _faults(plan) - {"retire", "clock", "save"} or plan.network.late_s > 1:
+        return
+    if any(server.link != "http" for server in plan.servers) or plan.router or "sessions" in plan.front_options:
+        return  # then sessions end with their instance
+    for peer in talk.clients():
+        for event, status in _refusals(talk, peer):
+            if event.frame.get("resumes") and not _ends_by_itself(talk, peer):
+                yield f"{peer} took up a stream again, and was refused with {status}: {short(event.frame)}"
+
+
 def _is_opened(event: Event) -> bool:
     return event.is_said and isinstance(event.frame, dict) and event.frame.get("method") == "notifications/initialized"
 
@@ -130,6 +148,28 @@ def _rolls_on(plan: Plan, talk: Talk) -> bool:
 @sometimes("an instance that was taken for dead comes back, and gives up what goes on elsewhere")
 def _gives_up(plan: Plan, talk: Talk) -> bool:
     return _logs(talk, "a session ends here: another instance has taken it over")
+
+
+@sometimes("a stream that broke is taken up again at another instance, which has what the store kept")
+def _taken_up(plan: Plan, talk: Talk) -> bool:
+    if not plan.events:
+        return False
+    return any(
+        "the instance of the proxy that had this is gone" in str(answer.frame.get("error"))
+        for peer in talk.clients()
+        for one in talk.asked[peer]
+        for answer in one.answers
+    )
+
+
+@sometimes("a client loses its streams, and hears an answer on one that it has taken up again")
+def _broken(plan: Plan, talk: Talk) -> bool:
+    for peer in talk.clients():
+        lost = [event.turn for event in talk.by_peer[peer] if event.what == "loses its streams"]
+        for one in talk.asked[peer] if lost else ():
+            if one.asked.turn < lost[0] and any(answer.turn > lost[0] for answer in one.answers):
+                return True
+    return False
 
 
 @sometimes("nobody knows what became of a call at an instance that was killed")

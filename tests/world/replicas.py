@@ -8,15 +8,17 @@ killed instance does, until everything of it is closed, nobody hears.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from dragoman.core.rules.state import INSTANCE_BYTES
+from dragoman.core.rules.state import INSTANCE_BYTES, KEY_BYTES, Seal
 from dragoman.instances.directory import Directory, Folder
 from dragoman.instances.door import read_hop
+from dragoman.instances.events import EventLog
 from dragoman.instances.relay import InstanceRelay, name_instance
 from dragoman.instances.store import Store
 from dragoman.pool import UpstreamPool
@@ -147,7 +149,14 @@ class Instance:
         is_away = not plan.router and all(server.link == "http" for server in plan.servers)
         self._directory: Directory = self._make_directory()
         adopts = is_away or bool(plan.options.get("restarts"))
-        self.relay = InstanceRelay(self._own_name, self._directory, self.front, adopts)
+        events = None
+        if plan.events:
+            key = chance_of(plan.seed, "key").randbytes(KEY_BYTES)
+            seal = Seal((key,), self.machine.identity, b"dragoman events")
+            events = EventLog(
+                self._directory, seal, lambda count: os.urandom(count), 2 * self.front.config.patience.idle_s
+            )
+        self.relay = InstanceRelay(self._own_name, self._directory, self.front, adopts, events)
         self.front.sessions.relay = self.relay
         self._directory.on_return = self.relay.adoption.end_inherited
         front, tidying = self.front, self.front.sessions.tidying.count_connection

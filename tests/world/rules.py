@@ -95,9 +95,11 @@ def _answer_of(asked: Asked) -> str:
 
 
 def is_asking(frame: Body) -> bool:
-    """Whether a response is a question."""
+    """Whether a response is a question, or a task: what it is about goes on."""
     said = frame.get("result")
-    return isinstance(said, dict) and said.get("resultType") == "input_required"
+    return isinstance(said, dict) and (
+        said.get("resultType") in ("input_required", "task") or isinstance(said.get("task"), dict)
+    )
 
 
 @rule("one-answer")
@@ -112,11 +114,18 @@ def each_request_has_exactly_one_answer(plan: Plan, talk: Talk) -> Iterator[str]
                 method == "tools/call" and _answer_of(one) in ("never", "wrong-id", "both")
             )
             ended = _is_ended_early(talk, peer)
-            waits = any(step[0] == "ask" for step in _script(one)) and not _can_all_answer(plan)
+            waits = any(step[0] == "ask" for step in _steps_of(plan, one)) and not _can_all_answer(plan)
             left = next((event.turn for event in talk.by_peer[peer] if event.what == "leaves"), 1 << 60)
             in_time = [answer for answer in one.answers if answer.turn < left]
             if not (in_time or one.cancelled or one.refused or silent or waits or ended) and _is_patient(plan, one):
                 yield f"{peer} has no answer to {method} with the id {one.frame['id']!r}"
+
+
+def _steps_of(plan: Plan, one: Asked) -> list[list[Any]]:
+    """Give the steps that a request waits for: of its call, or of any that its client has made a task of."""
+    if one.frame["method"] != "tasks/result":
+        return _script(one)
+    return [step for act in client_of(plan, one.asked.peer).acts for step in act.get("steps", [])]
 
 
 def _is_ended_early(talk: Talk, peer: str) -> bool:
@@ -162,11 +171,17 @@ def nobody_hears_a_secret_of_somebody_else(plan: Plan, talk: Talk) -> Iterator[s
         for event in talk.by_peer[peer]:
             if not event.is_heard:
                 continue
-            is_own_guess = plan.front == "http" and is_asking(event.frame)  # among the calls of one principal
+            is_own_guess = plan.front == "http" and (is_asking(event.frame) or _is_of_task(event.frame))
             for owner, number in secrets_in(event.frame):
                 is_between = named.get(owner) != named.get(peer)
                 if owner != peer and (is_between or not (is_own_guess or _is_guessed(plan, talk, event, owner))):
                     yield f"{peer} heard the secret {number} of {owner}: {short(event.frame)}"
+
+
+def _is_of_task(frame: Body) -> bool:
+    """Whether somebody is told of a task: of a principal without sessions, whoever knows its id may ask."""
+    said = frame.get("result")
+    return isinstance(said, dict) and "taskId" in said
 
 
 def _is_guessed(plan: Plan, talk: Talk, event: Event, owner: str) -> bool:
@@ -228,8 +243,8 @@ def an_answer_in_a_request_is_one_to_its_question(plan: Plan, talk: Talk) -> Ite
     """What a server without a handshake is answered belongs to the call that brings it, and to the question it put."""
     for peer in talk.servers():
         for one in talk.got[peer]:
-            if "inputResponses" not in one.params:
-                continue
+            if "inputResponses" not in one.params or one.frame["method"] == "tasks/update":
+                continue  # what a task is answered, its server compares with what it asked
             mark = secrets_in(one.params.get("arguments") or {})
             for owner, number in secrets_in(one.params["inputResponses"]):
                 if (owner, number) not in mark:
@@ -300,8 +315,8 @@ def what_a_server_says_about_a_call_keeps_its_order(plan: Plan, talk: Talk) -> I
     for peer in talk.clients():
         last: dict[tuple[str, str], int] = {}
         for event in talk.by_peer[peer]:
-            if not event.is_heard:
-                continue
+            if not event.is_heard or event.via.startswith("array"):
+                continue  # answers of an array wait for each other
             for mark, number in numbered(event.frame):
                 if number < last.get(mark, 0):
                     yield f"{peer} heard #{number} after #{last[mark]}: {short(event.frame)}"

@@ -25,20 +25,23 @@ from dragoman.transports.upstream.config import Kind, UpstreamConfig
 from dragoman.transports.upstream.connect import open_upstream
 from tests.world import (
     access,
+    arrays,
     askings,
     carriers,
     dues,
     endings,
     flows,
+    guards,
     lasting,
     owed,
     promises,
     replica_rules,
     sharing,
+    tasks,
     ways_seen,
 )
 from tests.world.books import Books, watched
-from tests.world.fronts import Front, LineFront, WebFront, make_pool_config
+from tests.world.fronts import Front, LineFront, Served, WebFront, make_pool_config
 from tests.world.http_server import HttpServer
 from tests.world.known_servers import KnownServer
 from tests.world.leftovers import Tables, census, collect
@@ -68,6 +71,9 @@ _END_S: Final = 500.0
 _QUIET_S: Final = 45.0
 """How long after that a server that is shared may have rows for what is on its way; it is closed after a minute."""
 
+_IDLE_S: Final = 2_200.0
+"""The same where a session may have to end by itself: whose token has ended cannot say goodbye."""
+
 _LAST_TIMERS_S: Final = 15.0
 """How long a timer may be left that does nothing any more."""
 
@@ -85,6 +91,9 @@ RULE_BOOKS: Final = (
     replica_rules,
     ways_seen,
     access,
+    tasks,
+    guards,
+    arrays,
 )
 """Modules of rules beside `rules`; they are among `RULES` when they have been imported."""
 
@@ -228,8 +237,19 @@ class World:
 
     def _open_front(self, pool: UpstreamPool, config: ProxyConfig) -> Front:
         if self.plan.front == "http":
-            return WebFront(self.plan, self.network, pool, config, self.record)
+            paths = {
+                server.name: self._serve_path(server) for server in self.plan.servers if self.plan.guard.get("paths")
+            }
+            return WebFront(self.plan, self.network, (pool, config), self.record, paths)
         return LineFront(self.network, pool, config, self.record, self._start)
+
+    def _serve_path(self, server: ServerPlan) -> Served:
+        """Give what serves the path of a server: a router of it alone, with a pool of its own."""
+        configuration = access.configure([server.name], None, is_alone=True)
+        router = Router(configuration, self.make_config(), lambda one: self.open_server(server), self.know)
+        pool = UpstreamPool(Scope(self.plan.scope), router.connect, make_pool_config(self.plan))
+        self.pools.append(pool)
+        return pool, before_router(self.make_config())
 
     def _start(self, runner: Any) -> None:
         self.runners.append(runner)
@@ -249,7 +269,7 @@ class World:
         _, left = await asyncio.wait(self.tasks, timeout=_END_S) if self.tasks else (set(), set())
         for _ in left:
             self.record.note("ends", "a session has not ended though its client has left")
-        await asyncio.sleep(_QUIET_S)
+        await asyncio.sleep(_IDLE_S if self.plan.guard else _QUIET_S)
         self.record.left_over = tables.left_over()
         assert self.front is not None
         await asyncio.wait_for(self.front.close(), _END_S)

@@ -84,16 +84,22 @@ class TokenGuard:
     Args:
         settings: What was decided.
         now_s: Gives the time.
+        clock: Gives seconds, and never goes back.
     """
 
-    def __init__(self, settings: GuardSettings, now_s: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        settings: GuardSettings,
+        now_s: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.issuer, self.scopes, self.url = settings.issuer, settings.scopes, settings.url
         self.is_optional = settings.is_optional
         self._settings = settings
         self._now_s = now_s
         audiences = settings.audiences or ((settings.url,) if settings.url else ())
         self._wanted = Wanted(settings.issuer, audiences, settings.clients, settings.implied)
-        self._keys = Keys(self._fetch_keys)
+        self._keys = Keys(self._fetch_keys, clock)
         self._known: dict[bytes, Bearer] = {}
         self._refused: dict[bytes, tuple[float, str]] = {}
         self._examining: dict[bytes, asyncio.Task[Bearer]] = {}

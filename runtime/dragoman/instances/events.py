@@ -5,9 +5,9 @@ an event, or know streams (`transports.http.streams`), which say what they keep.
 
 Theory of operation. Each stream says what it keeps and what it keeps no longer, so there is as much in the store as an
 instance has in its memory. Of the stream of a call it says first which requests it answers. Whoever resumes the stream
-elsewhere gets the events after the one that it had last; then an error for each request that they do not answer, for
-the call is not made again; and then the stream ends. What was asked there of the client is left out: nobody waits for
-the answer any more.
+elsewhere gets the events after the one that it had last; then an error for each request that no event of it answers,
+for the call is not made again; and then the stream ends. Who comes back once more has had these errors. What was asked
+there of the client is left out: nobody waits for the answer any more.
 """
 
 from __future__ import annotations
@@ -90,16 +90,38 @@ class EventLog:
         asked = None if found is None else await self._read(session, found[1], 0)
         if found is None or (asked is None and found[1].startswith("p")):
             return None
+        stream, last = found[1], int(found[2])
         lines: list[bytes] = []
-        while (line := await self._read(session, found[1], int(found[2]) + len(lines) + 1)) is not None:
+        while (line := await self._read(session, stream, last + len(lines) + 1)) is not None:
             lines.append(line)
         frames = [json.loads(line) for line in lines]
-        single = [frame for frame in frames if isinstance(frame, dict)]
-        answered = {key_of(frame.get("id")) for frame in single if "method" not in frame}
         is_question = [isinstance(frame, dict) and "method" in frame and "id" in frame for frame in frames]
-        lines = [b"" if left_out else line for line, left_out in zip(lines, is_question, strict=True)]
+        kept = [b"" if left_out else line for line, left_out in zip(lines, is_question, strict=True)]
         keys = [key_of(one) for one in json.loads(asked or b"[]")]
-        return lines + [encode_error(key, INTERNAL_ERROR, GONE) for key in keys if key not in answered]
+        if not keys:
+            return kept
+        before, told = await self._read_before(session, stream, last, 0 if lines else len(keys))
+        answered = {key for line in (*before, *lines) for key in _answered_in(line)}
+        left = [key for key in keys if key not in answered]
+        return kept + [encode_error(key, INTERNAL_ERROR, GONE) for key in left[told:]]
+
+    async def _read_before(self, session: str, stream: str, last: int, most: int) -> tuple[list[bytes], int]:
+        """Return what is kept of a stream up to an event, and how many later ones its client has had from here.
+
+        Args:
+            session: What is made of the id of its session.
+            stream: The stream.
+            last: The event.
+            most: How many such errors there can have been: they stand at its end, and are not kept.
+        """
+        number, lines = last, list[bytes]()
+        while number > max(0, last - most) and await self._read(session, stream, number) is None:
+            number -= 1
+        told = last - number
+        while number > 0 and (line := await self._read(session, stream, number)) is not None:
+            lines.append(line)
+            number -= 1
+        return lines, told
 
     async def _write(self) -> None:
         try:
@@ -122,6 +144,14 @@ class EventLog:
         opened = None if kept is None else self._seal.open(kept)
         whose, _, line = (b"", b"", b"") if opened is None else opened.payload.partition(b"\n")
         return line if whose == key.encode() else None
+
+
+def _answered_in(line: bytes) -> list[bytes]:
+    """Return the requests that an event answers: one, or those of an array."""
+    found = json.loads(line)
+    frames = found if isinstance(found, list) else [found]
+    answers = (one for one in frames if isinstance(one, dict) and "method" not in one)
+    return [key for one in answers if (key := key_of(one.get("id"))) is not None]
 
 
 def _key(session: str, stream: str, number: int) -> str:

@@ -6,10 +6,15 @@
 | `list`, `read`, `prompt`, `complete`, `ping`, `level` | the request of that name |
 | `subscribe`, `unsubscribe` | to a resource with a secret in its URI, or a `common` one (clients with a session) |
 | `subscribe` of a client without a session | it listens: to that resource, and to the list of tools |
+| `call` with `follow` | the same, as a task; `client_tasks` says what becomes of that |
+| `take` | the request `method` about the latest task of somebody else |
 | `cancel` | the request with the number `of` is cancelled |
 | `leave`, `cut` | it closes in order, or breaks off |
+| `break` | it loses the connections that bring events, and takes those up again |
 | `stall`, `junk` | it reads nothing for `for` seconds, says something odd |
 | `roots` | it says that its roots have changed |
+
+Acts that follow each other with the same number in `array` go out as one array, where the revision knows that.
 
 Of a client without a session, `has` of an act stands for what it can be asked from there on.
 """
@@ -20,9 +25,11 @@ import asyncio
 import contextlib
 from typing import Any, Final
 
+from tests.world.peers.client_tasks import SINCE, follow, task_of
 from tests.world.peers.words import (
     META,
     PER_REQUEST,
+    TASKS,
     answer,
     chance_of,
     error,
@@ -35,7 +42,7 @@ from tests.world.peers.words import (
 )
 from tests.world.plan import Act, ClientPlan
 from tests.world.record import Body, Record
-from tests.world.wires import Wire
+from tests.world.wires import Resuming, Wire
 
 _PATIENCE_S: Final = 10.0
 """How long a client that is not sure what its server is waits for the answer, as SDKs do."""
@@ -74,9 +81,11 @@ class Client:
         self._waiting: dict[tuple[str, Any], Body] = {}  # requests that are not answered yet
         self._keys: dict[int, Any] = {}  # the last id that an act was sent under
         self._given_up: set[tuple[str, Any]] = set()
+        self._gathered: list[Body] | None = None  # what goes out as one array
         self._free_ids: list[Any] = []  # of requests that were cancelled, for who uses ids again
         self._has = plan.has
         self._opened, self._discovered = asyncio.Event(), asyncio.Event()
+        self._answers: dict[tuple[str, Any], asyncio.Future[Body | None]] = {}  # of requests that somebody here awaits
         self._tasks: dict[asyncio.Task[None], None] = {}
         record.revisions[self.name] = plan.revision
 
@@ -122,6 +131,7 @@ class Client:
             asked = self._waiting.pop(key_of(frame.get("id")), None)
             if asked is None:
                 return
+            self._settle(key_of(frame.get("id")), frame)
             if asked["method"] == "server/discover":
                 self._discovered.set()
             elif asked["method"] == "initialize":
@@ -135,14 +145,22 @@ class Client:
                 self._opened.set()
             elif isinstance(said := frame.get("result"), dict) and said.get("resultType") == "input_required":
                 self._keep(asyncio.ensure_future(self._come_back(asked, said)))
+            elif (task := task_of(asked, frame.get("result"))) is not None and not self.done.is_set():
+                self._keep(asyncio.ensure_future(follow(self, asked, task)))
             self._see()
 
     def refuse(self, key: Any) -> None:
         """A request was refused, or its answer was lost."""
         asked = self._waiting.pop(key_of(key), None)
+        self._settle(key_of(key), None)
         if asked is not None and asked["method"] == "initialize":
             self._end()
         self._see()
+
+    def _settle(self, key: tuple[str, Any], frame: Body | None) -> None:
+        waiting = self._answers.pop(key, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(frame)
 
     def waits_for(self, key: Any) -> bool:
         """Whether a request is not answered yet."""
@@ -174,7 +192,9 @@ class Client:
             self._see()
 
     def _say(self, frame: Any, via: str = "") -> None:
-        if not self.is_over and self.wire is not None:
+        if self._gathered is not None:
+            self._gathered.append(frame)
+        elif not self.is_over and self.wire is not None:
             self.wire.say(frame, via)
 
     def _open(self) -> None:
@@ -205,7 +225,7 @@ class Client:
         if self._free_ids and method != "initialize":
             key = self._free_ids.pop()
         if self.is_stateless:
-            has: Body = {name: {} for name in self._has}
+            has: Body = {name: {} for name in self._has} | ({"extensions": {TASKS: {}}} if self.plan.tasks else {})
             meta = {f"{META}protocolVersion": PER_REQUEST, f"{META}clientCapabilities": has}
             info = {f"{META}clientInfo": {"name": self.name, "version": "1"}}
             params = {**params, "_meta": {**(params.get("_meta") or {}), **meta, **info}}
@@ -214,6 +234,14 @@ class Client:
         if act is not None:
             self._keys[act] = key
         self._say(frame)
+
+    async def ask(self, method: str, params: Body) -> Body | None:
+        """Ask something, and give the answer; None where it was refused or got lost."""
+        self._ask(method, params)
+        key = next(reversed(self._waiting))
+        waiting = self._answers[key] = asyncio.get_running_loop().create_future()
+        answer: Body | None = None if self.is_over else await waiting
+        return answer
 
     async def _act(self) -> None:
         await self._opened.wait()
@@ -225,7 +253,13 @@ class Client:
                 await asyncio.sleep(wait_s)
             if self.is_over:
                 return
+            if "array" in act and self._gathered is None:
+                self._gathered = []
             await self._do(act, act.get("n", number))
+            following = self.plan.acts[number + 1 : number + 2]
+            if self._gathered is not None and [one.get("array") for one in following] != [act["array"]]:
+                frames, self._gathered = self._gathered, None
+                self._say(frames)
 
     async def _do(self, act: Act, number: int) -> None:
         mark = secret(self.name, number)
@@ -239,6 +273,10 @@ class Client:
                 if self.is_stateless and act.get("level"):
                     meta.setdefault("_meta", {})[f"{META}logLevel"] = act["level"]
                 arguments = {"secret": mark, "steps": act["steps"]}
+                if "follow" in act:
+                    arguments["follow"] = act["follow"]
+                if "follow" in act and self.plan.tasks and self.plan.revision == SINCE:
+                    meta["task"] = {"ttl": 300_000}
                 self._ask("tools/call", {"name": f"{tool}_a", "arguments": arguments, **meta}, number)
             case "list":
                 self._ask(f"{act['what']}/list", {"cursor": act["cursor"]} if "cursor" in act else {}, number)
@@ -262,6 +300,8 @@ class Client:
                 self._given_up.add(key_of(self._keys[number]))  # it is answered when it ends
             case "cancel":
                 self._cancel(act["of"])
+            case "take":
+                self._take(act["method"])
             case "leave":
                 assert self.wire is not None
                 self.wire.leave()
@@ -269,6 +309,8 @@ class Client:
                 assert self.wire is not None
                 self.wire.cut()
                 self._end()
+            case "break" if isinstance(self.wire, Resuming):
+                self.wire.break_streams()
             case "stall":
                 self._keep(asyncio.ensure_future(self._stall(act["for"])))
             case "junk":
@@ -286,6 +328,21 @@ class Client:
                 self._waiting.pop(key_of(key))
                 self._given_up.discard(key_of(key))
             self._see()
+
+    def _take(self, method: str) -> None:
+        """Ask for the latest task that somebody else has been told of."""
+        for event in reversed(self._record.events):
+            if event.is_heard and event.peer.startswith("c") and event.peer != self.name:
+                task = task_of({"method": "tools/call"}, event.frame.get("result"))
+                if task is not None and isinstance(task.get("taskId"), str) and not self._must_guess(task["taskId"]):
+                    answers: Body = {"inputResponses": {}} if method == "tasks/update" else {}
+                    self._ask(method, {"taskId": task["taskId"], **answers})
+                    return
+
+    def _must_guess(self, name: str) -> bool:
+        """Whether an id is a server's own, passed on as it is: such a server has ids that nobody can guess."""
+        run = name.partition("task-")[2].rpartition("-")[0]
+        return self.is_stateless and self._record.revisions.get(run) == PER_REQUEST
 
     async def _stall(self, for_s: float) -> None:
         assert self.wire is not None
@@ -310,11 +367,11 @@ class Client:
         token = (params.get("_meta") or {}).get("progressToken")
         if token is not None:
             self._say(notification("notifications/progress", {"progressToken": token, "progress": 1}), via)
-        times = await self._consider(method, text_of(method, params))
+        times = await self.consider(method, text_of(method, params))
         for _ in range(times):
             self._say(self._reply(frame["id"], method, params), via)
 
-    async def _consider(self, method: str, text: str) -> int:
+    async def consider(self, method: str, text: str) -> int:
         """Take the time that it takes to answer; say how often it is done."""
         chance = chance_of(self._seed, self.name, method, text.partition(" nonce")[0])
         if self.plan.manner == "mute" and chance.random() < 0.5:
@@ -334,7 +391,7 @@ class Client:
         answers: Body = {}
         for name, one in (said.get("inputRequests") or {}).items():
             method, params = one["method"], one.get("params") or {}
-            if not await self._consider(method, text_of(method, params)):
+            if not await self.consider(method, text_of(method, params)):
                 return
             answers[name] = answer(method, text_of(method, params), self.name)
         state = {"requestState": said["requestState"]} if "requestState" in said else {}

@@ -26,11 +26,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dragoman_spec import HANDSHAKE_REVISIONS
+from tests.world.peers.server_tasks import Tasks
 from tests.world.peers.words import (
     KEEPING,
     KEPT,
     META,
     PER_REQUEST,
+    RELATED,
     chance_of,
     error,
     key_of,
@@ -83,6 +85,7 @@ class Server:
         self._listens: dict[tuple[str, Any], Body] = {}  # what is listened to, by what it came on, and id
         self.said: Counter[str] = Counter()  # how often something was said about a call, in all its rounds
         self.capabilities: Body = {}
+        self._its_tasks = Tasks(self, Call)
 
     # What the wire tells
 
@@ -161,7 +164,12 @@ class Server:
         self._calls[key] = task
         task.add_done_callback(self._tasks.pop)
 
-    def _say(self, frame: Body, via: str = "") -> None:
+    def note(self, rule: str, text: str) -> None:
+        """Note that a rule was broken."""
+        self._record.note(rule, text)
+
+    def say(self, frame: Body, via: str = "") -> None:
+        """Send a frame, unless it is gone or keeps silent."""
         if not self.is_over and not self.is_silent and self.wire is not None:
             self.wire.say(frame, via)
 
@@ -171,22 +179,23 @@ class Server:
             await asyncio.sleep(self.plan.start_s)
         if self.plan.manner == "slow":
             await asyncio.sleep(self._chance.uniform(0, 3))
-        if method == "subscriptions/listen" and self._revision == PER_REQUEST:
+        if method == "subscriptions/listen" and self.revision == PER_REQUEST:
             self._listen(key, params, via)
         elif method == "tools/call" and isinstance(params.get("arguments"), dict):
             await self._call(frame, params, via)
         else:
-            said = self._result(method, params)
-            if "error" in said:
-                self._say(error(key, said["error"], f"{self.plan.name} has no {method}"), via)
+            is_of_task = method.startswith("tasks/") and self.plan.tasks
+            said = await self._its_tasks.serve(method, params, via) if is_of_task else self._result(method, params)
+            if isinstance(said.get("error"), int):
+                self.say(error(key, said["error"], f"{self.plan.name} has no {method}"), via)
             else:
-                self._say(result(key, self._complete(said, method, params)), via)
+                self.say(result(key, self._complete(said, method, params)), via)
 
     def _listen(self, key: Any, params: Body, via: str) -> None:
         wants = params.get("notifications") or {}
         self._listens[via, key] = wants
         meta = {"_meta": {f"{META}subscriptionId": key}}
-        self._say(notification("notifications/subscriptions/acknowledged", {"notifications": wants, **meta}), via)
+        self.say(notification("notifications/subscriptions/acknowledged", {"notifications": wants, **meta}), via)
 
     def _result(self, method: str, params: Body) -> Body:
         """Give the result to everything but a call."""
@@ -243,24 +252,29 @@ class Server:
         return self._record.revisions.get(self.name, PER_REQUEST) != PER_REQUEST
 
     @property
-    def _revision(self) -> str:
+    def revision(self) -> str:
+        """What this run speaks."""
         return self._record.revisions.get(self.name, PER_REQUEST)
 
     def _offer(self, revision: str) -> Body:
         offer: Body = {"tools": {"listChanged": True}, "prompts": {}, "resources": {"subscribe": True}, "logging": {}}
+        offer |= self._its_tasks.offer(revision)
         return offer if revision == HANDSHAKE_REVISIONS[0] else {**offer, "completions": {}}
 
     def _complete(self, said: Body, method: str, params: Body) -> Body:
-        if self._revision != PER_REQUEST or method == "initialize":
+        if self.revision != PER_REQUEST or method == "initialize":
             return said
         kept = KEPT if method in KEEPING or method.endswith("/list") else {}
         return {"resultType": "complete", **said, **kept}
 
     def _page(self, method: str, params: Body) -> Body:
         """Give one page of a list; everybody's tools have names of their own."""
-        what = self.plan.name
+        what, runs = self.plan.name, self._its_tasks.describe(self.revision)
         lists: dict[str, tuple[str, list[Body]]] = {
-            "tools/list": ("tools", [{"name": f"{what}_{n}", "inputSchema": {"type": "object"}} for n in "abc"]),
+            "tools/list": (
+                "tools",
+                [{"name": f"{what}_{n}", "inputSchema": {"type": "object"}, **runs} for n in "abc"],
+            ),
             "prompts/list": ("prompts", [{"name": f"{what}_p"}]),
             "resources/list": ("resources", [{"uri": f"world://{what}/r", "name": "r"}]),
             "resources/templates/list": (
@@ -278,17 +292,25 @@ class Server:
     async def _call(self, frame: Body, params: Body, via: str) -> None:
         """Do the steps of a call; a call that comes back with answers goes on where it was."""
         script = params["arguments"]
+        job = self._its_tasks.begin(frame["id"], params, via)
+        if job is not None:
+            job.work = asyncio.current_task()
+            self._calls.pop((via if self.is_for_all else "", key_of(frame["id"])), None)
+            await job.run(script.get("steps", []))
+            return
         first = int(params.get("requestState") or 0)
         call = Call(self, frame["id"], script.get("secret", ""), params.get("_meta") or {}, via)
         for number, step in enumerate(script.get("steps", [["answer", "text"]])):
             if number >= first and await call.take(step, number):
                 return
 
-    def ask(self, kind: str, text: str, via: str, again: bool = False) -> asyncio.Future[Body] | None:
+    def ask(
+        self, kind: str, text: str, via: str, again: bool = False, related: str = ""
+    ) -> asyncio.Future[Body] | None:
         """Ask the client, if it said that it can be asked."""
         if kind != "ping" and kind not in self.capabilities and self.plan.manner != "rude":
             return None
-        if kind == "elicitation" and self._revision < "2025-06-18":
+        if kind == "elicitation" and self.revision < "2025-06-18":
             return None
         self._asked += 1
         if not again:
@@ -300,27 +322,29 @@ class Server:
         method, params = question(kind, f"{text} {nonce(self.name, self._asked)}")
         if self.plan.manner == "words" and params:
             params["_meta"] = {"progressToken": f"token {key}"}
-        self._say(request(key, method, params), via)
+        if related:
+            params = {**params, "_meta": {**params.get("_meta", {}), RELATED: {"taskId": related}}}
+        self.say(request(key, method, params), via)
         return waiting
 
     def withdraw(self) -> None:
         """Take back what was asked last and is not answered."""
         for key, waiting in reversed(self._questions.items()):
-            if not waiting.done() and self._revision != PER_REQUEST:
+            if not waiting.done() and self.revision != PER_REQUEST:
                 del self._questions[key]
                 waiting.set_result({})
-                self._say(notification("notifications/cancelled", {"requestId": key[1]}))
+                self.say(notification("notifications/cancelled", {"requestId": key[1]}))
                 return
 
     def tell(self, method: str, params: Body) -> None:
         """Say something that is about no call, where the revision has a way to say it."""
-        if self._revision != PER_REQUEST:
-            self._say(notification(method, params))
+        if self.revision != PER_REQUEST:
+            self.say(notification(method, params))
         for stream in list(self._listens):
             wants = self._listens[stream]
             if method != "notifications/resources/updated" or params["uri"] in wants.get("resourceSubscriptions", ()):
                 meta = {"_meta": {f"{META}subscriptionId": stream[1]}}
-                self._say(notification(method, {**params, **meta}), stream[0])
+                self.say(notification(method, {**params, **meta}), stream[0])
 
     def tell_updates(self) -> None:
         """Say that every resource has changed that somebody has subscribed to."""
@@ -362,7 +386,7 @@ class Call:
         if kind == "wait":
             await asyncio.sleep(how[0])
         elif kind == "ask":
-            if self._server._revision == PER_REQUEST:
+            if self._server.revision == PER_REQUEST:
                 return self._want(how, number)
             put = [self._server.ask(kind, self._secret, self._via) for kind in how]
             await asyncio.gather(*(waiting for waiting in put if waiting is not None))
@@ -370,18 +394,22 @@ class Call:
             self._steps[kind](*how)
         return False
 
+    def may_ask(self, kind: str) -> bool:
+        """Whether the request says that its client can be asked."""
+        return kind in self._meta.get(f"{META}clientCapabilities", {})
+
     def _want(self, kinds: Sequence[str], number: int) -> bool:
         """Answer with questions, those that the request says its client can be asked."""
         asked: Body = {}
         for kind in kinds:
-            if kind in self._meta.get(f"{META}clientCapabilities", {}):
+            if self.may_ask(kind):
                 method, params = question(kind, f"{self._secret} {self._server.next_nonce()}")
                 name = f"q{len(asked)}" if asked else "q"
                 asked[name] = {"method": method, **({"params": params} if params else {})}
         if not asked:
             return False
         state = {"inputRequests": asked, "requestState": str(number + 1)}
-        self._server._say(result(self._key, {"resultType": "input_required", **state}), self._via)
+        self._server.say(result(self._key, {"resultType": "input_required", **state}), self._via)
         return True
 
     def _text(self) -> str:
@@ -394,23 +422,23 @@ class Call:
         if token is None:
             return
         text = self._text()
-        says = {} if self._server._revision == HANDSHAKE_REVISIONS[0] else {"message": text}
+        says = {} if self._server.revision == HANDSHAKE_REVISIONS[0] else {"message": text}
         params = {"progressToken": token, "progress": self._server.said[self._secret], **says}
-        self._server._say(notification("notifications/progress", params), self._via)
+        self._server.say(notification("notifications/progress", params), self._via)
 
     def _log(self, level: str, size: int = 0) -> None:
-        if self._server._revision == PER_REQUEST and f"{META}logLevel" not in self._meta:
+        if self._server.revision == PER_REQUEST and f"{META}logLevel" not in self._meta:
             return
         more = {"logger": "x" * size} if size else {}
-        self._server._say(
+        self._server.say(
             notification("notifications/message", {"level": level, "data": self._text()} | more), self._via
         )
 
     def _answer(self, how: str) -> None:
         said: Body = {"content": [{"type": "text", "text": self._text()}]}
-        if self._server._revision == PER_REQUEST:
+        if self._server.revision == PER_REQUEST:
             said["resultType"] = "complete"
-        if how == "structured" and self._server._revision >= "2025-06-18":
+        if how == "structured" and self._server.revision >= "2025-06-18":
             said["structuredContent"] = {"said": self._secret}
         if how == "failed":
             said["isError"] = True
@@ -418,14 +446,14 @@ class Call:
             case "never":
                 return
             case "error":
-                self._server._say(error(self._key, -32000, self._text()), self._via)
+                self._server.say(error(self._key, -32000, self._text()), self._via)
                 return
             case "both":
                 both = {**result(self._key, said), "error": {"code": -32000, "message": self._text()}}
-                self._server._say(both, self._via)
+                self._server.say(both, self._via)
                 return
             case "wrong-id":
-                self._server._say(result(f"{self._key}?", said), self._via)
+                self._server.say(result(f"{self._key}?", said), self._via)
             case "twice":
-                self._server._say(result(self._key, said), self._via)
-        self._server._say(result(self._key, said), self._via)
+                self._server.say(result(self._key, said), self._via)
+        self._server.say(result(self._key, said), self._via)

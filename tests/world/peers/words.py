@@ -17,6 +17,10 @@ from tests.world.record import Body
 
 PER_REQUEST: Final = REVISIONS[-1]
 META: Final = "io.modelcontextprotocol/"
+TASKS: Final = f"{META}tasks"
+"""The extension of the newest revision."""
+RELATED: Final = f"{META}related-task"
+"""Where 2025-11-25 says which task a frame is about."""
 KEPT: Final[Body] = {"ttlMs": 0, "cacheScope": "private"}
 KEEPING: Final = frozenset({"server/discover", "resources/read"})
 """Methods whose results say in the newest revision how long they may be kept; lists, too."""

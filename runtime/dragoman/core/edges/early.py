@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from dragoman.core.batches import Batch
 from dragoman.core.calls import cancelled_key
 from dragoman.core.codes import CONNECTION_CLOSED
 from dragoman.core.commands import Side
 from dragoman.core.edges.failures import connection_closed
 from dragoman.core.edges.greeting import read_per_request_revision, refuse_per_request
 from dragoman.core.edges.lifecycle import FrontState
-from dragoman.core.envelope import Frame, Refusal, error_frame, result_frame
+from dragoman.core.envelope import Frame, Refusal, error_frame, result_frame, rewrite
 from dragoman.core.waiting import WaitingRoom, request_keys
 
 logger = logging.getLogger("dragoman.session")
@@ -89,5 +90,24 @@ class EarlyFrames:
     def fail_all(self, failure: Refusal) -> None:
         """Answer every request of the client that waits with an error, and forget the rest."""
         for frame in self._rooms[Side.CLIENT].take_all():
-            for key in request_keys(frame):
-                self._post(Side.CLIENT, failure.answer(key))
+            self.refuse(frame, failure)
+
+    def refuse(self, frame: Frame, failure: Refusal) -> Frame | None:
+        """Answer a request of the client, or those of an array, with an error.
+
+        Returns:
+            What is left: the frame if it is neither, or the members of an array that are no requests; None for nothing.
+        """
+        if frame.kind == "request":
+            self.reply(Side.CLIENT, frame, failure.answer(frame.key))
+            return None
+        if frame.kind != "batch":
+            return frame
+        keys = request_keys(frame)
+        batch = Batch(len(keys))
+        for key in keys:
+            whole = batch.answer(failure.answer(key))
+            if whole is not None:
+                self._post(Side.CLIENT, whole)
+        rest = [member for member in frame.body if not (isinstance(member, dict) and {"id", "method"} <= member.keys())]
+        return rewrite(frame, rest) if rest else None

@@ -300,10 +300,9 @@ class FrontEdge:
         elif is_request and frame.method == "ping":
             self._early.answer_ping(Side.CLIENT, frame)
         elif self.state in (_DRAINING, _CLOSING, FrontState.CLOSED, FrontState.FAILED) or self._is_refused:
-            if is_request:
-                self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
-            elif self.state in (_DRAINING, _CLOSING):  # an answer to a question in a call, say, or the end of one
-                self.exchange.relay(Side.CLIENT, frame)
+            left = self._early.refuse(frame, self._failure)
+            if left is not None and self.state in (_DRAINING, _CLOSING):
+                self.exchange.relay(Side.CLIENT, left)  # an answer to a question in a call, say, or the end of one
                 self.answered()
         elif not self._early.take_client(frame, self.state):
             self.exchange.reject(Side.CLIENT, Malformed(INVALID_REQUEST, "expected initialize, found a batch"))
