@@ -18,16 +18,12 @@ _OVER: Final = ("leaves", "ends", "is cut", "dies")
 _FAREWELL_S: Final = 4.0
 """How long servers may take to go when their session is over."""
 
+_NEVER: Final = float("inf")
 _AGAIN_S: Final = 60.0
 """How long it takes at most until a server is started again."""
 
 _ALWAYS: Final = frozenset({"initialize", "ping", "tools/list", "prompts/list", "resources/list"})
 """What every server answers with a result."""
-
-
-def _gone(talk: Talk, peer: str) -> int:
-    """Say at which turn a peer was not there any more."""
-    return min((event.turn for event in talk.by_peer[peer] if event.what in _OVER), default=1 << 60)
 
 
 @rule("opens")
@@ -66,7 +62,7 @@ def who_has_no_session_is_refused_at_once(plan: Plan, talk: Talk) -> Iterator[st
 
 
 def _gone_s(talk: Talk, peer: str) -> float:
-    return min((event.at_s for event in talk.by_peer[peer] if event.what in _OVER), default=0.0)
+    return min((event.at_s for event in talk.by_peer[peer] if event.what in _OVER), default=_NEVER)
 
 
 @rule("last-words")
@@ -145,7 +141,8 @@ def _not_asked(plan: Plan, talk: Talk, server: str, one: Asked, mark: tuple[str,
     }
     calls = [got for got in talk.asked[mark[0]] if mark in secrets_in(got.params)]
     is_open = calls and not any(answer.turn < there for answer in calls[-1].answers)
-    if others or not is_open or calls[-1].cancelled is not None or _gone(talk, mark[0]) < there:
+    is_leaving = _gone_s(talk, mark[0]) <= until_s + 4 * plan.network.late_s  # the question may be on its way then
+    if others or not is_open or calls[-1].cancelled is not None or is_leaving:
         return
     can = kind in client.has and client.revision >= SINCE.get(one.frame["method"], "2025-06-18")
     heard = any(

@@ -49,7 +49,7 @@ def a_server_hears_what_a_client_answers(plan: Plan, talk: Talk) -> Iterator[str
         for one in talk.asked[peer]:
             for mark in nonces_in(one.frame):
                 reply = replies.get(mark)
-                if reply is None or one.cancelled is not None or one.is_muddled or reply.there is None:
+                if reply is None or reply.there is None or one.cancelled or one.is_muddled or one.refused:
                     continue
                 if clock.at_most(reply.there) + slack_s >= gone_s:
                     continue
