@@ -102,6 +102,28 @@ def test_a_session_over_standard_streams_loads_nothing_that_it_does_not_use() ->
     )
 
 
+def test_a_command_that_is_served_over_http_loads_nothing_for_signing_in() -> None:
+    server = [sys.executable, str(SCRIPTED)]
+    listen = ["proxy", "--listen", "http://127.0.0.1:0", "--", *server]
+    command = [sys.executable, "-X", "importtime", "-m", "dragoman", *listen]
+    null = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=null, stdout=null, stderr=subprocess.PIPE, text=True) as proxy:
+        assert proxy.stderr is not None
+        said: list[str] = []
+        try:
+            for line in proxy.stderr:
+                said.append(line)
+                if "listening on" in line:
+                    break
+        finally:
+            proxy.terminate()
+    loaded = set(re.findall(r"import time:[^|\n]*\|[^|\n]*\| *(\S+)", "".join(said)))
+    assert "listening on" in said[-1]
+    assert "dragoman.transports.http.serve" in loaded
+    assert loaded & {"email", "html", "random", "secrets", "pathlib", "stringprep"} == set()
+    assert {module for module in loaded if module.startswith("dragoman.signin.")} == {"dragoman.signin.settings"}
+
+
 def test_a_router_loads_nothing_of_the_other_era_before_it_is_needed() -> None:
     words = ("core.rules", ".to_session", ".to_stateless", "per_request")
     code = f"import dragoman.router, sys; print([m for m in sys.modules if any(word in m for word in {words})])"

@@ -21,4 +21,6 @@ def test_a_batch_without_requests_is_not_answered() -> None:
 
 
 def test_a_batch_of_bad_members_is_answered_at_once() -> None:
-    assert Batch(0, [b"{}\n"]).complete() == Frame(b"[{}]\n", "batch", None, None)
+    batch = Batch()
+    batch.answers.append(b"{}\n")
+    assert batch.complete() == Frame(b"[{}]\n", "batch", None, None)

@@ -7,8 +7,8 @@ is imported only where there is an issuer. Called by `cli.checks` and `cli.liste
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -43,7 +43,7 @@ def find_nonsense_of_guard(args: argparse.Namespace) -> Iterator[str]:
     for name, url in (("issuer", args.auth_issuer), ("introspection", args.auth_introspection)):
         if url is not None and not is_safe(url):
             yield f"expected an https URL, or one of this machine, in --auth-{name}, found {url!r}"
-    if args.auth_jwks is not None and not (is_safe(args.auth_jwks) or Path(args.auth_jwks).is_file()):
+    if args.auth_jwks is not None and not (is_safe(args.auth_jwks) or os.path.isfile(args.auth_jwks)):
         yield f"expected an https URL, or a file, in --auth-jwks, found {args.auth_jwks!r}"
     if args.auth_forward and (args.url is None or args.scope == "shared"):
         yield "--auth-forward needs --url, and a --scope in which no two principals share a server"
@@ -53,6 +53,8 @@ def make_guard(args: argparse.Namespace) -> TokenGuard | None:
     """Make the guard; None where no issuer is named."""
     if args.auth_issuer is None:
         return None
+    from pathlib import Path
+
     from dragoman.guard.guard import GuardSettings, TokenGuard
 
     secret_file = args.auth_introspection_secret_file

@@ -268,7 +268,6 @@ def _configure(args: argparse.Namespace) -> FrontConfig:
 
 
 def _read_admission(args: argparse.Namespace) -> Admission:
-    from pathlib import Path
     from urllib.parse import urlsplit
 
     from dragoman.transports.callers import callers_of
@@ -277,6 +276,8 @@ def _read_admission(args: argparse.Namespace) -> Admission:
 
     tokens: dict[str, str] = {}
     if args.auth_token_file is not None:
+        from pathlib import Path
+
         try:
             tokens = read_tokens(Path(args.auth_token_file).read_text("utf-8"))
         except ValueError as error:

@@ -7,7 +7,6 @@ is complete. Must not: send. Called by `edges.exchange`, which splits arrays and
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
@@ -35,12 +34,14 @@ def explain_batches() -> str:
     return f"only revision {' and '.join(filter(has_batches, REVISIONS))} has batches"
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Batch:
     """One array that came in, and what has been answered of it."""
 
-    open_requests: int = 0
-    answers: list[bytes] = field(default_factory=list)
+    __slots__ = ("answers", "open_requests")
+
+    def __init__(self, open_requests: int = 0) -> None:
+        self.open_requests = open_requests
+        self.answers: list[bytes] = []
 
     def answer(self, frame: Frame) -> Frame | None:
         """Add the answer to one request; give the whole array when it was the last one."""

@@ -11,7 +11,6 @@ Ids are kept as canonical JSON, so that `1` and `"1"` are two ids.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
@@ -114,7 +113,6 @@ class Call:
         return failure.answer(self.key)
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Calls:
     """The requests that one peer has sent and that are not answered yet.
 
@@ -127,13 +125,16 @@ class Calls:
         renamed: Those that wait under another id than they came with, by that.
     """
 
-    limit: int = OPEN_REQUESTS
-    waiting: dict[bytes, Call] = field(default_factory=dict)
-    cancelled: dict[bytes, Call] = field(default_factory=dict)
-    tokens: dict[bytes, Call] = field(default_factory=dict)
-    retired: dict[bytes, None] = field(default_factory=dict)
-    renamed: dict[bytes, Call] = field(default_factory=dict)
-    _names: int = 0
+    __slots__ = ("_names", "cancelled", "limit", "renamed", "retired", "tokens", "waiting")
+
+    def __init__(self, limit: int = OPEN_REQUESTS) -> None:
+        self.limit = limit
+        self.waiting: dict[bytes, Call] = {}
+        self.cancelled: dict[bytes, Call] = {}
+        self.tokens: dict[bytes, Call] = {}
+        self.retired: dict[bytes, None] = {}
+        self.renamed: dict[bytes, Call] = {}
+        self._names = 0
 
     def add(self, call: Call) -> Unfit | None:
         """Remember a request; give the reason where it cannot be."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -79,7 +78,6 @@ class Translator(Protocol):
         """Translate one frame; `method` names the request that a response answers."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Counters:
     """What a session has seen, for the closing line of the log; `tell` is told of each loss besides."""
 
@@ -101,7 +99,7 @@ class Counters:
         return (
             ", ".join(
                 f"{n} {name.replace('_', ' ')}"
-                for name in self.__slots__
+                for name in self.__annotations__
                 if (n := getattr(self, name)) and name != "tell"
             )
             or "no frames"
@@ -130,7 +128,6 @@ class Crossing(NamedTuple):
     losses: Sequence[Loss]
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Adaptor:
     """Carries the frames of one direction across.
 
@@ -144,15 +141,25 @@ class Adaptor:
             changes more of it, and writes it then.
     """
 
-    translator: Translator | None
-    on_loss: OnLoss
-    counters: Counters
-    side: Side = Side.CLIENT
-    watch: Callable[[Crossing], None] | None = None
-    writes: bool = True
-    _touched: dict[tuple[str, str | None], bool] = field(default_factory=dict)
-    _said: set[tuple[str, str | None, str, str]] = field(default_factory=set)
-    _lost: Sequence[Loss] = ()
+    __slots__ = ("_lost", "_said", "_touched", "counters", "on_loss", "side", "translator", "watch", "writes")
+
+    def __init__(
+        self,
+        translator: Translator | None,
+        on_loss: OnLoss,
+        counters: Counters,
+        side: Side = Side.CLIENT,
+        watch: Callable[[Crossing], None] | None = None,
+    ) -> None:
+        self.translator = translator
+        self.on_loss = on_loss
+        self.counters = counters
+        self.side = side
+        self.watch = watch
+        self.writes = True
+        self._touched: dict[tuple[str, str | None], bool] = {}
+        self._said: set[tuple[str, str | None, str, str]] = set()
+        self._lost: Sequence[Loss] = ()
 
     def adapt(self, frame: Frame, method: str | None) -> Frame | Refusal | None:
         """Carry one frame across.

@@ -11,11 +11,9 @@ import asyncio
 import contextlib
 import json
 import os
-import secrets
 import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dragoman import system
@@ -61,7 +59,7 @@ async def told_at(path: str | None, board: StatusBoard | None) -> AsyncIterator[
 
     before = os.umask(0o177)
     try:
-        await _make_room(Path(path))
+        await _make_room(path)
         server = await _open(tell, path)
     except OSError as error:
         raise SocketTaken(f"cannot make the socket {path}: {error.strerror or error}") from None
@@ -92,6 +90,8 @@ async def _open(tell: _Teller, path: str) -> asyncio.Server:
     """Listen at the socket, or at a port and say in the file which it is."""
     if sys.platform != "win32" and hasattr(asyncio, "start_unix_server"):
         return await asyncio.start_unix_server(tell, path)
+    import secrets
+
     secret = secrets.token_urlsafe()
 
     async def tell_those_who_know(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -112,10 +112,10 @@ async def _open(tell: _Teller, path: str) -> asyncio.Server:
     return server
 
 
-async def _make_room(path: Path) -> None:
+async def _make_room(path: str) -> None:
     """Remove a socket that a proxy left behind which was killed."""
     try:
-        mode = path.lstat().st_mode
+        mode = os.lstat(path).st_mode
     except FileNotFoundError:
         return
     try:
@@ -126,7 +126,7 @@ async def _make_room(path: Path) -> None:
         else:
             raise SocketTaken(f"cannot make the socket {path}: something else is there")
     except ConnectionRefusedError:
-        path.unlink()
+        os.unlink(path)
         return
     writer.close()
     raise SocketTaken(f"cannot make the socket {path}: another proxy uses it")

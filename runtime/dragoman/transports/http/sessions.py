@@ -7,10 +7,11 @@ session talks (the fronts beside it), what runs it (whoever made the front), or 
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
 import logging
 import math
-import secrets
+import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Hashable
 from functools import partial
@@ -422,7 +423,8 @@ class Sessions:
 
 def make_id(instance: str) -> str:
     """Return an id for a session, which names the instance of the proxy that has it, if there are several."""
-    token = secrets.token_urlsafe(32)
+    # As `secrets.token_urlsafe`, and what else is in there takes a while to import.
+    token = base64.urlsafe_b64encode(os.urandom(32)).rstrip(b"=").decode()
     return f"{instance}.{token}" if instance else token
 
 
