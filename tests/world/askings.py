@@ -101,6 +101,8 @@ def what_is_asked_about_a_call_that_is_over_is_answered(plan: Plan, talk: Talk) 
             about = [call for call in calls if set(secrets_in(call.params)) & set(secrets_in(one.frame))]
             if not about or not _is_alone(plan, calls, about[-1]) or not about[-1].answers[0].there:
                 continue
+            if is_asking(about[-1].answers[0].frame):
+                continue  # as a task it goes on
             over_s = clock.at_most(max(about[-1].answers[0].there, one.asked.there))
             if ends_s > over_s + _SOON_S:
                 yield f"{server} has answered the call, and has no answer to {short(one.frame)}"
