@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -19,7 +20,7 @@ from subprocess import Popen
 from bench.crowd import CALLS as CALLS_EACH
 from bench.crowd import Crowd, children_of, open_and_call, resident
 from bench.flight import cpu_us
-from bench.peers import HttpPeer, started
+from bench.peers import HttpPeer, Peer, over_stdio, started
 from bench.proxy import LISTEN, NEW_REVISION, PROXY, REQUESTS, server_command
 
 WORKERS = (1, 2, 3)
@@ -116,7 +117,6 @@ def measure_hop(proxy: tuple[str, ...], starts: int) -> None:
 
 def measure_options(proxy: tuple[str, ...], starts: int) -> None:
     """Print what a call costs with the guard, the log and metrics, each alone and all together."""
-    print("\nWhat an option adds to the CPU of a call over HTTP")
     with tempfile.TemporaryDirectory() as folder:
         secrets, keys, log = (Path(folder) / name for name in ("secrets", "keys", "log"))
         secrets.write_text(f"{SECRET}\n", "ascii")
@@ -124,25 +124,46 @@ def measure_options(proxy: tuple[str, ...], starts: int) -> None:
         tokens = ("--auth-issuer", ISSUER, "--auth-audience", AUDIENCE, "--auth-jwks", str(keys))
         token = make_token(keys)
         watching = ("--access-log", str(log), "--metrics-listen", "http://127.0.0.1:0")
-        candidates = {
+        alone: dict[str, tuple[tuple[str, ...], str]] = {
             "nothing": ((), ""),
-            "--auth-token-file": (("--auth-token-file", str(secrets)), SECRET),
-            "--auth-issuer": (tokens, token),
             "--access-log": (watching[:2], ""),
             "--metrics-listen": (watching[2:], ""),
+        }
+        guarded: dict[str, tuple[tuple[str, ...], str]] = {
+            "--auth-token-file": (("--auth-token-file", str(secrets)), SECRET),
+            "--auth-issuer": (tokens, token),
             "all, with --auth-issuer": ((*tokens, *watching), token),
         }
-        costs: list[list[float]] = []
-        for _ in range(starts):
-            with ExitStack() as stack:
-                found = []
-                for options, secret in candidates.values():
-                    process, port = stack.enter_context(started((*proxy, *options)))
-                    found.append((process.pid, opened(port, secret)))
-                turns = [[cost_us((pid,), [peer], CALLS // 10) for pid, peer in found] for _ in range(10)]
-                costs.append([min(column) for column in zip(*turns, strict=True)])
-                for _, peer in found:
-                    peer.close()
+
+        def over_http(stack: ExitStack, options: tuple[str, ...], secret: str) -> tuple[int, Peer]:
+            process, port = stack.enter_context(started((*proxy, *options)))
+            peer = opened(port, secret)
+            stack.callback(peer.close)
+            return process.pid, peer
+
+        def over_pipes(stack: ExitStack, options: tuple[str, ...], _: str) -> tuple[int, Peer]:
+            command = (*PROXY, *options, "--", *server_command("s", NEW_REVISION))
+            peer = stack.enter_context(over_stdio(command, NEW_REVISION))
+            return peer.pid, peer
+
+        print_added("over HTTP", alone | guarded, over_http, starts)
+        print_added("over stdio on both sides", alone, over_pipes, starts)
+
+
+def print_added(
+    how: str,
+    candidates: dict[str, tuple[tuple[str, ...], str]],
+    begin: Callable[[ExitStack, tuple[str, ...], str], tuple[int, Peer]],
+    starts: int,
+) -> None:
+    """Print what each of these, options with a secret, adds to the first; `begin` starts a proxy and its client."""
+    costs: list[list[float]] = []
+    for _ in range(starts):
+        with ExitStack() as stack:
+            found = [begin(stack, *candidate) for candidate in candidates.values()]
+            turns = [[cost_us((pid,), [peer], CALLS // 10) for pid, peer in found] for _ in range(10)]
+            costs.append([min(column) for column in zip(*turns, strict=True)])
+    print(f"\nWhat an option adds to the CPU of a call {how}")
     for name, column in zip(candidates, zip(*costs, strict=True), strict=True):
         added = median(cost - one[0] for cost, one in zip(column, costs, strict=True))
         print(f"  {name:<24} {median(column):5.0f} µs  {added:+5.1f}   of {starts} starts")
@@ -167,7 +188,7 @@ def opened(port: int, secret: str = "") -> HttpPeer:
     return peer
 
 
-def cost_us(pids: tuple[int, ...], peers: list[HttpPeer], calls: int = CALLS) -> float:
+def cost_us(pids: tuple[int, ...], peers: Sequence[Peer], calls: int = CALLS) -> float:
     """Give the CPU time of a call for these processes, made in turn, in microseconds."""
     before = sum(map(cpu_us, pids))
     for number in range(calls):

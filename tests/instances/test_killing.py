@@ -35,7 +35,10 @@ def test_what_is_killed_under_load_makes_no_answer_wrong(tmp_path: Path, way: st
             client.start()
         try:
             with Killer([victims], seed=1).at_work():
-                wait_until(lambda: sum(count for what, count in victims.seen.items() if "killed" in what) >= KILLS)
+                wait_until(
+                    lambda: sum(count for what, count in victims.seen.items() if "killed" in what) >= KILLS,
+                    KILLS * PATIENCE_S,
+                )
         finally:
             is_over.set()
             for client in clients:

@@ -15,7 +15,7 @@ import pytest
 
 from dragoman.instances.adoption import Adoption
 from dragoman.instances.directory import Folder
-from dragoman.instances.door import read_hop
+from dragoman.instances.door import read_hop, taken_at
 from dragoman.instances.relay import HOP, InstanceRelay
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.config import FrontConfig, Patience
@@ -25,7 +25,7 @@ from dragoman.transports.http.sessions import Caller, HttpSession
 from dragoman.transports.http.streamable import StreamableFront
 from dragoman.transports.http.streamable_session import StreamableSession
 from tests.cli.test_listen import INITIALIZE
-from tests.support.waiting import PATIENCE_S, put_forward, run
+from tests.support.waiting import PATIENCE_S, pass_time, put_forward, run, until
 
 NAME = "0123456789abcdef"
 RECORD = "session:" + 64 * "0"
@@ -211,6 +211,40 @@ def test_a_hop_that_is_no_hop_is_none(port: str) -> None:
     scope = {"type": "http", "client": ("127.0.0.1", 1), "scheme": "http", "headers": [(HOP, hop)]}
     read = read_hop(scope)
     assert (read["client"], read["scheme"], read["headers"]) == (("127.0.0.1", 1), "http", [])
+
+
+def test_what_is_handed_on_just_before_an_instance_ends_is_handed_back(tmp_path: Path) -> None:
+    """Were its connection closed in place of that, the other one could not tell whether the request was served."""
+    frame = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(frame)}\r\n"
+    )
+    asked = f"{head}Mcp-Session-Id: {NAME}.id\r\nDragoman-Hop: 127.0.0.1 9 127.0.0.1 80 http\r\n\r\n{frame}".encode()
+
+    async def hand_on() -> list[bytes]:
+        folder, ending, ends, heads = Folder(str(tmp_path), NAME), front(), asyncio.Event(), list[bytes]()
+        ending.sessions.closing = True
+
+        async def serve() -> None:
+            async with taken_at(folder.listen(), ending, folder):
+                await ends.wait()
+
+        serving = asyncio.create_task(serve())
+        await until((tmp_path / f"{NAME}.sock").exists)
+        reader, writer = await asyncio.open_unix_connection(tmp_path / f"{NAME}.sock")
+        for _ in range(2):
+            writer.write(asked)
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
+            await reader.read(65536)
+            ends.set()
+            await pass_time(0.05)
+        writer.close()
+        await serving
+        return heads
+
+    for answer in run(hand_on()):
+        assert answer.startswith(b"HTTP/1.1 421 ")
+        assert b"dragoman-handed-back: 1" in answer
 
 
 def test_an_ending_instance_does_not_say_that_a_session_is_over(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ Proxies with a network front, before stdio servers with a handshake and without,
 servers that clients share, all of them or those of a person; and a proxy over stdio that is started again and again.
 Clients of both eras ask small and large things, have calls parked, repeated or made tasks, run tools as tasks, send
 nonsense, leave without a word. Three instances before a server each are killed meanwhile, as are the servers and a
-store (`killing`). At the end of every minute the load rests until the proxies are idle, and a line says
-what they hold. Before that, proxies of their own are put to trials (`trials`), smaller ones where there are fewer
-minutes. Exits with 1 if an answer was wrong, if there is more of anything at the end than after the first minute, or if
-a trial misses its target.
+store (`killing`). At the end of every minute the load rests until the proxies are idle, and a line says what they hold.
+Before that, proxies of their own are put to trials (`trials`, `rolling`), smaller ones where there are fewer minutes.
+Exits with 1 if an answer was wrong, if there is more of anything at the end than after the first minute, or if a trial
+misses its target.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +34,7 @@ from tests.soak.proxies import DRAGOMAN, IDLE_S, Holding, Watched, watched_proxy
 from tests.soak.rolling import run_rolls
 from tests.soak.sharing import visit_shared
 from tests.soak.tasks import visit_with_tasks
-from tests.soak.trials import run_trials
+from tests.soak.trials import WHOLE_MINUTES, run_trials
 from tests.support.signals import heed_signals
 
 WORKERS: Final = 4
@@ -140,7 +141,7 @@ def soak(minutes: int, seed: int) -> int:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         missed = 0
-        for verdict in run_trials(folder, minutes):
+        for verdict in chain(run_trials(folder, minutes), run_rolls(folder, min(1.0, minutes / WHOLE_MINUTES))):
             missed += bool(verdict.failed)
             print(verdict, flush=True)
         server_port = stack.enter_context(listening(HTTP_SERVER))

@@ -64,6 +64,7 @@ class _Departed:
     on_return: Callable[[], Awaitable[None]]
     on_news: Callable[[bytes | str], None]
     on_missed: Callable[[], None]
+    fresh_s = 0.0
 
     def __init__(self, folder: Folder, machine: Machine) -> None:
         self._folder = folder

@@ -93,7 +93,7 @@ async def among_others(args: argparse.Namespace, front: HttpFront) -> AsyncItera
     args.news.begin(directory)
     logger.debug("this is instance %s", name)
     try:
-        async with taken_at(listener, front):
+        async with taken_at(listener, front, directory):
             await directory.announce()
             relay.adoption.begin()
             try:

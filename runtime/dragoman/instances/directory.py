@@ -49,11 +49,13 @@ class Directory(Protocol):
             beginning.
         on_news: Called with what another instance has told all.
         on_missed: Called when something of that may not have come here.
+        fresh_s: How long it is believed that an instance is there, after it has withdrawn.
     """
 
     on_return: Callable[[], Awaitable[None]]
     on_news: Callable[[bytes | str], None]
     on_missed: Callable[[], None]
+    fresh_s: float
 
     def listen(self) -> socket.socket:
         """Open the socket at which this instance takes what is handed on to it.
@@ -117,6 +119,7 @@ class Folder:
     on_return: Callable[[], Awaitable[None]]
     on_news: Callable[[bytes | str], None]
     on_missed: Callable[[], None]
+    fresh_s = 0.0
 
     def __init__(self, path: str, name: str) -> None:
         self._folder = Path(path)

@@ -6,12 +6,14 @@ by `cli.instances`.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 import socket
 from collections.abc import AsyncIterator
 from typing import Final
 
+from dragoman.instances.directory import Directory
 from dragoman.instances.relay import HOP
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.door import Door
@@ -19,6 +21,9 @@ from dragoman.transports.http.exchange import RELAYED, Scope
 from dragoman.transports.http.site import Site
 
 _FIELDS: Final = 5
+_ON_ITS_WAY_S: Final = 0.2
+"""How long a request may take from one instance to another."""
+
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 
 
@@ -41,13 +46,20 @@ def read_hop(scope: Scope) -> Scope:
 
 
 @contextlib.asynccontextmanager
-async def taken_at(listener: socket.socket, front: HttpFront) -> AsyncIterator[None]:
-    """Take what others hand on, at this socket, as long as this is open."""
+async def taken_at(listener: socket.socket, front: HttpFront, directory: Directory) -> AsyncIterator[None]:
+    """Take what others hand on, at this socket, as long as this is open.
+
+    By the end, this instance has withdrawn from the directory. Others may believe for a while yet that it is there:
+    what they hand on until then is handed back. Were a connection closed just then, they could not tell whether their
+    request was served.
+    """
     site = Site(front, front.config, front.budget, front.refusals, read_scope=read_hop)
     door = Door(listener, None, site)
     door.open()
     try:
         yield
+        if site.connections:
+            await asyncio.sleep(directory.fresh_s + _ON_ITS_WAY_S)
     finally:
         door.close()
         await site.close(front.config.patience.closing_s)

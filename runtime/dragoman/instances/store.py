@@ -74,6 +74,8 @@ class Store:
         on_return: Called when nobody could find this instance for a while, and everybody can again.
     """
 
+    fresh_s = _FRESH_S
+
     def __init__(self, url: str, name: str, host: str, port: int, make: Any = None) -> None:
         self._url = url
         self._name = name
