@@ -59,6 +59,10 @@ class Listening:
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE_S, context=context) as reply:
                 body = reply.read()
+                if reply.headers.get_content_type() == "text/event-stream":  # as an answer comes that takes long
+                    body = [line[5:] for line in body.splitlines() if line.startswith(b"data:") and line[5:].strip()][
+                        -1
+                    ]
                 return reply.status, dict(reply.headers), json.loads(body) if body else None
         except urllib.error.HTTPError as error:
             with error:

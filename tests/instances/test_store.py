@@ -21,8 +21,10 @@ class Client:
 
     async def aclose(self) -> None: ...
 
-    async def get(self, key: str) -> bytes:
-        return await self.answer if key == "dragoman:asked" else b"said"
+    async def get(self, key: str) -> bytes | None:
+        if key == "dragoman:asked":
+            return await self.answer
+        return b"said" if key == "dragoman:began" else None
 
 
 async def ask_after(stopped_s: float, waits_s: float) -> str | None:
@@ -50,3 +52,23 @@ def test_a_store_is_not_away_because_this_process_was_stopped() -> None:
 def test_a_store_that_does_not_answer_is_away() -> None:
     with pytest.raises(RequestRefused, match="just now"):
         run(ask_after(0.0, 1.0))
+
+
+async def find_nobody(store: Store) -> str | None:
+    """Ask where an instance is that is not there, after the store has not answered once."""
+    await store.announce()
+    with pytest.raises(RequestRefused):
+        await store.read("asked")
+    try:
+        return await store.find("fedcba9876543210")
+    finally:
+        await store.withdraw()
+
+
+def test_one_answer_that_did_not_come_takes_nobody_for_missing() -> None:
+    """Else all requests for instances that are gone would be refused for six seconds."""
+
+    async def ask() -> str | None:
+        return await find_nobody(Store("redis://made.up", "0123456789abcdef", "127.0.0.1", 0, lambda _: Client()))
+
+    assert run(ask()) is None

@@ -52,11 +52,17 @@ _PATIENCE_S: Final = 0.5
 _LOOKS_A_COMMAND: Final = 10
 """In how many parts: a process that was kept from running for that long has the answer, and has not read it yet."""
 
+_GLITCH_S: Final = _PRESENT_S - 2 * _BEAT_S - _PATIENCE_S
+"""How long nothing may be heard of the store before somebody who is present may be missing in it: who said so a beat
+before that says so again a beat, and a try, after it."""
+
 _FRESH_S: Final = 1.0
 _KEPT_S: Final = 60.0
 """How long what was found is good enough while the store is away."""
 
 _MOST_KEPT: Final = 1024
+_CONNECTIONS: Final = 16
+"""How many there are to the store: many sessions that begin at once would each open one."""
 
 
 class Store:
@@ -86,7 +92,7 @@ class Store:
         self._commands: set[asyncio.Future[Any]] = set()
         self._found: dict[str, tuple[float, str | None]] = {}
         self._is_away = self._is_withdrawn = False
-        self._back_at = self._said_at = -_PRESENT_S * 1.0
+        self._back_at = self._said_at = self._heard_at = -_PRESENT_S * 1.0
         self._looks = 0
         self._looking: asyncio.Future[None] | None = None
         self._has_missed = False
@@ -285,9 +291,11 @@ class Store:
             logger.warning("the store of --store does not answer (%s): sessions of other instances get 503", reason)
 
     def _tell_back(self) -> None:
+        before, self._heard_at = self._heard_at, time.monotonic()
         if self._is_away:
             self._is_away = False
-            self._back_at = time.monotonic()
+            if self._heard_at - before > _GLITCH_S:
+                self._back_at = self._heard_at
             logger.warning("the store of --store answers again")
 
 
@@ -308,6 +316,8 @@ async def _nothing() -> None:
 
 
 def _connect(url: str) -> Redis:
-    from redis.asyncio import Redis
+    from redis.asyncio import BlockingConnectionPool, Redis
 
-    return Redis.from_url(url, socket_timeout=2 * _PATIENCE_S, socket_connect_timeout=2 * _PATIENCE_S)
+    patience_s = 2 * _PATIENCE_S
+    limits = {"socket_timeout": patience_s, "socket_connect_timeout": patience_s, "timeout": patience_s}
+    return Redis.from_pool(BlockingConnectionPool.from_url(url, max_connections=_CONNECTIONS, **limits))
