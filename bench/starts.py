@@ -113,9 +113,11 @@ def _start(tree: Path, words: list[str], server: list[str]) -> Start:
 def _see_tools(peer: Any) -> None:
     """List them; some servers say something before they answer."""
     said = peer.exchange(peer.request("tools/list", {}))
-    while not any("id" in json.loads(line) for line in said.splitlines()):
+    while not (answers := [one for one in map(json.loads, said.splitlines()) if "id" in one]):
         said = peer.read()
-    assert b'"tools":[{' in said
+        while not said.endswith(b"\n"):
+            said += peer.read()
+    assert answers[0]["result"]["tools"]
 
 
 def _spent_s() -> float:
