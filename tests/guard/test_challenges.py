@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from dragoman.transports.http.exchange import RequestRefused
 from tests.guard.issuer import OURS, Issuer, guarded, issuer
 from tests.transports.http.stage import initialize, on_loop
 from tests.transports.http.wire import request
@@ -172,13 +171,27 @@ async def test_keys_are_not_taken_from_anywhere(said: dict[str, Any]) -> None:
 
 @on_loop
 async def test_a_page_for_people_takes_the_token_of_a_client_for_its_secret() -> None:
-    async with issuer() as one, guarded(one, introspection=f"{one.url}/introspect") as stage:
-        one.about["opaque-token"] = {"active": True, "sub": "ada", "client_id": "editor", "aud": OURS}
-        gate = stage.front.gate
-        for token, principal in {"opaque-token": f"ada by editor of {one.url}", "unknown-token": ""}.items():
+    settings = {"scopes": ("mcp",), "tokens": {"bob": "secret-of-bob"}}
+    async with issuer() as one, guarded(one, introspection=f"{one.url}/introspect", **settings) as stage:
+        about = {"active": True, "client_id": "editor", "aud": OURS}
+        one.about["opaque-token"] = {**about, "sub": "ada", "scope": "mcp"}
+        one.about["little-token"] = {**about, "sub": "eve", "scope": "low"}
+        recognise = stage.front.gate.recognise
+        for token in ("opaque-token", "little-token", "unknown-token"):
+            assert recognise(token) is None
             await stage.post({"jsonrpc": "2.0", "method": "x"}, authorization=f"Bearer {token}")
-            if principal:
-                assert gate.authenticate({b"x-api-key": token.encode()}) == principal
-            else:
-                with pytest.raises(RequestRefused):
-                    gate.authenticate({b"x-api-key": token.encode()})
+        assert recognise("opaque-token") == f"ada by editor of {one.url}"
+        assert recognise("secret-of-bob") == "bob"
+        for nobody in ("little-token", "unknown-token", ""):
+            assert recognise(nobody) is None
+
+
+@on_loop
+async def test_a_token_of_the_issuer_is_no_api_key() -> None:
+    async with issuer() as one, guarded(one, tokens={"bob": "secret-of-bob"}, scopes=("mcp",)) as stage:
+        frame = {"jsonrpc": "2.0", "method": "x"}
+        for scope, status in {"low": 403, "mcp": 400}.items():
+            token = one.give(scope=scope)
+            assert (await stage.post(frame, authorization=f"Bearer {token}")).status == status
+            assert (await stage.post(frame, **{"x-api-key": token})).status == 401
+        assert (await stage.post(frame, **{"x-api-key": "secret-of-bob"})).status == 400, "let in, without a session"

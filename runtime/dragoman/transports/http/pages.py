@@ -68,13 +68,7 @@ def serve_page(request: HttpRequest, pages: Pages, gate: Doorkeeper) -> Routine:
     if request.method == "POST":
         body = yield request.read_body(_FORM_BYTES, _FORM_S)
 
-    def identify(secret: str) -> str | None:
-        try:
-            return gate.authenticate({b"x-api-key": secret.encode()})
-        except RequestRefused:
-            return None
-
     query, form = request.scope.get("query_string", b"").decode("latin-1"), body.decode("latin-1")
     origin, cookie = request.header(b"origin") or "", request.header(b"cookie") or ""
-    status, headers, page = yield pages.answer(PageVisit(request.method, query, form, origin, cookie, identify))
+    status, headers, page = yield pages.answer(PageVisit(request.method, query, form, origin, cookie, gate.recognise))
     yield request.reply(status, page, *headers)

@@ -210,7 +210,7 @@ class Doorkeeper:
             raise RequestRefused(
                 401, "expected a bearer token or an API key", (b"www-authenticate", challenge), advice=_SHOW_SECRET
             )
-        found = self._find_name(given) or self._find_bearer(given)
+        found = self._find_name(given)
         if not found:
             challenge = b'Bearer realm="mcp", error="invalid_token"'
             raise RequestRefused(
@@ -226,13 +226,26 @@ class Doorkeeper:
                 found = name
         return found
 
-    def _find_bearer(self, secret: str) -> str:
-        """Return whose token it is, where that is known already."""
-        try:
-            bearer = None if self.resource is None else self.resource.guard.recall(secret)
-        except TokenRefused:
+    def recognise(self, secret: str) -> str | None:
+        """Return who has a secret of the file, or a token that has let a client in, for pages.
+
+        Returns:
+            The name of the principal; empty where everybody may come in, None for nobody.
+        """
+        if not self._tokens and self.resource is None:
             return ""
-        return "" if bearer is None else bearer.principal
+        return self._find_name(secret) or self._find_bearer(secret)
+
+    def _find_bearer(self, secret: str) -> str | None:
+        """Return whose token it is, where that is known already, and it is good for enough."""
+        if self.resource is None:
+            return None
+        guard = self.resource.guard
+        try:
+            bearer = guard.recall(secret)
+        except TokenRefused:
+            return None
+        return None if bearer is None or not bearer.scopes.issuperset(guard.scopes) else bearer.principal
 
     def _allows(self, origin: str) -> bool:
         any_port = origin if origin.endswith("]") or origin.count(":") < 2 else origin.rpartition(":")[0]
