@@ -77,6 +77,26 @@ def test_a_batch_passes_as_it_came_between_two_that_know_batches() -> None:
     assert not proxy.open_requests
 
 
+BOTH = {**result(1, {"tools": []}), "error": {"code": -1, "message": "no"}}
+PONG = result("p", {})
+
+
+@pytest.mark.parametrize("answers", [[[BOTH, PONG]], [[PONG, BOTH]], [BOTH, [PONG]], [[BOTH], PONG]])
+def test_an_answer_that_is_none_comes_in_the_one_array_with_the_others(answers: list[Any]) -> None:
+    def heard(frame: Any) -> bool:
+        return sorted((str(one["id"]), "error" in one) for one in frame) == [("1", True), ("p", False)]
+
+    asks = [client([LIST, PING]), expect_to_server([LIST, PING])]
+    proxy = hold([*opening(B, B), *asks, *map(server, answers), expect_to_client(heard)])
+    assert not proxy.open_requests
+
+
+def test_what_was_answered_alone_comes_with_the_rest_that_came_in_an_array() -> None:
+    tools = result(1, {"tools": []})
+    asks = [client([LIST, PING]), expect_to_server([LIST, PING])]
+    hold([*opening(B, B), *asks, server(tools), server([PONG]), expect_to_client([tools, PONG])])
+
+
 @pytest.mark.parametrize("client_revision", [A, C, D])
 @pytest.mark.parametrize("server_revision", HANDSHAKE_REVISIONS)
 def test_a_batch_from_a_client_of_another_revision_is_refused(client_revision: str, server_revision: str) -> None:

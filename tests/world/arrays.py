@@ -16,7 +16,7 @@ from tests.world.situations import sometimes
 KNOW: Final = tuple(revision for revision in HANDSHAKE_REVISIONS if facts(revision).batches)
 """The revisions with arrays."""
 
-_SURE: Final = ("text", "structured", "failed", "error", "twice")
+_SURE: Final = ("text", "structured", "failed", "error", "twice", "both")
 _FIT: Final = ("call", "list", "read", "prompt", "complete", "ping", "level", "cancel")
 
 

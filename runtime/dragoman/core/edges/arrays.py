@@ -85,6 +85,9 @@ def _split(exchange: Exchange, side: Side, members: list[Frame | Malformed]) -> 
 def _pass(exchange: Exchange, side: Side, frame: Frame, members: list[Frame | Malformed]) -> None:
     """Pass an array between two peers that both know arrays, without the answers that nobody waits for."""
     batch = Batch()
+    for member in members:
+        if isinstance(member, Malformed) and member.is_response:
+            exchange.reject(side, member)  # first: its request is answered with those of its array
     noted = [_note_member(exchange, side, member, batch) for member in members]
     exchange.counters.passed += 1
     if all(passes is member for passes, member in zip(noted, members, strict=True)):
@@ -102,10 +105,7 @@ def _pass(exchange: Exchange, side: Side, frame: Frame, members: list[Frame | Ma
 def _note_member(exchange: Exchange, side: Side, member: Frame | Malformed, batch: Batch) -> Frame | Malformed | None:
     """Note who waits for what of an array that passes; give what passes of this member of it."""
     if isinstance(member, Malformed):
-        if not member.is_response:
-            return member
-        exchange.reject(side, member)
-        return None
+        return None if member.is_response else member
     if member.method == "notifications/cancelled":
         exchange.note_cancellation(side, member)
     if member.key is None:
@@ -125,6 +125,12 @@ def _note_member(exchange: Exchange, side: Side, member: Frame | Malformed, batc
     if asked is None:
         exchange.mistakes.note_unmatched(side, member.key or b"")
         return None
-    if asked.batch is not None:
+    if asked.batch is None:
+        return member
+    if not asked.batch.answers:
         asked.batch.open_requests -= 1
-    return member
+        return member
+    whole = asked.batch.answer(member)  # with those that came alone, or are errors of ours
+    if whole is not None:
+        exchange.front.post(side.other, whole)
+    return None
