@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from dragoman.guard.guard import TokenGuard
 from tests.world.arrays import KNOW
 from tests.world.peers.words import request, result, secrets_in
 from tests.world.plan import ClientPlan, Plan, ServerPlan
@@ -177,3 +179,24 @@ def test_who_has_a_secret_that_is_revoked_is_served_no_more() -> None:
     revoked: Said = (1, "proxy", "lets in no more", "ada")
     parts = opened(), [revoked], asked(2, call(1)), told(2, text(1)), over(3)
     assert "shut-out" in broken(*parts, front="http", cell="http")
+
+
+def guarded_world() -> set[str]:
+    """Give the rules that a session breaks whose client shows a token."""
+    act = {"at": 0.0, "do": "call", "n": 0, "server": "s0", "progress": False, "steps": [["answer", "text"]]}
+    plan = Plan("guard", 1, front="http", servers=[ServerPlan("s0", [REVISION])])
+    plan.guard = {"asks": False, "lives_s": 300}
+    plan.clients = [ClientPlan("c0", "ada", REVISION, acts=[act], shows="token")]
+    return {finding.rule for finding in run_world(plan).findings}
+
+
+def test_a_token_in_the_log_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert guarded_world() == set()
+    examine = TokenGuard.examine
+
+    def examine_aloud(guard: TokenGuard, token: str) -> Any:
+        logging.getLogger("dragoman.guard").info("examines %s", token)
+        return examine(guard, token)
+
+    monkeypatch.setattr(TokenGuard, "examine", examine_aloud)
+    assert guarded_world() == {"no-token"}

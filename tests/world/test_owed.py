@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from dragoman.transports.http.streams import Stream, StreamConnection
 from tests.world.peers.words import PER_REQUEST, error, question, request, result
 from tests.world.plan import ClientPlan, Plan, ServerPlan
 from tests.world.record import Record
 from tests.world.rules import RULES, Talk, judge
 from tests.world.system import System
 from tests.world.test_access import BREAKS as OF_ACCESS
+from tests.world.test_edges import BREAKS as OF_EDGES
 from tests.world.test_flows import BREAKS as OF_FLOWS
 from tests.world.test_flows import (
     NO,
@@ -37,6 +39,7 @@ from tests.world.test_flows import (
     told,
 )
 from tests.world.test_rules import BREAKS as OF_RULES
+from tests.world.worlds import run_world
 
 PING = request("p", "ping")
 ASKING = client(has=("sampling",))
@@ -44,6 +47,8 @@ WANTS = (asked(1, SUBSCRIBE), told(1, result(1, {})))
 AGAIN = request("dragoman-again-1", "resources/subscribe", SUBSCRIBE["params"])
 LEAVING = client({"do": "leave", "at": 2})
 OVER_HTTP = {"front": "http", "servers": [ServerPlan("s0", [REVISION], link="http")]}
+KEEPING = {**OVER_HTTP, "events": True}
+BROKEN: Said = (1, "c0", "is refused", {"id": 9, "status": 404, "resumes": True})
 SEVERAL = {"front": "http", "instances": 2, "servers": [ServerPlan("s0", [REVISION], link="http")]}
 
 
@@ -111,6 +116,7 @@ BREAKS: dict[str, tuple[Sequence[Sequence[Said]], dict[str, Any]]] = {
     "called-once": ((opened(), asked(1, call(1)), asked(2, call(2), run="s0.2"), told(3, text(1)), over(4)), SEVERAL),
     "refused-why": ((*WELL[:-1], [(1, "c0", "is refused", {"id": 9, "status": 404})]), SEVERAL),
     "goes-on": ((*WELL[:-1], [(1, "c0", "is refused", {"id": 9, "status": 404})]), SEVERAL),
+    "resumable": ((*WELL[:-1], [BROKEN]), KEEPING),
     "one-id": (
         (opened(), asked(1, call(1)), told(1, asks(1)), told(1, asks(1, 2)), told(2, text(1)), over(3)),
         {"clients": [ASKING]},
@@ -158,6 +164,42 @@ def test_a_rule_notices_what_breaks_it(rule: str) -> None:
     assert rule in broken(*parts, **more)
 
 
+@pytest.mark.parametrize(
+    ("events", "more"),
+    [
+        ([BROKEN], {**KEEPING, "faults": [{"do": "kill"}]}),
+        ([BROKEN], {**KEEPING, "events": False}),
+        ([(1, "c0", "leaves", None), BROKEN], KEEPING),
+        ([(1, "c0", "is refused", {"id": 9, "status": 404})], KEEPING),
+    ],
+)
+def test_a_stream_that_cannot_go_on_breaks_no_rule(events: list[Said], more: dict[str, Any]) -> None:
+    assert "resumable" not in broken(*WELL[:-1], events, **more)
+
+
+def broken_streams() -> set[str]:
+    """Give the rules that a session breaks whose client loses the stream of a call, and takes it up again."""
+    steps = [["progress"], ["wait", 10.0], ["progress"], ["answer", "text"]]
+    acts: list[dict[str, Any]] = [{"at": 0.0, "do": "call", "n": 0, "server": "s0", "progress": True, "steps": steps}]
+    plan = Plan("http", 1, front="http", servers=[ServerPlan("s0", [REVISION])])
+    plan.clients = [ClientPlan("c0", "ada", REVISION, acts=[*acts, {"at": 5.0, "do": "break", "n": 1}])]
+    outcome = run_world(plan)
+    talk = Talk(outcome.record)
+    assert any(event.what == "loses its streams" for event in talk.by_peer["c0"])
+    return {finding.rule for finding in outcome.findings}
+
+
+def test_an_event_that_comes_again_on_a_stream_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert broken_streams() == set()
+    attach = Stream.attach
+
+    def attach_from_the_first(stream: Stream, connection: StreamConnection, after: int | None = None) -> None:
+        attach(stream, connection, None if after is None else 0)
+
+    monkeypatch.setattr(Stream, "attach", attach_from_the_first)
+    assert "resumed" in broken_streams()
+
+
 def test_rows_that_are_left_over_break_a_rule() -> None:
     record = Record(System("test"))
     record.left_over = ["UpstreamPool._upstreams[]._desk.sessions has 1 rows"]
@@ -167,4 +209,4 @@ def test_rows_that_are_left_over_break_a_rule() -> None:
 
 def test_each_rule_is_broken_by_some_test() -> None:
     """A rule that cannot fail says nothing."""
-    assert set(RULES) <= {*BREAKS, *OF_ACCESS, *OF_FLOWS, *OF_RULES, "no-rows"}
+    assert set(RULES) <= {*BREAKS, *OF_ACCESS, *OF_EDGES, *OF_FLOWS, *OF_RULES, "no-rows"}
