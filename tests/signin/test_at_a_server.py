@@ -250,6 +250,35 @@ async def test_where_nobody_can_be_asked_the_error_says_what_to_do(folder: Path)
         assert home.asked == []
 
 
+@pytest.mark.parametrize("fault", ["nobody", "another resource", "no answer"])
+def test_who_knows_a_server_by_name_is_not_told_its_url(
+    fault: str, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = "/s/q9Zt4LmX7cKp2RvB8wNd/mcp"
+
+    @on_loop
+    async def check() -> None:
+        async def serve_metadata(request: Request, reply: Reply) -> None:
+            if fault == "no answer":
+                reply.cut()
+            else:
+                resource = home.url + "/x" * (fault == "another resource")
+                await reply.json({"resource": resource, "authorization_servers": [home.metadata["issuer"]]})
+
+        async with house(folder) as home:
+            home.metadata["issuer"], home.url = home.base, f"{home.base}{path}"
+            home.person.is_there = fault != "nobody"
+            home.pages[path] = lambda request, reply: reply.status("401 Unauthorized")
+            home.pages[f"/.well-known/oauth-protected-resource{path}"] = serve_metadata
+            async with home.client(opened=False, name="the server") as peer:
+                message = (await peer.initialize())["error"]["message"]
+        said = {"nobody": "run `dragoman login URL`", "another resource": "/***", "no answer": "/***"}[fault]
+        assert said in message
+        assert "q9Zt4LmX" not in message + caplog.text
+
+    check()
+
+
 @on_loop
 async def test_several_proxies_open_one_page_and_all_go_on(folder: Path) -> None:
     async with house(folder) as home:

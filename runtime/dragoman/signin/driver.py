@@ -22,6 +22,7 @@ from dragoman.signin.people import CallbackPage, People, ReturnPage
 from dragoman.signin.settings import SignInSettings, is_loopback
 from dragoman.signin.tokens import PASSING, UNREVOKED
 from dragoman.signin.wishes import Fetch, Fetched, Keep, Listen, OpenPage, Routine, ShowCode, Sleep, Wish
+from dragoman.transports.secrecy import Secrets, secrets_in_path
 from dragoman.transports.upstream.bodies import read_body
 from dragoman.transports.upstream.config import Kind, UpstreamConfig, describe_url, origin_of
 from dragoman.transports.upstream.connection_pool import ConnectionPool
@@ -79,6 +80,8 @@ class Driver:
         keep: Callable[[object], Awaitable[None]] | None = None,
     ) -> None:
         self._config = config
+        # Metadata are asked for, and named, by the server's path: who is told of it by name is not told its URL.
+        self._hidden = Secrets(() if config.name is None else secrets_in_path(config.url))
         self._settings = settings
         self._people = people
         self._left = left or asyncio.Event()
@@ -98,6 +101,7 @@ class Driver:
             told = "You are signed in", f"{self._config.peer} can be used now. You may close this page."
             return result
         except TransportError as error:
+            error.peer, error.reason = self._hidden.take_out(error.peer), self._hidden.take_out(error.reason)
             told = told[0], str(error)
             error.was_asked = self._has_asked
             raise
@@ -165,7 +169,8 @@ class Driver:
             raise SignInFailed(describe_url(wish.url), f"TLS cannot be set up: {error.strerror or error}") from None
         fetched = Fetched(answer.status, body, leads_to, wish.secrets)
         if fetched.about and fetched.why not in _USUAL:
-            logger.warning("%s: %s answers %s: %s", ours.peer, describe_url(wish.url), fetched.why, fetched.about)
+            where = self._hidden.take_out(f"{describe_url(wish.url)} answers {fetched.why}: {fetched.about}")
+            logger.warning("%s: %s", ours.peer, where)
         return fetched
 
     async def _dial(self, url: str) -> socket.socket:
@@ -194,11 +199,11 @@ class Driver:
 
     async def _listen(self, before: str) -> str:
         if not self._people.reach():
+            url = describe_url(self._config.url) if self._config.name is None else "URL"
             raise SignInFailed(
                 self._config.peer,
-                "it wants somebody to sign in, and there is no browser here: run `dragoman login "
-                f"{describe_url(self._config.url)}` in a terminal of this machine, with the same --oauth options, or "
-                "send credentials of another kind with --header",
+                f"it wants somebody to sign in, and there is no browser here: run `dragoman login {url}` in a terminal "
+                "of this machine, with the same --oauth options, or send credentials of another kind with --header",
             )
         self._page = self._page or self._people.make_page(self._settings)
         if self._page is not None:

@@ -31,6 +31,10 @@ _SHORTEST: Final = 4
 _KEY: Final = 16
 """What is shorter is no key of access, where the name of a header says no more than that it is one: `X-Project-Key`."""
 
+_WORD: Final = "(?:[a-z]{0,20}(?:[A-Z][a-z]{2,19})*|[A-Z]{1,12})[0-9]{0,4}"
+_IN_WORDS: Final = re.compile(f"{_WORD}(?:[^A-Za-z0-9]+{_WORD})*")
+"""A part of a path that is made of words, numbers and versions (`my-serverV2`, `2025-11-25`): nobody has drawn it."""
+
 _RECENT: Final = 16
 """How many secrets are known that others have taken the place of: an answer may be late."""
 
@@ -167,13 +171,26 @@ class Secrets:
         )
 
 
-def secrets_sent(url: str, headers: Iterable[tuple[str, str]]) -> Secrets:
-    """Return what every request to a URL says that is secret: in its headers, and in the URL."""
+def secrets_sent(url: str, headers: Iterable[tuple[str, str]], hides_path: bool) -> Secrets:
+    """Return what every request to a URL says that is secret: in its headers, and in the URL.
+
+    Args:
+        url: Where to.
+        headers: Beside it.
+        hides_path: Whether the path counts: not where the server is called by its URL.
+    """
     parts = urlsplit(url)
     found = [parts.password or "", unquote(parts.password or "")]
     found += [value for name, value in parse_qsl(parts.query) if _is_secret(name, value)]
+    found += secrets_in_path(url) if hides_path else []
     found += [one for given in headers if _is_secret(*given) for one in secrets_of(*given)]
     return Secrets(found)
+
+
+def secrets_in_path(url: str) -> list[str]:
+    """Return the parts of a URL's path that are likely secret: as long as a key, and not made of words."""
+    parts = map(unquote, urlsplit(url).path.split("/"))
+    return [part for part in parts if len(part) >= _KEY and not _IN_WORDS.fullmatch(part)]
 
 
 def _is_secret(name: str, value: str) -> bool:

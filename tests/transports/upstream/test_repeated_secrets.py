@@ -7,12 +7,12 @@ import logging
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 
 from dragoman.transports.base import HttpHeads
-from dragoman.transports.secrecy import CENSORED, Secrets, secrets_of
+from dragoman.transports.secrecy import CENSORED, Secrets, secrets_in_path, secrets_of
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman.transports.upstream.connection_pool import ConnectionPool
 from tests.support.effort import effort
@@ -116,6 +116,45 @@ async def test_what_a_url_says_that_is_secret_is_taken_out() -> None:
         where = url.replace("//", "//me:pass-of-mine@") + f"?api_key={quote(TOKEN)}&page=two-of-many"
         async with client(where, opened=False) as peer:
             assert (await peer.initialize())["error"]["data"]["got"] == [f"{CENSORED} {CENSORED}"]
+
+
+@pytest.mark.parametrize("say", [SAYS[name] for name in ("401", "challenge", "403", "500", "location", "error")])
+def test_what_a_path_says_that_is_secret_is_taken_out_where_the_server_has_a_name(
+    say: Say, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = "q9Zt4LmX7cKp2RvB8wNd"
+
+    @on_loop
+    async def check(name: str | None, is_told: bool) -> None:
+        async with (
+            server(lambda request, reply: say(request, reply, f"Cannot POST {request.path}")) as url,
+            client(url.replace("/mcp", f"/s/{secret}/mcp"), opened=False, name=name) as peer,
+        ):
+            answer = await peer.initialize()
+        assert (secret in caplog.text + json.dumps(answer["error"])) == is_told
+
+    check("the server", is_told=False)
+    check(None, is_told=True)  # it is called by its URL
+
+
+@pytest.mark.parametrize(
+    ("part", "is_secret"),
+    [
+        ("q9Zt4LmX7cKp2RvB8wNd", True),
+        ("550e8400-e29b-41d4-a716-446655440000", True),
+        ("q9Zt4LmX7cKp%2FRvB8wNd", True),
+        ("PATHSECRET1234567890", True),
+        ("1234567890123456", True),
+        ("q9Zt4LmX7cKp", False),
+        ("organizations-internal", False),
+        ("myCompanyServer2-preview", False),
+        ("model-context-protocol.2025-11-25", False),
+        ("STREAMABLE_HTTP_SERVER", False),
+    ],
+)
+def test_a_part_of_a_path_is_secret_if_it_is_long_and_made_of_no_words(part: str, is_secret: bool) -> None:
+    assert secrets_in_path(f"https://host/v1/{part}/mcp") == [unquote(part)] * is_secret
 
 
 @on_loop

@@ -64,7 +64,7 @@ class ConnectionPool:
     def __init__(self, config: UpstreamConfig) -> None:
         self.config = config
         self.peer = config.peer
-        self.secrets = secrets_sent(config.url, config.headers)
+        self.secrets = secrets_sent(config.url, config.headers, hides_path=config.name is not None)
         files = config.ca_file, config.client_cert, config.client_key
         tls = origin_of(config.url), *files, config.proxy, config.verify
         self._dialler = Dialler(config, config.idle.trust(tls, lambda: trust(config)))

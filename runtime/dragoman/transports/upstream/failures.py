@@ -20,7 +20,7 @@ from dragoman.errors import TransportError
 from dragoman.transports.secrecy import Secrets
 from dragoman.transports.upstream.answers import HttpResponse
 from dragoman.transports.upstream.bodies import read_body
-from dragoman.transports.upstream.config import describe_url
+from dragoman.transports.upstream.config import UpstreamConfig, describe_url
 
 _BODY_BYTES: Final = 64 * 1024
 
@@ -40,12 +40,12 @@ _HINTS: Final = {
 }
 
 
-def hint_at_path(url: str) -> str:
+def hint_at_path(config: UpstreamConfig) -> str:
     """Say where most servers are, for a URL that names a host alone; else nothing."""
-    parts = urlsplit(url)
+    parts = urlsplit(config.url)
     if parts.path not in ("", "/") or parts.query:
         return ""
-    usual = describe_url(parts._replace(path=_USUAL_PATH).geturl())
+    usual = _USUAL_PATH if config.name else describe_url(parts._replace(path=_USUAL_PATH).geturl())
     return f"; most servers have a path: is it {usual}?"
 
 

@@ -304,7 +304,7 @@ class Streamable:
                 if not await self._link.take(body, job.frame.key, watch, answer.framed) and not job.cancelled:
                     raise TransportError(self._link.peer, NO_RESPONSE)
             else:
-                hint = WEB_PAGE_HINT + hint_at_path(self._config.url) if media_type == WEB_PAGE else ""
+                hint = WEB_PAGE_HINT + hint_at_path(self._config) if media_type == WEB_PAGE else ""
                 named = f"{media_type[:80] or 'nothing'}{hint}"
                 raise TransportError(
                     self._link.peer, f"its answer must be {JSON} or {EVENT_STREAM}, and claims to be {named}"

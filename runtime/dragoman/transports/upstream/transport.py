@@ -263,7 +263,7 @@ class HttpTransport:
             self._client = self._streamable
             await legacy.close()
             also = "and" if refused.reason == error.reason else f"{refused.reason}; to"
-            hint = hint_at_path(self._config.url)
+            hint = hint_at_path(self._config)
             self._link.end(f"{refused.peer} is not an MCP server: to POST {also} GET {error.reason}{hint}")
 
 
