@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.core.envelope import Frame, Refusal, decoded
+from dragoman.core.rules.capabilities import Path
+from dragoman.core.rules.names import FACTS, NEWER
 from dragoman.core.rules.notifications import write_filter
 from dragoman.core.switch.to_stateless import subscriptions
 from dragoman.core.switch.to_stateless.subscriptions import ClientSubscriptions
@@ -61,6 +63,7 @@ class Desk:
         self.edge = SimpleNamespace(withdraw=self.close)
         self.front = SimpleNamespace(take_answer=self.answer, take_server=self.tell)
         hop: Any = SimpleNamespace(
+            path=Path("2025-06-18", NEWER),
             schedule=self.schedule,
             edge=self.edge,
             front=self.front,
@@ -149,6 +152,18 @@ def test_a_client_that_hears_nothing_and_asks_for_nothing_needs_no_stream() -> N
 
 def test_a_client_that_can_hear_hears_of_the_lists_that_are_promised() -> None:
     assert listener().reach() == [OpenListen(1, LISTS, 0.0)]
+
+
+@pytest.mark.parametrize(("more", "opened"), [({}, []), (CAPABILITIES, [OpenListen(1, LISTS, 0.0)])])
+def test_a_client_listens_to_no_list_that_its_revision_has_no_notice_of(
+    monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], opened: list[Any]
+) -> None:
+    """A revision to come may let its clients listen to more lists than there are."""
+    method = "notifications/skills/list_changed"
+    listens = {**FACTS.subscriptions, "skillsListChanged": method}
+    announced = {**FACTS.announced, method: "skills.listChanged"}
+    monkeypatch.setattr(subscriptions, "FACTS", replace(FACTS, subscriptions=listens, announced=announced))
+    assert listener({**more, "skills": {"listChanged": True}}).reach() == opened
 
 
 def test_a_subscription_is_answered_when_it_is_acknowledged() -> None:

@@ -36,6 +36,7 @@ from dragoman.core.rules.notifications import (
 )
 from dragoman.core.switch.to_stateless.hop import Hop
 from dragoman.core.unchecked import find_object, without_meta
+from dragoman_spec import facts
 
 logger = logging.getLogger("dragoman.session")
 
@@ -212,9 +213,15 @@ class ClientSubscriptions:
         lists = {
             (name, "")
             for name, method in FACTS.subscriptions.items()
-            if name != RESOURCE_FILTER and self._is_reachable and promises(self._capabilities, FACTS.announced[method])
+            if name != RESOURCE_FILTER
+            and self._can_hear(method)
+            and promises(self._capabilities, FACTS.announced[method])
         }
         return frozenset(lists | {(RESOURCE_FILTER, uri) for uri in self._uris})
+
+    def _can_hear(self, method: str) -> bool:
+        """Whether the client can be told of this: its revision may have no such notice."""
+        return self._is_reachable and method in facts(self._hop.path.client).announced
 
     def _answer(self, call: Call, refusal: Refusal | None = None) -> None:
         answer = result_frame(call.key, {})
