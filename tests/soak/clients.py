@@ -199,5 +199,5 @@ def shown(secret: str) -> dict[str, str]:
 
 
 def lines_of(text: str) -> Iterator[Any]:
-    """Read a file of JSON lines."""
-    return (json.loads(line) for line in text.splitlines())
+    """Read a file of JSON lines; the last one may be half written."""
+    return (json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines())

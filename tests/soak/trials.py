@@ -103,7 +103,7 @@ def silent_tls(folder: Path, part: float) -> Verdict:
     if certificate is None:
         return Verdict("silent TLS", "left out: no openssl to make a certificate")
     count = min(int(SILENT * part), raise_descriptor_limit() - 200)
-    files = ("--tls-cert", str(certificate))
+    files = ("--tls-cert", str(certificate), "--max-connections", str(2 * SILENT))
     with watched_proxy(folder, "tls", *files, "--", *STDIO_SERVER, url="https://127.0.0.1:0") as proxy:
         serve_one(proxy.port)  # what the first one brings with it stays
         before = proxy.rest()
