@@ -44,7 +44,7 @@ def posts(stage: Stage, frame: dict[str, Any], **headers: str) -> asyncio.Task[R
     """Post a request with the headers that repeat it."""
     params = frame.get("params") or {}
     said = {"mcp-protocol-version": params.get("_meta", {}).get(VERSION, NEW), "mcp-method": frame["method"]}
-    name = params.get("name") or params.get("uri")
+    name = params.get("name") or params.get("uri") or params.get("taskId")
     if name is not None:
         said["mcp-name"] = name
     return asyncio.create_task(stage.post(frame, **{**said, **headers}))

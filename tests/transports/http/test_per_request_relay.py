@@ -102,6 +102,86 @@ async def test_a_state_of_the_server_is_good_for_its_request_alone(principal: st
             assert (answer["error"]["code"], answer["error"]["data"]["reason"]) == (-32602, "other-request")
 
 
+async def ask(stage: Stage, method: str, result: dict[str, Any], **params: Any) -> tuple[Any, Any]:
+    """Ask something about a task; give what the server heard, and what the client got."""
+    asking = posts(stage, asks(2, method, **params))
+    heard = await stage.server.hear()
+    stage.server.answer(heard["id"], **{"resultType": "complete", **result})
+    return heard["params"], (await (await within(asking)).frame())["result"]
+
+
+async def give_task(stage: Stage) -> Any:
+    """Have a call answered with a task of the server; give its id as the client knows it."""
+    calling = await begin(stage, call())
+    await lists(stage)
+    heard = await stage.server.hear()
+    stage.server.answer(heard["id"], resultType="task", taskId="task-1", status="working", statusMessage="x" * 100_000)
+    return (await (await within(calling)).frame())["result"]["taskId"]
+
+
+@pytest.mark.parametrize("principal", ["", "alice"])
+@on_loop
+async def test_a_task_of_the_server_is_that_of_its_caller_alone(principal: str) -> None:
+    async with serving() as stage:
+        play(stage, principal)
+        task = await give_task(stage)
+        assert (task == "task-1") == (principal == "")
+        ended = {"status": "completed", "result": {"content": [{"type": "text", "text": "x" * 100_000}]}}
+        answers = {"tasks/get": {"taskId": "task-1", **ended}, "tasks/update": {}, "tasks/cancel": {}}
+        for method, result in answers.items():
+            heard, got = await ask(stage, method, result, taskId=task)
+            assert heard["taskId"] == "task-1"
+            assert got == {"resultType": "complete", **result, **({"taskId": task} if result else {})}
+    if principal:
+        async with serving() as stage:
+            play(stage, "bob")
+            await give_task(stage)
+            for name, reason in {task: "other-caller", "task-1": "state-unreadable"}.items():
+                for method in answers:
+                    answer = await (await within(posts(stage, asks(3, method, taskId=name)))).frame()
+                    assert answer["error"]["data"]["reason"] == reason
+            assert stage.server.hears_nothing()
+
+
+@on_loop
+async def test_a_state_is_no_task_of_the_server() -> None:
+    async with serving() as stage:
+        play(stage, "alice")
+        await give_task(stage)
+        asking = posts(stage, asks(1, "prompts/get", name="a"))
+        stage.server.answer((await stage.server.hear())["id"], resultType="input_required", requestState="task-1")
+        state = (await (await within(asking)).frame())["result"]["requestState"]
+        answer = await (await within(posts(stage, asks(3, "tasks/get", taskId=state)))).frame()
+        assert answer["error"]["data"]["reason"] == "other-request"
+
+
+@on_loop
+async def test_who_listens_hears_of_its_own_tasks_under_the_ids_that_it_has() -> None:
+    async with serving() as stage:
+        play(stage, "alice")
+        task = await give_task(stage)
+        wanted = {"toolsListChanged": True, "taskIds": [task, "task-2", 5]}
+        listening = posts(stage, asks(4, "subscriptions/listen", notifications=wanted))
+        heard = await stage.server.hear()
+        assert heard["params"]["notifications"] == {"toolsListChanged": True, "taskIds": ["task-1"]}
+        meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": heard["id"]}}
+        accepted = {"notifications": {"toolsListChanged": True, "taskIds": ["task-1", "task-2"]}, **meta}
+        acknowledged = {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": accepted}
+        about = [
+            {"jsonrpc": "2.0", "method": "notifications/tasks", "params": {"taskId": name, "status": "working", **meta}}
+            for name in ("task-2", "task-1")
+        ]
+        stage.server.say(acknowledged, *about)
+        reply = await within(listening)
+        told: list[Any] = []
+        while len(told) < 2:
+            event = await within(reply.event())
+            assert event is not None
+            told += [event.frame["params"]] if event.data else []
+        assert told[0]["notifications"] == {"toolsListChanged": True, "taskIds": [task]}
+        assert told[1]["taskId"] == task
+
+
 @on_loop
 async def test_large_bodies_of_a_revision_without_handshake_are_passed_as_the_bytes_they_are() -> None:
     """Decoding and encoding a megabyte several times took most of the time of such a call."""

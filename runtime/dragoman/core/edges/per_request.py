@@ -49,7 +49,7 @@ from dragoman.core.unchecked import find_object
 logger = logging.getLogger("dragoman.session")
 
 _TOKEN: Final = "progressToken"
-_OURS: Final = (b"input_required", KEYWORD.encode())
+_OURS: Final = (b"input_required", b'"taskId"', KEYWORD.encode())
 """What stands in each result that is not passed on as it came; `rfind` takes a third of what `in` does."""
 
 

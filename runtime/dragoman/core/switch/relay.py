@@ -36,9 +36,10 @@ from dragoman.core.peek import SPLICED_BYTES, splice_id, with_id
 from dragoman.core.rules.capabilities import Path
 from dragoman.core.rules.discovery import offer_served
 from dragoman.core.rules.errors import Refresh, Say, answer_error
-from dragoman.core.rules.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NEWER
+from dragoman.core.rules.names import DISCOVER, FACTS, META_SUBSCRIPTION_ID, NEWER, TASK_METHODS
 from dragoman.core.rules.state import Binding, Keeper, Reason, State, refuse
 from dragoman.core.switch.listed_tools import ListedTools, ask_for_page
+from dragoman.core.switch.relay_tasks import read_filter, read_task, show_notice, show_task
 from dragoman.core.switch.to_session.reading import bind
 from dragoman.core.translate import Counters
 from dragoman.core.unchecked import find_object, with_meta
@@ -217,23 +218,32 @@ class ByIds:
         principal = request.frame.sender or bridging.principal
         if principal and "requestState" in params and request.method in FACTS.input_required:
             params = dict(unwrap(params, bridging.keeper(), bind(bridging, request), bridging.now()))
+        tasks = None
+        if principal and request.method in TASK_METHODS:
+            params = read_task(params, bridging, principal)
+        elif principal and request.method == LISTEN:
+            told, tasks = read_filter(params, bridging, principal)
+            params = params if told is params else dict(told)
         answer = partial(self._take_answer, request, has_refreshed)
-        notify, hears_logs = partial(self._take_notice, request), request.metadata.log_level is not None
+        notify, hears_logs = partial(self._take_notice, request, tasks), request.metadata.log_level is not None
         lent = PerRequestLoan(request.body["method"], principal, answer, notify, hears_logs)
         if request.metadata.revision != self._edge.upstream.revision:
             lent.way = self._way(request)
         mirrored = self.tools.mirrored(request.method, params)
         written = frame if params is request.params else None
-        if lent.way is None and request.method not in _READ:
+        if lent.way is None and request.method not in _READ and not (principal and request.method in TASK_METHODS):
             lent.passes_as = request.id
         request.at_server = self._edge.lend(lent, params, mirrored, written, frame.sender, frame.source, frame.origin)
 
     def bind_state(self, request: PerRequestCall, result: dict[str, Any]) -> dict[str, Any]:
-        """Return a result whose state is good for this client alone: the server may know all of them by one name."""
+        """Return a result whose state or task is good for this client alone: a server may know all by one name."""
         bridging = self._bridging
-        if not (request.frame.sender or bridging.principal) or result.get("resultType") != "input_required":
-            return result
-        return dict(wrap(result, bridging.keeper(), bind(bridging, request), bridging.now(), bridging.nonce()))
+        principal = request.frame.sender or bridging.principal
+        if principal and result.get("resultType") == "input_required":
+            return dict(wrap(result, bridging.keeper(), bind(bridging, request), bridging.now(), bridging.nonce()))
+        if principal and "taskId" in result:
+            return show_task(result, request.params, request.method, bridging, principal)
+        return result
 
     def cancel(self, request: PerRequestCall, reason: str) -> None:
         """Hand on that nobody waits any more."""
@@ -279,12 +289,16 @@ class ByIds:
                     return
         self._requests.put_answer(request, {**body, "id": request.id})
 
-    def _take_notice(self, request: PerRequestCall, frame: Frame) -> None:
-        """Give a notification to the client, under the id that it knows."""
+    def _take_notice(self, request: PerRequestCall, tasks: Mapping[str, str] | None, frame: Frame) -> None:
+        """Give a notification to the client, under the ids that it knows; those of its tasks, if that is asked."""
         method = first_name(request.metadata.revision, frame.method or "")
         self.tools.hear(method)
         params = frame.body.get("params")
         params = _name_again(params, request) if isinstance(params, dict) else None
+        if tasks is not None and params is not None:
+            params = show_notice(method, params, tasks)
+            if params is None:
+                return
         if method == CANCELLED:
             params = {**(params or {}), "requestId": request.id}
         self._requests.tell(request, frame.method or "", params)

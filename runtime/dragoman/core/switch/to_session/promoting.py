@@ -17,7 +17,6 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
@@ -34,7 +33,7 @@ from dragoman.core.rules.strategy import Strategy
 from dragoman.core.rules.tasks import read_support
 from dragoman.core.rules.urls import refuse_visit
 from dragoman.core.switch.to_session.loans import SessionLoan
-from dragoman.core.switch.to_session.reading import Served, VisitFirst, bind
+from dragoman.core.switch.to_session.reading import Served, VisitFirst
 from dragoman.core.unchecked import find, find_object
 from dragoman.errors import RemoteProtocolError
 
@@ -104,7 +103,9 @@ class Promoting:
         if len(self.kept) >= bridging.most_parked * _KEPT:
             self._forget_of(Counter(one.loan.holder for one in self.kept.values() if one.task.ended))
         keeper = bridging.keeper()._replace(ttl_s=bridging.task_s)
-        task_id = keeper.write(State(_TASK, loan.name), _bind(binding), now_s, bridging.nonce())
+        task_id = keeper.write(
+            State(_TASK, loan.name), bind_task(binding.server, binding.principal), now_s, bridging.nonce()
+        )
         task = loan.task = Task(task_id, questions, now_s, int(bridging.task_s * 1000), told or {})
         alarm = self._served.loans.schedule.after(task.ttl_ms / 1000, lambda: self._expire(loan, task))
         self.kept[loan.name] = KeptTask(loan, task, alarm)
@@ -251,7 +252,8 @@ class Promoting:
 
     def _find(self, request: PerRequestCall, task_id: object) -> KeptTask:
         bridging = self._served.bridging
-        state = bridging.keeper().read(task_id, _bind(bind(bridging, request)), bridging.now(), self.kept)
+        binding = bind_task(bridging.server, request.frame.sender or bridging.principal)
+        state = bridging.keeper().read(task_id, binding, bridging.now(), self.kept)
         kept = self.kept.get(state.call) if state.kind == _TASK else None
         if kept is None:
             raise refuse(Reason.UNKNOWN)
@@ -266,16 +268,10 @@ class Promoting:
             RemoteProtocolError: It did not say that its client knows tasks (-32021), or names none (-32602).
             ValueError: Its params are nested deeper than can be written.
         """
-        wanted = find(request.params, "notifications", FILTER)
+        wanted = find_wanted(request.params)
         if wanted is None:
             return
         require_tasks(request)
-        if not isinstance(wanted, list) or len(wanted) > _TASKS_OF_A_FILTER:
-            raise RemoteProtocolError(
-                INVALID_PARAMS,
-                f"expected {FILTER} to be a list of at most {_TASKS_OF_A_FILTER} tasks",
-                {"pointer": f"/params/notifications/{FILTER}"},
-            )
         known = {}
         for task_id in wanted:
             with contextlib.suppress(RemoteProtocolError):  # the acknowledgement says which are heard of
@@ -299,6 +295,22 @@ def require_tasks(request: PerRequestCall) -> None:
         raise RemoteProtocolError(MISSING_CLIENT_CAPABILITY, message, required)
 
 
-def _bind(binding: Binding) -> Binding:
+def find_wanted(params: Mapping[str, Any]) -> list[Any] | None:
+    """Return the tasks that a listen request names; None where it names none.
+
+    Raises:
+        RemoteProtocolError: They are no list, or too many (-32602).
+    """
+    wanted = find(params, "notifications", FILTER)
+    if wanted is not None and (not isinstance(wanted, list) or len(wanted) > _TASKS_OF_A_FILTER):
+        raise RemoteProtocolError(
+            INVALID_PARAMS,
+            f"expected {FILTER} to be a list of at most {_TASKS_OF_A_FILTER} tasks",
+            {"pointer": f"/params/notifications/{FILTER}"},
+        )
+    return wanted
+
+
+def bind_task(server: str, principal: str) -> Binding:
     """Bind a task to its server and its caller: the requests that name it have other methods and params."""
-    return replace(binding, method="tasks", digest="")
+    return Binding(server, "tasks", "", principal)
