@@ -70,6 +70,13 @@ ATTACKS: dict[str, Make] = {
     "an id token's kind": lambda one: one.give(head={"typ": "logout+jwt"}),
     "a critical header": lambda one: one.give(head={"crit": ["b64"], "b64": True}),
     "nobody's": lambda one: one.give(sub=None, client_id=None),
+    "a subject that is a list": lambda one: one.give(sub=["ada"]),
+    "a subject that is an object": lambda one: one.give(sub={"id": 5}),
+    "a subject that is true": lambda one: one.give(sub=True),
+    "a subject that is no whole number": lambda one: one.give(sub=5.5),
+    "a subject of very many digits": lambda one: one.give(sub=2**128),
+    "a client that is a list": lambda one: one.give(client_id=["editor"]),
+    "another client that is an object": lambda one: one.give(client_id=None, azp={"id": "editor"}),
     "encrypted": lambda one: "a.b.c.d.e",
     "one part": lambda one: "opaque",
     "empty parts": lambda one: "..",
@@ -108,6 +115,8 @@ async def test_a_token_that_does_not_count_is_refused(name: str) -> None:
         {"aud": [OURS, "https://other.example"]},
         {"aud": OURS + "/"},
         {"sub": None},
+        {"sub": 0, "client_id": None},
+        {"sub": "", "client_id": 5},
         {"client_id": None, "azp": "editor"},
         {"exp": NOW + 36_000.5, "nbf": NOW - 5},
     ],
@@ -148,7 +157,7 @@ async def test_two_authorization_headers_are_refused() -> None:
 async def test_a_session_is_of_client_issuer_and_subject_together() -> None:
     async with issuer() as one, guarded(one) as stage:
         await stage.open(authorization=f"Bearer {one.give()}")
-        for other in ({"sub": "bob"}, {"client_id": "viewer"}, {"sub": "ada by editor", "client_id": None}):
+        for other in ({"sub": "bob"}, {"sub": 5}, {"client_id": "viewer"}, {"sub": "ada by editor", "client_id": None}):
             reply = await stage.post(
                 {"jsonrpc": "2.0", "id": 2, "method": "ping"}, authorization=f"Bearer {one.give(**other)}"
             )
@@ -199,7 +208,16 @@ async def test_optional_lets_in_who_has_no_token_and_refuses_a_wrong_one() -> No
         assert other.status == 404, "a session of nobody is not that of somebody"
 
 
-NOBODY_TWICE = [
+@on_loop
+async def test_two_numbers_are_two_subjects() -> None:
+    async with issuer() as one, guarded(one) as stage:
+        await stage.open(authorization=f"Bearer {one.give(sub=5)}")
+        for subject, status in {5: 202, 6: 404, "5": 404, None: 404}.items():
+            frame = {"jsonrpc": "2.0", "method": "notifications/x"}
+            assert (await stage.post(frame, authorization=f"Bearer {one.give(sub=subject)}")).status == status
+
+
+NOBODY_TWICE: list[tuple[str | int, str, str | int]] = [
     ("editor", "https://login.example", "ada"),
     ("editor", "https://login.example", ""),
     ("editor", "https://login.example", "-"),
@@ -212,6 +230,11 @@ NOBODY_TWICE = [
     ("editor", "https://login.example", "ada "),
     ("editor", "https://login.example", "ada\n"),
     ("editor", "https://login.example", "\ud800"),
+    ("editor", "https://login.example", 5),
+    ("editor", "https://login.example", 0),
+    ("editor", "https://login.example", "5"),
+    ("editor", "https://login.example", "number=5"),
+    (5, "https://login.example", "editor"),
 ]
 
 

@@ -23,6 +23,9 @@ LEEWAY_S: Final = 30.0
 _LONGEST: Final = 200
 """The longest part of a name of a principal; what is longer is known by its digest."""
 
+_LARGEST: Final = 2**128
+"""What is larger is no number of anybody."""
+
 _PLAIN: Final = "!#$&'*+,/:;?@[]~|"
 """What a name may have beside letters, digits and `-._`: no white space, so that its parts can be told apart, and
 neither `=` nor brackets, which stand in what no token can say."""
@@ -62,7 +65,7 @@ class Wanted:
             raise TokenRefused("the token has expired")
         if _read_time(claims, "nbf", -math.inf) > now_s + LEEWAY_S:
             raise TokenRefused("the token does not count yet")
-        client = next(filter(None, (_text(claims.get(name)) for name in ("client_id", "azp", "cid", "appid"))), "")
+        client = _read_name(claims, "client_id", "azp", "cid", "appid")
         named = _texts(claims.get("aud"))
         is_ours = any(_is_same(one, ours) for one in named for ours in self.audiences)
         if not is_ours and client not in self.clients:
@@ -70,11 +73,11 @@ class Wanted:
         bound = claims.get("cnf")
         if bound is not None:  # RFC 9449, 7.1: it counts with a proof alone, which we do not ask for
             raise TokenRefused("the token is bound to a key, and is no bearer token")
-        subject = _text(claims.get("sub"))
-        if not subject and not client:
+        subject = _read_name(claims, "sub")
+        if subject == client == "":
             raise TokenRefused("the token says neither whose it is nor which client has it")
         said = *_words(claims.get("scope")), *_words(claims.get("scp"))
-        principal = name_principal(client, self.issuer or _text(claims.get("iss")), subject)
+        principal = name_principal(client, self.issuer or _read_name(claims, "iss"), subject)
         return Bearer(principal, self.widen(said), claims, min(until_s, latest_s))
 
     def widen(self, scopes: Iterable[str]) -> frozenset[str]:
@@ -88,16 +91,20 @@ class Wanted:
         return frozenset(found)
 
 
-def name_principal(client: str, issuer: str, subject: str) -> str:
+def name_principal(client: str | int, issuer: str | int, subject: str | int) -> str:
     """Name the one whom client, issuer and subject make together, so that no two have one name.
+
+    A text and a number are two, whatever they look like. Empty is what the token does not say.
 
     A name of the file of secrets has no blank in it, and this has some.
     """
     return f"{_part(subject)} by {_part(client)} of {_part(issuer)}"
 
 
-def _part(text: str) -> str:
+def _part(text: str | int) -> str:
     """Return text without white space and control characters, and not long."""
+    if isinstance(text, int):
+        return f"number={text}"
     if not text:
         return "(none)"
     if len(text) > _LONGEST:
@@ -120,8 +127,27 @@ def _read_time(claims: Mapping[str, Any], name: str, default_s: float | None = N
         return math.inf if value > 0 else -math.inf
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _read_name(claims: Mapping[str, Any], *names: str) -> str | int:
+    """Return the first of these claims that is there: a text, or a number, as some issuers write it; empty for none.
+
+    Raises:
+        TokenRefused: It is anything else: of those whom it means, all would be one.
+    """
+    for name in names:
+        match claims.get(name):
+            case None | "":
+                continue
+            case bool():
+                break
+            case str() as found:
+                return found
+            case int() as found if abs(found) < _LARGEST:
+                return found
+            case _:
+                break
+    else:
+        return ""
+    raise TokenRefused("the token says whose it is in neither a text nor a whole number")
 
 
 def _texts(value: object) -> list[str]:
