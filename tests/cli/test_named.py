@@ -66,6 +66,28 @@ def test_other_commands_find_it_by_an_option(home: Path, capfd: pytest.CaptureFi
     assert "hello" in capfd.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("lists", "has_echo", "has_others"),
+    [
+        ({}, True, True),
+        ({"excludeTools": ["echo"]}, False, True),
+        ({"includeTools": ["echo"]}, True, False),
+        ({"includeTools": ["echo"], "excludeTools": ["echo"]}, False, False),
+        ({"excludeTools": ["ech?", "*"]}, True, True),
+    ],
+)
+def test_what_a_file_hides_of_the_server_that_is_named_is_hidden(
+    lists: dict[str, Any], has_echo: bool, has_others: bool, home: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write(home, CURSOR, here={**echo(), **lists}, there=echo())
+    proxy = ["--", sys.executable, "-m", "dragoman", "proxy", "--config", str(home / CURSOR), "--server", "here"]
+    assert main(["list", "tools", "--json", *proxy]) == 0
+    names = {tool["name"] for tool in json.loads(capfd.readouterr().out)["tools"]}
+    assert ("echo" in names, bool(names - {"echo"})) == (has_echo, has_others)
+    assert (main(["call", "echo", "text=hello", *proxy]) == 0) == has_echo
+    assert ("no tool 'echo'" in capfd.readouterr().err) == (not has_echo)
+
+
 def test_a_name_that_nobody_has_is_said_with_those_that_there_are(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

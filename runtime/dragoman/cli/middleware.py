@@ -11,7 +11,14 @@ from typing import Any
 
 
 def find_middleware(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what the options name, as `ProxyConfig` calls it."""
+    """Return what the options name, as `ProxyConfig` calls it; next to the server, what a file hides of its tools."""
+    found = _load_named(args)
+    if args.tool_filters:
+        found["middleware"] = (*found.get("middleware", ()), *(one.around_request for one in args.tool_filters))
+    return found
+
+
+def _load_named(args: argparse.Namespace) -> dict[str, Any]:
     if not args.middleware and not args.notice_middleware:
         return {}
     from dragoman.cli.loading import load_middleware

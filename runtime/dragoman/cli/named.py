@@ -10,12 +10,17 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from glob import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dragoman.cli.parsing import suggest
 from dragoman.cli.screen import shown
 from dragoman.config import CommandTarget, ConfigError, ServerConfig, read_config
 from dragoman.config.clients import CLIENTS, KnownClient, find_file
+
+if TYPE_CHECKING:
+    from dragoman.middlewares.lists import Allow, Deny
 
 
 def find_in_clients(args: argparse.Namespace) -> None:
@@ -81,6 +86,7 @@ def take_from_config(args: argparse.Namespace, takes_several: bool = False) -> N
         raise
     target, options = server.target, server.options
     args.server, args.access = server.name, configuration.options.rules
+    args.tool_filters = _filter_tools(server)
     if isinstance(target, CommandTarget):
         args.command, args.cwd = list(target.command), target.cwd
         args.variables = [*target.env]
@@ -91,3 +97,13 @@ def take_from_config(args: argparse.Namespace, takes_several: bool = False) -> N
             setattr(args, name, getattr(options, name))
         args.injected = options.headers
         args.sign_in, args.no_sign_in = options.sign_in, options.sign_in is None
+
+
+def _filter_tools(server: ServerConfig) -> list[Allow | Deny]:
+    """Return what hides the tools that a file takes away, by its names as they are."""
+    if server.only_tools is None and not server.without_tools:
+        return []
+    from dragoman.middlewares.lists import Allow, Deny
+
+    only = None if server.only_tools is None else [escape(name) for name in server.only_tools]
+    return [Allow(tools=only), Deny(tools=[escape(name) for name in server.without_tools])]

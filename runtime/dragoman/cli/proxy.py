@@ -127,6 +127,7 @@ def add_arguments(parser: CommandParser) -> None:
         files=None,
         guard=None,
         access=None,
+        tool_filters=(),
         by_path=None,
         notes_origins=False,
         worker=None,
