@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
 import pytest
 
-from tests.guard.issuer import OURS, Issuer, guarded, issuer
-from tests.transports.http.stage import initialize, on_loop
+from dragoman.transports.http.bearer import TokenRefused
+from tests.guard.issuer import OURS, Issuer, guard_of, guarded, issuer
+from tests.transports.http.stage import initialize, on_loop, within
 from tests.transports.http.wire import request
+from tests.transports.upstream.stage import Reply, Request
 
 
 async def document(port: int, path: str, host: str = "") -> Any:
@@ -167,6 +171,36 @@ async def test_keys_are_not_taken_from_anywhere(said: dict[str, Any]) -> None:
         reply = await stage.post(initialize(), authorization=f"Bearer {one.give()}")
         assert reply.status == 503
         assert "/keys" not in one.asked
+
+
+@on_loop
+async def test_who_has_no_token_keeps_nobody_out_while_the_issuer_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_answer, junk, late_s = asyncio.Event(), [f"junk-{number}" for number in range(100)], 0.0
+
+    async def answer(asked: Request, reply: Reply) -> None:
+        if b"junk" in asked.body:
+            await may_answer.wait()
+        about = {"active": b"good" in asked.body, "sub": "ada", "client_id": "editor", "aud": OURS}
+        await reply.json(about)
+
+    async with issuer() as one:
+        one.misbehave = answer
+        guard = guard_of(one, lambda: time.time() + late_s, introspection=f"{one.url}/introspect")
+        await guard.examine("good-1")
+        late_s = 100.0
+        assert guard.recall("good-1") is None
+        strangers = [asyncio.ensure_future(guard.examine(token)) for token in junk]
+        assert (await within(guard.examine("good-1"))).principal == f"ada by editor of {one.url}"
+        with monkeypatch.context() as hurried:
+            hurried.setattr("dragoman.guard.guard._TURN_S", 0.01)
+            with pytest.raises(TokenRefused) as refused:
+                await within(guard.examine("good-2"))
+        assert refused.value.is_away
+        newcomer = asyncio.ensure_future(guard.examine("good-3"))
+        may_answer.set()
+        assert (await within(newcomer)).principal == f"ada by editor of {one.url}"
+        ended = await within(asyncio.gather(*strangers, return_exceptions=True))
+        assert all(isinstance(end, TokenRefused) and not end.is_away for end in ended)
 
 
 @on_loop

@@ -37,8 +37,17 @@ SURE_S: Final = 60.0
 """How long what was found out of a token counts."""
 
 _KNOWN: Final = 2000
-_ASKED: Final = 64
-"""How many tokens the issuer is asked about at once; more are refused for now."""
+_ASKED: Final = 32
+"""How many tokens that were good before the issuer is asked about at once, and how many others: who brings ever new
+ones keeps out nobody who is known."""
+
+_TOO_MANY: Final = "too many tokens are examined just now"
+
+_WAITING: Final = 1000
+"""How many tokens may be asked about or wait for their turn; more are refused for now."""
+
+_TURN_S: Final = 5.0
+"""How long a token waits for its turn."""
 
 _T = TypeVar("_T")
 
@@ -103,6 +112,7 @@ class TokenGuard:
         self._known: dict[bytes, Bearer] = {}
         self._refused: dict[bytes, tuple[float, str]] = {}
         self._examining: dict[bytes, asyncio.Task[Bearer]] = {}
+        self._places = {was_good: asyncio.Semaphore(_ASKED) for was_good in (True, False)}
         self._tokens: dict[str, str] = {}
 
     def recall(self, token: str) -> Bearer | None:
@@ -130,8 +140,8 @@ class TokenGuard:
         digest = _digest(token)
         task = self._examining.get(digest)
         if task is None:
-            if self._settings.introspection and len(self._examining) >= _ASKED:  # to look at a signature takes no time
-                raise TokenRefused("too many tokens are examined just now", is_away=True)
+            if self._settings.introspection and len(self._examining) >= _WAITING:  # to look at a signature is quick
+                raise TokenRefused(_TOO_MANY, is_away=True)
             task = self._examining[digest] = asyncio.get_running_loop().create_task(self._examine(token, digest))
             task.add_done_callback(lambda done: self._forget(digest, done))
         bearer = await asyncio.shield(task)
@@ -146,13 +156,14 @@ class TokenGuard:
     async def _examine(self, token: str, digest: bytes) -> Bearer:
         asks = bool(self._settings.introspection)
         try:
-            claims = await (self._introspect(token) if asks else self._keys.verify(token))
+            claims = await (self._ask_in_turn(token, digest) if asks else self._keys.verify(token))
             now_s = self._now_s()
             bearer = self._wanted.read(claims, now_s, now_s + SURE_S)
         except TokenRefused as refused:
-            self._known.pop(digest, None)
-            if asks and not refused.is_away:  # it will not become good any more
-                keep_latest(self._refused, digest, (self._now_s() + SURE_S, refused.reason), _KNOWN)
+            if not refused.is_away:  # it will not become good any more
+                self._known.pop(digest, None)
+                if asks:
+                    keep_latest(self._refused, digest, (self._now_s() + SURE_S, refused.reason), _KNOWN)
             raise
         keep_latest(self._known, digest, bearer, _KNOWN)
         return bearer
@@ -171,6 +182,18 @@ class TokenGuard:
         if jwks and "://" not in jwks:
             return json.loads(await asyncio.to_thread(Path(jwks).read_bytes))
         return await self._run(fetch_keys(self._settings.issuer, jwks))
+
+    async def _ask_in_turn(self, token: str, digest: bytes) -> Mapping[str, Any]:
+        places = self._places[digest in self._known]  # that it was good is known when it does not count any more
+        try:
+            async with asyncio.timeout(_TURN_S):
+                await places.acquire()
+        except TimeoutError:
+            raise TokenRefused(_TOO_MANY, is_away=True) from None
+        try:
+            return await self._introspect(token)
+        finally:
+            places.release()
 
     async def _introspect(self, token: str) -> Mapping[str, Any]:
         settings = self._settings
