@@ -73,7 +73,7 @@ MOST = {
     "no sessions over a connection that is kept": Way(37, 155, 69),
     "an answer as an event over a connection that is kept": Way(32, 139, 51),
     "a stateless client and a server with sessions": Way(20, 75, 27),
-    "a stateless client and a server with sessions that asks": Way(35, 288, 137),
+    "a stateless client and a server with sessions that asks": Way(35, 289, 137),
     "a client with a session and a stateless server": Way(21, 75, 31),
     "a client with a session and a stateless server that asks": Way(24, 196, 97),
     "a sign-in": Way(5, 124, 42),
