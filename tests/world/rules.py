@@ -52,9 +52,10 @@ RULES: Final[dict[str, Rule]] = {}
 
 
 def rule(name: str) -> Callable[[Rule], Rule]:
-    """Make a function a rule."""
+    """Make a function a rule, under a name that no other has."""
 
     def note(function: Rule) -> Rule:
+        assert name not in RULES, f"two rules are called {name}"
         RULES[name] = function
         return function
 

@@ -114,7 +114,7 @@ BREAKS: dict[str, tuple[Sequence[Sequence[Said]], dict[str, Any]]] = {
         (gives(0), opened(), asked(300, call(1)), told(300, text(1)), over(301)),
         shows("token", way="websocket"),
     ),
-    "let-in": ((gives(0), opened(), [(1, "c0", "says", call(1)), REFUSED], over(2)), shows("token")),
+    "token-counts": ((gives(0), opened(), [(1, "c0", "says", call(1)), REFUSED], over(2)), shows("token")),
     "challenged": (([(1, "c0", "says", call(1)), REFUSED],), shows("nothing")),
     "asked-seldom": ((gives(0), opened(), [ASKED] * 4, over(2)), shows("token")),
     "array": ((opened(level=ARRAYS), ARRAY, heard_in_arrays([2], [3]), over(3)), OF_ARRAYS),
