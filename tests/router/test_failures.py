@@ -461,6 +461,20 @@ def test_a_request_that_is_too_deep_to_be_written_is_answered(depth: int) -> Non
     run(main())
 
 
+def three_where_one_answers(body: bytes) -> Any:
+    """Give three servers, of which `b` has tasks, and answers calls with these members."""
+    servers = three()
+    own = servers["b"]
+    own.capabilities |= {"tasks": {"requests": {"tools": {"call": {}}}}}
+
+    def answer(asked: Body) -> None:
+        assert own.lines is not None
+        own.lines.transport.write(b'{"jsonrpc":"2.0","id":%s,%s}\n' % (json.dumps(asked["id"]).encode(), body))
+
+    own.answers["tools/call"] = answer
+    return servers
+
+
 @pytest.mark.parametrize(
     ("body", "told"),
     [
@@ -474,17 +488,7 @@ def test_an_answer_that_is_deep_reaches_whoever_waits_for_it(body: bytes, told: 
     deep = b'{"a":' * 980 + b"1" + b"}" * 980
 
     async def main() -> None:
-        servers = three()
-        own = servers["b"]
-        own.capabilities |= {"tasks": {"requests": {"tools": {"call": {}}}}}
-
-        def answer(asked: Body) -> None:
-            assert own.lines is not None
-            line = b'{"jsonrpc":"2.0","id":%s,%s}\n' % (json.dumps(asked["id"]).encode(), body % deep)
-            own.lines.transport.write(line)
-
-        own.answers["tools/call"] = answer
-        async with session(routing(servers)) as client:
+        async with session(routing(three_where_one_answers(body % deep))) as client:
             told_by = encode(await client.ask("tools/call", {"name": "two", "arguments": {}}))
             assert told in told_by
             assert deep in told_by
@@ -498,18 +502,7 @@ def test_a_result_in_a_result_in_a_result_reaches_whoever_waits_for_it() -> None
     line = b'{"taskId":"x","result":' * levels + b"{}" + b"}" * levels
 
     async def main() -> None:
-        servers = three()
-        own = servers["b"]
-        own.capabilities |= {"tasks": {"requests": {"tools": {"call": {}}}}}
-
-        def answer(asked: Body) -> None:
-            assert own.lines is not None
-            own.lines.transport.write(
-                b'{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (json.dumps(asked["id"]).encode(), line)
-            )
-
-        own.answers["tools/call"] = answer
-        async with session(routing(servers)) as client:
+        async with session(routing(three_where_one_answers(b'"result":' + line))) as client:
             assert (await client.ask("tools/call", {"name": "two", "arguments": {}}))["result"]["taskId"] == "b:x"
 
     run(main())

@@ -115,5 +115,5 @@ def _show(frame: Frame | Malformed, line: bytes | Overlong) -> Frame | Malformed
 
 
 def join_lines(frames: Sequence[Frame]) -> bytes:
-    """Return frames as the lines that go on the wire."""
-    return frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])
+    """Return frames as the lines that go on the wire; who may have one alone, and often, takes its line as it is."""
+    return b"".join([frame.raw for frame in frames])

@@ -24,29 +24,18 @@ from urllib.parse import unquote
 import httptools
 
 from dragoman import system
-from dragoman.transports.countdown import Countdown
+from dragoman.transports.countdown import PARTS_AT_ONCE, REST_S, Countdown
 from dragoman.transports.defects import describe
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.closing import ClosingTransport, TurnFlow
-from dragoman.transports.http.exchange import (
-    LARGE_BYTES,
-    HttpRequest,
-    Scope,
-    Waits,
-)
+from dragoman.transports.http.exchange import LARGE_BYTES, HttpRequest, Scope, Waits
 from dragoman.transports.http.refusals import explain_parser
 from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold, Site
-from dragoman.transports.http.turn import Turn
+from dragoman.transports.http.turn import Turn, write_refusal
 from dragoman.transports.known_heads import KnownHead, know_head
 
 _PIPELINED: Final = 100
 """How many requests may wait on one connection for the answer to the one before."""
-
-_PARTS_AT_ONCE: Final = 1000
-"""After so many parts of a body in one read others have a turn: each part takes time, however short it is."""
-
-_REST_S: Final = 3e-6
-"""How long that is, for each part: about as long as it took."""
 
 _LAST_S: Final = 0.5
 """How long a connection that waits for nothing may take to close when the server stops; TLS says goodbye first."""
@@ -69,11 +58,7 @@ class ServedConnection(asyncio.Protocol):
     known: KnownHead[HttpRequest] | None = None
 
     def __init__(
-        self,
-        site: Site,
-        is_surplus: bool = False,
-        accepted_at: float | None = None,
-        number: int = -1,
+        self, site: Site, is_surplus: bool = False, accepted_at: float | None = None, number: int = -1
     ) -> None:
         self.site = site
         self._front = site.app if isinstance(site.app, HttpFront) and not is_surplus else None
@@ -280,8 +265,8 @@ class ServedConnection(asyncio.Protocol):
         self._parse(data)
         if self._handed_over or self.transport.is_closing():
             return
-        if self._parts > _PARTS_AT_ONCE:  # a loop may read on before it looks at anybody else
-            self.flow.rest(self._parts * _REST_S)
+        if self._parts > PARTS_AT_ONCE:
+            self.flow.rest(self._parts * REST_S)
         if self.in_headers:
             self._header_bytes += len(data)
             self._watch(self._header_bytes, patience.headers_s)
@@ -442,19 +427,12 @@ class ServedConnection(asyncio.Protocol):
 
     def _hand_over(self) -> None:
         """Hand the connection over to WebSocket, which has its own patience; imported at the first, most see none."""
-        from dragoman.transports.http.websocket_asgi import ServedWebSocket, WebSocketRequest
+        from dragoman.transports.http.websocket_asgi import WebSocketRequest, take_over
 
         self._handed_over = True
-        site, opening = self.site, WebSocketRequest(self._scope, self._url, self.transport.hand_over(), self._hold)
-        served = ServedWebSocket(opening, site.config, site.refusals)
-        site.connections.remove(self)
-        site.connections.add(served)
-
-        def end(_: object) -> None:
-            site.connections.discard(served)
-            self.transport.lose()
-
-        site.run(served.run(site.app)).add_done_callback(end)
+        self.site.connections.remove(self)
+        opening = WebSocketRequest(self._scope, self._url, self.transport.hand_over(), self._hold)
+        take_over(self.site, opening, self.transport.lose)
 
     def _watch(self, size: int, patience_s: float) -> None:
         if size > 2 * self.site.config.limits.header_bytes:
@@ -502,10 +480,7 @@ class ServedConnection(asyncio.Protocol):
         words = f"{status} {HTTPStatus(status).phrase}"
         peer = self.client[0] if self.client else "somebody"
         self.site.refusals.note(words, f"a request from {peer} is refused with {words}: {reason}", option)
-        later = b"retry-after: 5\r\n" if status in (429, 503) else b""
-        self.transport.write(
-            b"HTTP/1.1 %b\r\n%bconnection: close\r\ncontent-length: 0\r\n\r\n" % (words.encode(), later)
-        )
+        self.transport.write(write_refusal(words))
         self.transport.linger()
 
     def _is_unheard(self) -> bool:

@@ -188,7 +188,7 @@ def _write_head(status: int, headers: Headers, keeps_alive: bool) -> bytes:
         ValueError: A header would be more than one line.
     """
     closing = () if keeps_alive or _CLOSE in headers else (_CLOSE,)
-    date = b"date", _write_date(int(time.time()))
+    date = b"date", write_date(int(time.time()))
     lines = [b"%b: %b\r\n" % header for header in (*headers, date, *closing)]
     head = b"".join((b"HTTP/1.1 %d %b\r\n" % (status, HTTPStatus(status).phrase.encode()), *lines))
     if head.count(b"\n") != len(lines) + 1 or head.count(b"\r") != len(lines) + 1 or b"\0" in head:
@@ -197,7 +197,8 @@ def _write_head(status: int, headers: Headers, keeps_alive: bool) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def _write_date(second: int) -> bytes:
+def write_date(second: int) -> bytes:
+    """Return a second since 1970 as HTTP writes it (RFC 9110, 5.6.7)."""
     now = time.gmtime(second)
     day, month = _DAYS[now.tm_wday], _MONTHS[now.tm_mon - 1]
     return b"%b, %02d %b %d %02d:%02d:%02d GMT" % (day, now.tm_mday, month, now.tm_year, *now[3:6])
@@ -205,3 +206,13 @@ def _write_date(second: int) -> bytes:
 
 def _ignore() -> None:
     """What nobody has asked for."""
+
+
+def write_refusal(words: str) -> bytes:
+    """Return the whole answer to a request that is not served, after which nothing more comes.
+
+    Args:
+        words: Its status and phrase.
+    """
+    later = b"retry-after: 5\r\n" if words.startswith(("429", "503")) else b""
+    return b"HTTP/1.1 %b\r\n%bconnection: close\r\ncontent-length: 0\r\n\r\n" % (words.encode(), later)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from email.utils import formatdate
+import time
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import unquote
@@ -28,7 +29,8 @@ from dragoman.transports.defects import describe
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import ABORT, GONE, HOLD, Message, Scope
 from dragoman.transports.http.refusals import Refusals
-from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold
+from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold, Site
+from dragoman.transports.http.turn import write_date
 from dragoman.transports.websocket import WebSocketConnection
 from dragoman_spec.record import record
 
@@ -56,6 +58,18 @@ class WebSocketRequest:
     target: bytes
     transport: asyncio.Transport
     hold: Hold
+
+
+def take_over(site: Site, opening: WebSocketRequest, ended: Callable[[], object]) -> None:
+    """Serve a connection of a site whose first request opens a WebSocket; its end is told."""
+    served = ServedWebSocket(opening, site.config, site.refusals)
+    site.connections.add(served)
+
+    def end(_: object) -> None:
+        site.connections.discard(served)
+        ended()
+
+    site.run(served.run(site.app)).add_done_callback(end)
 
 
 class ServedWebSocket:
@@ -151,7 +165,7 @@ class ServedWebSocket:
                 status = HTTPStatus(message["status"])
                 headers = Headers([(name.decode(), value.decode("latin-1")) for name, value in message["headers"]])
                 headers.setdefault("Connection", "close")
-                headers.setdefault("Date", formatdate(usegmt=True))
+                headers.setdefault("Date", write_date(int(time.time())).decode())
                 self._answer = Response(status, status.phrase, headers)
             case "websocket.http.response.body":
                 self._answer.body = message["body"]

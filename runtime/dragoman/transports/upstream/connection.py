@@ -33,7 +33,7 @@ import httptools
 
 from dragoman import system
 from dragoman.errors import TransportError
-from dragoman.transports.countdown import Countdown
+from dragoman.transports.countdown import PARTS_AT_ONCE, REST_S, Countdown
 from dragoman.transports.known_heads import KnownHead, know_head
 from dragoman.transports.upstream.answers import Head, Headers, HttpResponse
 
@@ -43,11 +43,6 @@ HEADERS: Final = 256
 
 _AT_ONCE_BYTES: Final = 256 * 1024
 _KNOWN_BYTES: Final = 64 * 1024
-PARTS_AT_ONCE: Final = 1000
-"""After so many parts of a body in one read others have a turn: each part takes time, however short it is."""
-
-REST_S: Final = 3e-6
-"""How long that is, for each part: about as long as it took."""
 SWITCHING_PROTOCOLS: Final = 101
 _CODINGS: Final = (b"chunked", b"identity")
 _WITHOUT_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
@@ -243,7 +238,7 @@ class HttpConnection(asyncio.Protocol):
             self._alive_at = self._loop.time()
             self._parts = 0
             self._parse(answer, parser, data)
-            if self._parts > PARTS_AT_ONCE:  # a loop may read on before it looks at anybody else
+            if self._parts > PARTS_AT_ONCE:
                 self.pause()
                 self._loop.call_later(self._parts * REST_S, self._read_on)
             if is_first and self._reusable:
