@@ -160,6 +160,26 @@ def test_a_malformed_response_in_a_batch_is_not_answered() -> None:
     assert proxy.counters.malformed == 1
 
 
+def test_a_server_is_not_answered_to_a_member_that_is_neither_question_nor_answer() -> None:
+    """It did not ask: what answered this could be taken for the answer to something else under that id."""
+    proxy = hold([*opening(A, B), server([{"jsonrpc": "2.0", "id": 7}, {"jsonrpc": "2.0", "id": "s", "method": 3}])])
+    assert proxy.counters.malformed == 2
+
+
+def test_an_error_about_a_member_is_not_taken_for_the_answer_to_a_request_that_waits() -> None:
+    hold(
+        [
+            *opening(B, A),
+            client(LIST),
+            expect_to_server(LIST),
+            client([{"jsonrpc": "2.0", "id": 1}, PING]),
+            expect_to_server(PING),
+            server(result("p", {})),
+            expect_to_client(lambda frame: [member["id"] for member in frame] == [None, "p"]),
+        ]
+    )
+
+
 def test_good_and_bad_members_are_answered_together() -> None:
     hold(
         [

@@ -69,9 +69,9 @@ def _split(exchange: Exchange, side: Side, members: list[Frame | Malformed]) -> 
         if isinstance(member, Malformed):
             exchange.counters.malformed += 1
             logger.warning("malformed member of a batch from the %s: %s", side.value, member.reason)
-            told = member.is_response and exchange.fail_garbled(side, member)
-            if not told and member.is_owed:
-                batch.answers.append(error_frame(member.key, member.code, member.reason).raw)
+            answer = exchange.answer_malformed(side, member)
+            if answer is not None:
+                batch.answers.append(answer.raw)
     whole = batch.complete()
     if whole is not None:
         exchange.front.post(side, whole)

@@ -232,11 +232,18 @@ class Exchange:
             malformed: What is wrong with it.
         """
         self.mistakes.note_malformed(side, malformed)
+        answer = self.answer_malformed(side, malformed)
+        if answer is not None:
+            self.front.send(answer)
+
+    def answer_malformed(self, side: Side, malformed: Malformed) -> Frame | None:
+        """Give what a client is told that sent what is no frame; whoever waits for the response that it garbles is."""
         if malformed.is_response and (self.fail_garbled(side, malformed) or not malformed.is_owed):
             self.front.answered()
         elif side is Side.CLIENT:
             key = None if malformed.key in self.calls[side].waiting else malformed.key
-            self.front.send(error_frame(key, malformed.code, malformed.reason))
+            return error_frame(key, malformed.code, malformed.reason)
+        return None
 
     def _adaptor(self, side: Side, way: Translator | None) -> Adaptor:
         return Adaptor(way, self.settings.on_loss, self.counters, side, self.settings.watch)
