@@ -91,6 +91,50 @@ def test_an_answer_that_is_none_comes_in_the_one_array_with_the_others(answers: 
     assert not proxy.open_requests
 
 
+@pytest.mark.parametrize("first", [[1], ["p"], "p", ["p", 9]])
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_an_array_that_is_answered_in_parts_is_answered_with_one(first: Any, is_alone: bool) -> None:
+    """Whoever waits for the answer to an array gets one; what was asked alone does not come with it."""
+    asked = request(9, "tools/list")
+    nothing: dict[str, Any] = {}
+    [key] = {1, "p"} & set(first)
+    rest = "p" if key == 1 else 1
+    given = result(key, nothing) if isinstance(first, str) else [result(one, nothing) for one in first]
+    hold(
+        [
+            *opening(B, B),
+            *([client(asked), expect_to_server(asked)] if 9 in [*first] else []),
+            client([PING, request(1, "ping")]),
+            expect_to_server([PING, request(1, "ping")]),
+            server(given),
+            *([expect_to_client([result(9, nothing)])] if 9 in [*first] else []),
+            server(result(rest, nothing) if is_alone else [result(rest, nothing)]),
+            expect_to_client([result(key, nothing), result(rest, nothing)]),
+        ]
+    )
+
+
+def test_an_error_about_a_member_does_not_have_the_id_of_a_request_beside_it() -> None:
+    nothing = {"jsonrpc": "2.0", "id": "p"}
+    hold(
+        [
+            *opening(B, A),
+            client([nothing, PING]),
+            expect_to_server(PING),
+            server(result("p", {})),
+            expect_to_client(lambda frame: [member["id"] for member in frame] == [None, "p"]),
+        ]
+    )
+    hold(
+        [
+            *opening(B, B),
+            client([nothing, PING]),
+            expect_to_client(lambda frame: frame["id"] is None),
+            expect_to_server([PING]),
+        ]
+    )
+
+
 def test_what_was_answered_alone_comes_with_the_rest_that_came_in_an_array() -> None:
     tools = result(1, {"tools": []})
     asks = [client([LIST, PING]), expect_to_server([LIST, PING])]

@@ -6,26 +6,23 @@ import random
 from collections.abc import Iterator
 from typing import Final
 
-from dragoman_spec import HANDSHAKE_REVISIONS, facts
+from tests.world.peers.words import KNOW as KNOW
 from tests.world.peers.words import key_of
 from tests.world.plan import Act, Plan
 from tests.world.record import Event
 from tests.world.rules import Talk, client_of, rule
 from tests.world.situations import sometimes
 
-KNOW: Final = tuple(revision for revision in HANDSHAKE_REVISIONS if facts(revision).batches)
-"""The revisions with arrays."""
-
 _SURE: Final = ("text", "structured", "failed", "error", "twice", "both")
 _FIT: Final = ("call", "list", "read", "prompt", "complete", "ping", "level", "cancel")
 
 
 def add_arrays(plan: Plan, chance: random.Random) -> None:
-    """Let clients that speak by lines say several things at once, at servers that know arrays, or do not."""
-    if plan.front != "lines" or chance.random() >= 0.3:
+    """Let clients say several things at once, at servers that know arrays, or do not; and servers, too."""
+    if chance.random() >= (0.3 if plan.front == "lines" else 0.2):
         return
     for server in plan.servers:
-        if server.link == "lines" and chance.random() < 0.6:
+        if (server.link == "lines" or plan.front != "lines") and chance.random() < 0.6:
             server.revisions = [chance.choice(KNOW)]
     for client in plan.clients:
         if chance.random() < 0.4 or client.manner == "again":
@@ -37,6 +34,14 @@ def add_arrays(plan: Plan, chance: random.Random) -> None:
             for act in together:
                 act["array"], act["at"] = first + 1, together[0]["at"]
         client.acts.sort(key=lambda act: float(act["at"]))
+    for server in plan.servers:
+        server.arrays = server.revisions[0] in KNOW and chance.random() < 0.4
+    for client in plan.clients if plan.front == "lines" else ():
+        gathered = [n for n, act in enumerate(client.acts) if "array" in act]
+        if gathered and chance.random() < 0.3:  # a member that is no frame, under the id of a request
+            beside = client.acts[gathered[0]]
+            odd = {"at": beside["at"], "do": "odd", "n": 200, "array": beside["array"]}
+            client.acts.insert(gathered[0] + 1, odd)
 
 
 def _ends(act: Act) -> bool:
@@ -73,7 +78,8 @@ def an_array_is_answered_with_one(plan: Plan, talk: Talk) -> Iterator[str]:
             if len(ours) > 1:
                 yield f"{peer} said {event.frame} in one array, and heard {[one.frame for one in ours]}"
             for answer in ours:
-                if sorted(map(str, answer.frame)) != sorted({str(key) for key in answer.frame if key_of(key) in keys}):
+                told = [str(key) for key in answer.frame if key is not None]
+                if sorted(told) != sorted({str(key) for key in answer.frame if key_of(key) in keys}):
                     yield f"{peer} said {event.frame} in an array, and heard {answer.frame}"
             for one in asked:
                 if one.cancelled is None and any(not each.via.startswith("array") for each in one.answers):
@@ -109,3 +115,20 @@ def _cancelled(plan: Plan, talk: Talk) -> bool:
             if any(one.cancelled for one in asked) and any(one.answers for one in asked):
                 return True
     return False
+
+
+@sometimes("an array that was posted is answered with one")
+def _posted(plan: Plan, talk: Talk) -> bool:
+    names = {client.name for client in plan.clients if plan.front == "http" and not client.way}
+    return any(_heard(talk, peer) and any(_said(talk, peer)) for peer in talk.clients() if peer in names)
+
+
+@sometimes("an array comes over WebSocket, and is answered with one")
+def _by_websocket(plan: Plan, talk: Talk) -> bool:
+    names = {client.name for client in plan.clients if client.way == "websocket"}
+    return any(_heard(talk, peer) and any(_said(talk, peer)) for peer in talk.clients() if peer in names)
+
+
+@sometimes("a server says several things in one array")
+def _server_gathers(plan: Plan, talk: Talk) -> bool:
+    return any(True for peer in talk.servers() for _ in _said(talk, peer))

@@ -45,7 +45,10 @@ def _posted(host: Host) -> Iterator[str]:
         edge, transport = port.edge, port.transport
         if isinstance(edge, FrontEdge) and isinstance(transport, StreamableSession) and edge.state is FrontState.READY:
             calls, answered = edge.exchange.calls[Side.CLIENT], {frame.key for frame in port.backlog or ()}
-            for key in transport._calls.keys() - calls.waiting.keys() - calls.renamed.keys() - answered:
+            known = calls.waiting.keys() | calls.renamed.keys() | answered
+            for key in transport._calls.keys() - known:
+                if not transport._calls[key].keys.isdisjoint(known):
+                    continue  # what was posted with it is not answered yet
                 yield f"a POST waits for the answer to {key!r}, which is not asked any more"
 
 

@@ -274,5 +274,5 @@ def what_is_about_a_call_comes_on_its_stream(plan: Plan, talk: Talk) -> Iterator
             one = tokens.get(event.frame["params"]["progressToken"])
             if one is None or one.cancelled or one.refused or any(a.turn < event.turn for a in one.answers):
                 continue
-            if event.via != str(one.frame["id"]):
+            if event.via != one.stream and not event.via.startswith("array"):
                 yield f"{peer} heard {short(event.frame)} on {event.via}, and not with the answer"

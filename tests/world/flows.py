@@ -123,6 +123,8 @@ def _replies(talk: Talk, clock: Clock, plan: Plan) -> Iterator[str]:
     }
     for peer in talk.servers():
         for one in talk.asked[peer]:
+            if one.asked.via.startswith("array"):
+                continue  # what it asked with others is answered with others
             for mark in nonces_in(one.frame):
                 reply = replies.get(mark)
                 if reply is None or reply.there is None or not one.answers or not one.answers[0].there:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tests.world.http_bytes import Events, Message, Reader, write_request
@@ -24,6 +24,20 @@ _NAMED: Final = {
     "resources/read": "uri",
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
+
+Said = Body | list[Body]
+"""What is posted: a frame, or an array of them."""
+
+
+def method_of(said: Said | None) -> str:
+    """Give the method of a frame; an array has none."""
+    return str(said.get("method", "")) if isinstance(said, dict) else ""
+
+
+def requests_in(said: Said | None) -> list[Any]:
+    """Give the ids of the requests in what was said."""
+    frames = said if isinstance(said, list) else [said or {}]
+    return [one["id"] for one in frames if "method" in one and "id" in one]
 
 
 class HttpWire:
@@ -66,6 +80,7 @@ class HttpWire:
         self.is_over = False
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._numbers: dict[str, int] = {}  # of the last event that came of each stream
+        self._arrays = 0
 
     @property
     def kind(self) -> type[Connection]:
@@ -82,25 +97,38 @@ class HttpWire:
 
     # What a peer calls
 
+    def note(self, said: Said) -> list[Event]:
+        """Note that something is said."""
+        if isinstance(said, dict):
+            return [self.record.add(self.peer.name, "says", said)]
+        name = self.name_array()
+        self.record.add(self.peer.name, "says an array", [one.get("id") for one in said], via=name)
+        return [self.record.add(self.peer.name, "says", one, via=name) for one in said]
+
+    def name_array(self) -> str:
+        """Name another array."""
+        self._arrays += 1
+        return f"array {self._arrays}"
+
     def say(self, frame: Any, via: str = "") -> None:
-        noted = self.record.add(self.peer.name, "says", frame)
+        noted = self.note(frame)
         if self.is_stateless and frame.get("method") == "notifications/cancelled":
-            self._give_up(frame["params"]["requestId"], noted)
-        elif self.is_stateless or self._opened.is_set() or frame.get("method") in _OPENING:
+            self._give_up(frame["params"]["requestId"], noted[0])
+        elif self.is_stateless or self._opened.is_set() or method_of(frame) in _OPENING:
             self._post(frame, noted)
         elif not self.is_over:
             self._run(self._post_later(frame, noted))
 
     def write_raw(self, data: bytes) -> None:
         self.record.add(self.peer.name, "writes", repr(data))
-        self._send("POST", data, None, None)
+        self._send("POST", data, None)
 
     def leave(self) -> None:
         if self.is_over:
             return
         self.record.add(self.peer.name, "leaves")
         if self.session:
-            self._send("DELETE", b"", None, None)
+            self._send("DELETE", b"", None)
             self.is_over = True
             self._stop_tasks()
         else:
@@ -155,34 +183,34 @@ class HttpWire:
         else:
             self.idle.append(connection)
 
-    def opened(self, frame: Body) -> None:
+    def opened(self, frame: Said) -> None:
         """The proxy has taken in that the session is open."""
         self._opened.set()
         if self._listens and not self.is_over:
-            self._send("GET", b"", None, None)
+            self._send("GET", b"", None)
 
-    def refused(self, frame: Body | None, message: Message) -> None:
-        """A request was refused with a status; what it says in its body was heard before."""
-        is_request = frame is not None and "method" in frame and "id" in frame
-        is_undone = message.status in (408, 429, 503) or (message.status == 502 and "method" not in (frame or {}))
-        if is_undone and frame is not None and not is_request and not self.is_over:
+    def refused(self, frame: Said | None, message: Message) -> None:
+        """What was said was refused with a status; what the answer says in its body was heard before."""
+        keys = requests_in(frame)
+        is_undone = message.status in (408, 429, 503) or (message.status == 502 and not method_of(frame))
+        if is_undone and frame is not None and not keys and not self.is_over:
             self._run(self._post_again(frame))  # it has not come, or is dropped; without it, somebody waits for ever
             return
-        key = frame.get("id") if frame is not None else None
         if frame is None and message.method == "GET" and message.status in (502, 503):
             self._run(self._listen_again())
-        told = {"id": key, "status": message.status}
+        told: Body = {"status": message.status}
         if message.status == 401 and "resource_metadata" in message.headers.get("www-authenticate", ""):
             told["asks"] = "token"
         if message.resumes:
             told["resumes"] = True
         if "retry-after" in message.headers:
             told["Retry-After"] = message.headers["retry-after"]
-        self.record.add(self.peer.name, "is refused", told)
-        if frame is not None and frame.get("method") == _OPENING[1] and message.status == 502:
+        for key in keys or [frame.get("id") if isinstance(frame, dict) else None]:
+            self.record.add(self.peer.name, "is refused", {"id": key, **told})
+        if frame is not None and method_of(frame) == _OPENING[1] and message.status == 502:
             self.opened(frame)  # perhaps it has come
         self._opened.set()
-        if frame is not None and is_request:
+        for key in keys:
             self.peer.refuse(key)
         if message.status == 404 and self.session:
             self.record.add(self.peer.name, "ends", "the session is gone")
@@ -199,14 +227,15 @@ class HttpWire:
             return
         if events is not None and events.last:
             self._run(self._take_up(connection, events))
-        elif frame is not None and "id" in frame and "method" in frame:
-            self.record.add(self.peer.name, "is refused", {"id": frame["id"], "status": 0})
-            self.peer.refuse(frame["id"])
+        elif keys := requests_in(frame):
+            for key in keys:
+                self.record.add(self.peer.name, "is refused", {"id": key, "status": 0})
+                self.peer.refuse(key)
         elif connection.method == "GET" and not self.is_over:
             self._run(self._listen_again())
-        elif frame is not None and frame.get("method") == _OPENING[1]:
+        elif frame is not None and method_of(frame) == _OPENING[1]:
             self.opened(frame)  # perhaps it has come
-        elif frame is not None and "method" not in frame:
+        elif frame is not None and not method_of(frame):
             self._run(self._post_again(frame))  # the same; whoever has it already drops it
 
     # Sending
@@ -216,51 +245,58 @@ class HttpWire:
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
 
-    async def _post_later(self, frame: Body, noted: Event) -> None:
+    async def _post_later(self, frame: Said, noted: Sequence[Event]) -> None:
         """Post what was said before the session was open; whoever leaves before that says nothing more."""
         await self._opened.wait()
         self._post(frame, noted)
 
-    def _post(self, frame: Body, noted: Event) -> None:
+    def _post(self, frame: Said, noted: Sequence[Event]) -> None:
         self._send("POST", json.dumps(frame, ensure_ascii=False).encode(), frame, noted)
 
-    async def _post_again(self, frame: Body) -> None:
+    async def _post_again(self, frame: Said) -> None:
         await asyncio.sleep(2.0)
-        self._send("POST", json.dumps(frame).encode(), frame, None)
+        self._send("POST", json.dumps(frame).encode(), frame)
 
     async def _take_up(self, connection: Connection, events: Events) -> None:
         await asyncio.sleep(events.retry_s or 1.0)
-        self._send("GET", b"", connection.frame, None, events)
+        if (again := self._send("GET", b"", connection.frame, before=events)) is not None:
+            again.array = connection.array
 
     async def _listen_again(self) -> None:
         await asyncio.sleep(self._patience.pop() if self._patience else 60.0)
-        self._send("GET", b"", None, None)
+        self._send("GET", b"", None)
 
     def _give_up(self, key: Any, noted: Event) -> None:
         """Cancel as clients without a session do: by closing the stream of the request."""
         for connection in list(self.connections):
-            if connection.frame is not None and connection.frame.get("id") == key and connection.is_busy:
+            if key in requests_in(connection.frame) and connection.is_busy:
                 connection.is_busy = False
                 connection.end.cut()
                 self.connections.pop(connection, None)
         noted.there = self.record.turns.count
 
     def _send(
-        self, method: str, body: bytes, frame: Body | None, noted: Event | None, before: Events | None = None
-    ) -> None:
+        self,
+        method: str,
+        body: bytes,
+        frame: Said | None,
+        noted: Sequence[Event] = (),
+        before: Events | None = None,
+    ) -> Connection | None:
         if self.is_over:
-            return
+            return None
         connection = self.take_connection()
         if connection is None:
             self.peer.over("nobody listens")
-            return
+            return None
         more = {} if before is None else {"last-event-id": before.last}
         connection.send(
             method, write_request(method, self.path_of(method), {**self._headers(method, frame), **more}, body)
         )
         connection.begin(method, frame, noted, before)
+        return connection
 
-    def _headers(self, method: str, frame: Body | None) -> dict[str, str]:
+    def _headers(self, method: str, frame: Said | None) -> dict[str, str]:
         found = {"accept": "text/event-stream" if method == "GET" else _ACCEPT}
         if method == "POST":
             found["content-type"] = "application/json"
@@ -271,7 +307,7 @@ class HttpWire:
             found["mcp-session-id"] = self.session
         if self.session or self.is_stateless:
             found["mcp-protocol-version"] = self._revision
-        if self.is_stateless and frame is not None and "method" in frame:
+        if self.is_stateless and isinstance(frame, dict) and "method" in frame:
             found["mcp-method"] = frame["method"]
             params = frame.get("params") or {}
             if frame["method"] in _NAMED:
@@ -306,6 +342,7 @@ class Connection:
 
     Attributes:
         frame: What was said with the request that is under way; None for a GET.
+        array: What that is called, if it is an array.
         events: The stream that answers it, if one does.
         is_busy: Whether an answer is to come.
     """
@@ -314,11 +351,12 @@ class Connection:
         self.end = end
         self.address = address
         self.method = ""
-        self.frame: Body | None = None
+        self.frame: Said | None = None
+        self.array = ""
         self.events: Events | None = None
         self.is_busy = False
         self._wire = wire
-        self._noted: tuple[int, Event] | None = None
+        self._noted: tuple[int, Sequence[Event]] = 0, ()
         self._last = ""
         self._returns = 0
         self._reader = Reader(False, self._take_head, self._take_body, self._take_end)
@@ -329,16 +367,19 @@ class Connection:
         self.method = method
         self.end.write(data)
 
-    def begin(self, method: str, frame: Body | None, noted: Event | None, before: Events | None = None) -> None:
+    def begin(self, method: str, frame: Said | None, noted: Sequence[Event] = (), before: Events | None = None) -> None:
         """Wait for the answer to what was just sent; `before` is a stream that is taken up again."""
         self.frame, self.events, self.is_busy = frame, None, True
         self._last, self._returns = ("", 0) if before is None else (before.last, before.returns)
-        self._noted = None if noted is None else (self.end.says.written, noted)
+        self.array = noted[0].via if noted else ""
+        self._noted = self.end.says.written, noted
 
     def _note_taken(self, taken: int) -> None:
-        if self._noted is not None and self._noted[0] <= taken:
-            self._noted[1].there = self._wire.record.turns.count
-            self._noted = None
+        written, noted = self._noted
+        if noted and written <= taken:
+            for event in noted:
+                event.there = self._wire.record.turns.count
+            self._noted = 0, ()
 
     def _hear(self, data: bytes) -> None:
         wire = self._wire
@@ -347,13 +388,25 @@ class Connection:
         except ValueError:
             wire.record.note("valid", f"{wire.peer.name} heard what is not JSON: {data!r}")
             return
-        via = "listening" if self.method == "GET" and self.frame is None else str((self.frame or {}).get("id"))
-        there = self.end.hears.mark_of(self.end.hears.taken)
-        wire.record.add(wire.peer.name, "hears", frame, there, via)
-        wire.peer.hear(frame, via)
+        via, there = self._via, self.end.hears.mark_of(self.end.hears.taken)
+        if isinstance(frame, list):
+            name = wire.name_array()
+            answered = [one.get("id") for one in frame if "method" not in one]
+            wire.record.add(wire.peer.name, "hears an array", answered, there, name)
+            via = name
+        for one in frame if isinstance(frame, list) else [frame]:
+            wire.record.add(wire.peer.name, "hears", one, there, via)
+            wire.peer.hear(one, self._via)
+
+    @property
+    def _via(self) -> str:
+        """Name the stream that brings what is heard: by the request, or the array, that it belongs to."""
+        if isinstance(self.frame, list):
+            return f"on {self.array}"
+        return "listening" if self.method == "GET" and self.frame is None else str((self.frame or {}).get("id"))
 
     def _take_head(self, message: Message) -> None:
-        if "mcp-session-id" in message.headers and (self.frame or {}).get("method") == "initialize":
+        if "mcp-session-id" in message.headers and method_of(self.frame) == "initialize":
             self._wire.session = message.headers["mcp-session-id"]
         if message.headers.get("content-type", "").startswith("text/event-stream"):
             self.events = Events()
@@ -377,12 +430,13 @@ class Connection:
             message.method = self.method
             message.resumes = bool(self._last)
             wire.refused(frame, message)
-        elif self.method == "POST" and (frame or {}).get("method") == "notifications/initialized":
+        elif self.method == "POST" and method_of(frame) == "notifications/initialized":
             wire.opened(frame or {})
         if wants_more or (self.method == "GET" and self.events is not None and frame is None):
             events, self.events = self.events, None
             again = Connection.__new__(Connection)
             again.frame, again.events, again.method, again.is_busy = frame, events, self.method, True
+            again.array = self.array
             self.is_busy = False
             wire.free(self)
             wire.lost(again)
@@ -393,11 +447,12 @@ class Connection:
         else:
             wire.free(self)
 
-    def _comes_back(self, events: Events, frame: Body | None) -> bool:
+    def _comes_back(self, events: Events, frame: Said | None) -> bool:
         """Whether it takes a stream up again: until it has the answer, and a few times more where it came back once."""
-        if frame is None or "id" not in frame or "method" not in frame:
+        keys = requests_in(frame)
+        if not keys:
             return False
-        if self._wire.peer.waits_for(frame["id"]):
+        if any(map(self._wire.peer.waits_for, keys)):
             return True
         events.returns += 1
         return self.method == "GET" and events.returns < _RETURNS

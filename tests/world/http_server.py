@@ -6,6 +6,7 @@ that comes first and alone is JSON, or a stream of one event.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import deque
 from collections.abc import Callable
@@ -14,10 +15,11 @@ from typing import Any
 from tests.world.http_bytes import Message, Reader, chunk, event, write_answer
 from tests.world.network import Address, Network
 from tests.world.peers.server import Server
-from tests.world.peers.words import PER_REQUEST, chance_of
+from tests.world.peers.words import KNOW, PER_REQUEST, chance_of
 from tests.world.plan import ServerPlan
 from tests.world.record import Body, Event, Record
 from tests.world.streams import RESET, End
+from tests.world.wires import is_opening
 
 _EVENTS = {"content-type": "text/event-stream", "cache-control": "no-store"}
 _JSON = {"content-type": "application/json"}
@@ -140,6 +142,7 @@ class Session:
         self._on: dict[str, Connection] = {}  # with requests that are not answered; ids may be those of several clients
         self._listening: Connection | None = None
         self._waiting: deque[bytes] = deque(maxlen=100)
+        self._gathered: dict[str, tuple[list[Body], list[Event]]] = {}  # what is said in this moment, by what it is on
 
     def begin(self, connection: Connection, frame: Body) -> None:
         """A request is to be answered."""
@@ -179,18 +182,37 @@ class Session:
 
     def say(self, frame: Any, via: str = "") -> None:
         noted = self._server.record.add(self.run.name, "says", frame, via=via)
-        data = json.dumps(frame, ensure_ascii=False).encode()
-        if "method" not in frame:
+        knows = self._server.record.revisions.get(self.run.name) in KNOW
+        if not (self._server.plan.arrays and knows) or is_opening(frame):
+            self._put(via, [frame], [noted])
+            return
+        if not self._gathered:
+            asyncio.get_running_loop().call_soon(self._say_gathered)
+        frames, events = self._gathered.setdefault(via, ([], []))
+        frames.append(frame)
+        events.append(noted)
+
+    def _say_gathered(self) -> None:
+        """Send what was said in one moment: what belongs together as one array."""
+        gathered, self._gathered = self._gathered, {}
+        for via, (frames, events) in gathered.items():
+            if len(frames) > 1:
+                self._server.record.add(self.run.name, "says an array", [one.get("id") for one in frames], via=via)
+            self._put(via, frames, events)
+
+    def _put(self, via: str, frames: list[Body], noted: list[Event]) -> None:
+        data = json.dumps(frames if len(frames) > 1 else frames[0], ensure_ascii=False).encode()
+        answer = next((one for one in frames if "method" not in one), None)
+        if answer is not None:
             connection = self._on.pop(via, None)
             if connection is not None:
                 connection.gone = _nothing
-                first = frame.get("result") or {}
-                opens = "protocolVersion" in first and self.key
-                connection.answer(data, {"mcp-session-id": self.key} if opens else {}, noted)
+                opens = "protocolVersion" in (answer.get("result") or {}) and self.key
+                connection.answer(data, {"mcp-session-id": self.key} if opens else {}, *noted)
         elif via in self._on:
-            self._on[via].tell(data, noted)
+            self._on[via].tell(data, *noted)
         elif self._listening is not None:
-            self._listening.tell(data, noted)
+            self._listening.tell(data, *noted)
         else:
             self._waiting.append(data)
 
@@ -237,21 +259,21 @@ class Connection:
         self._is_stream = True
         self.write(write_answer(200, _EVENTS, None))
 
-    def tell(self, data: bytes, noted: Event) -> None:
+    def tell(self, data: bytes, *noted: Event) -> None:
         """Send an event, before the answer or where there is none."""
         if not self._is_stream:
             self.stream()
-        self.write(chunk(event(data)), noted)
+        self.write(chunk(event(data)), *noted)
 
-    def answer(self, data: bytes, headers: dict[str, str], noted: Event) -> None:
+    def answer(self, data: bytes, headers: dict[str, str], *noted: Event) -> None:
         """Send the answer, and nothing more to this request."""
         if not self._is_stream and self._server.chance.random() < 0.5:
-            self.write(write_answer(200, {**_JSON, **headers}, data), noted)
+            self.write(write_answer(200, {**_JSON, **headers}, data), *noted)
             return
         if not self._is_stream:
             self.write(write_answer(200, {**_EVENTS, **headers}, None))
         self._is_stream = False
-        self.write(chunk(event(data)) + chunk(b""), noted)
+        self.write(chunk(event(data)) + chunk(b""), *noted)
 
     def finish(self) -> None:
         """End a stream that has no answer."""
@@ -260,9 +282,8 @@ class Connection:
             self.gone = _nothing
             self.write(chunk(b""))
 
-    def write(self, data: bytes, noted: Event | None = None) -> None:
-        if noted is not None:
-            self._under_way.append((self.end.says.written + len(data), noted))
+    def write(self, data: bytes, *noted: Event) -> None:
+        self._under_way.extend((self.end.says.written + len(data), event) for event in noted)
         self.end.write(data)
 
     def _take(self, message: Message) -> None:

@@ -99,7 +99,8 @@ class _Accepting(WebSocketTalk):
     def __init__(self, end: End, server: _Linked) -> None:
         run = server.open()
         run.wire = self
-        super().__init__(end, ServerProtocol(subprotocols=["mcp"]), run, server.record)  # type: ignore[list-item]
+        protocol = ServerProtocol(subprotocols=["mcp"])  # type: ignore[list-item]
+        super().__init__(end, protocol, run, server.record, server.plan.arrays)
 
     def answer(self, asked: Any) -> None:
         if isinstance(asked, Request):

@@ -198,7 +198,7 @@ def what_comes_on_the_stream_of_a_call_goes_on_it(plan: Plan, talk: Talk) -> Ite
                 call = calls.get(said[mark]) if mark in said else None
                 if call is None or call.cancelled or call.refused or any(a.turn < event.turn for a in call.answers):
                     continue
-                if event.via != str(call.frame["id"]):
+                if event.via != call.stream and not event.via.startswith("array"):
                     yield f"{peer} heard {short(event.frame)} on {event.via}, and not with the answer"
 
 

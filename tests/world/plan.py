@@ -69,6 +69,7 @@ class ServerPlan:
         link: How the proxy reaches it: `lines`, as over pipes, `http`, `websocket` or `sse`.
         has: Its capabilities, beside tools.
         tasks: Whether its tools run as tasks: `optional`, `required`, or not at all.
+        arrays: Whether what it says in one moment goes out as one array, where its revision has those.
     """
 
     name: str
@@ -78,6 +79,7 @@ class ServerPlan:
     link: str = "lines"
     has: list[str] = field(default_factory=list)
     tasks: str = ""
+    arrays: bool = False
 
     @property
     def is_slow(self) -> bool:
@@ -146,10 +148,10 @@ class Plan:
             not self.faults
             and not self.access
             and not self.guard
-            and not {act["do"] for act in acts} & {"leave", "cut", "cancel", "junk", "stall"}
+            and not {act["do"] for act in acts} & {"leave", "cut", "cancel", "junk", "stall", "odd"}
             and not any(step[0] == "die" for act in acts for step in act.get("steps", []))
             and all(client.manner in ("good", "slow") for client in self.clients)
-            and not any(server.manner in ("rude", "garbles", "refuses") for server in self.servers)
+            and not any(one.manner in ("rude", "garbles", "refuses") or one.arrays for one in self.servers)
             and not any(server.start_s > 50 for server in self.servers)
             and not (is_far and (self.network.late_s > 1 or any(server.is_slow for server in self.servers)))
         )

@@ -46,6 +46,11 @@ class Asked:
         return self.frame.get("params") or {}
 
     @property
+    def stream(self) -> str:
+        """Name what brings what belongs to it, over HTTP: its own stream, or that of its array."""
+        return f"on {self.asked.via}" if self.asked.via.startswith("array") else str(self.frame["id"])
+
+    @property
     def is_open(self) -> bool:
         """Whether nobody has answered it, or taken it back."""
         return not self.answers and self.cancelled is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, Final
 
 from websockets.client import ClientProtocol
@@ -13,11 +14,11 @@ from websockets.http11 import Response
 from websockets.uri import parse_uri
 
 from tests.world.http_bytes import Message
-from tests.world.http_client import Connection, HttpWire
+from tests.world.http_client import Connection, HttpWire, Said, requests_in
 from tests.world.network import Address, Network
-from tests.world.record import Body, Event, Record
+from tests.world.record import Event, Record
 from tests.world.streams import End
-from tests.world.wires import Listener
+from tests.world.wires import Arrays, Listener
 
 _MESSAGES: Final = (Opcode.TEXT, Opcode.CONT)
 
@@ -30,13 +31,15 @@ class WebSocketTalk:
         protocol: What the library knows of it.
         peer: Whose it is.
         record: Where it is noted what is said and heard.
+        gathers: Whether what it says in one moment goes out as one array.
     """
 
-    def __init__(self, end: End, protocol: Any, peer: Listener, record: Record) -> None:
+    def __init__(self, end: End, protocol: Any, peer: Listener, record: Record, gathers: bool = False) -> None:
         self.protocol = protocol
+        self._arrays = Arrays(peer, record, self._write, gathers)
         self._peer = peer
         self._record = record
-        self._waiting: list[tuple[bytes, Event | None]] | None = []
+        self._waiting: list[tuple[bytes, tuple[Event, ...]]] | None = []
         self._under_way: deque[tuple[int, Event]] = deque()
         self._rest = b""
         self._end = end
@@ -50,17 +53,19 @@ class WebSocketTalk:
         """The connection is open: say what has waited."""
         waiting, self._waiting = self._waiting or [], None
         for text, noted in waiting:
-            self._send(text, noted)
+            self._send(text, *noted)
 
     # What a peer calls
 
     def say(self, frame: Any, via: str = "") -> None:
-        noted = self._record.add(self._peer.name, "says", frame)
-        self._send(json.dumps(frame, ensure_ascii=False).encode(), noted)
+        self._arrays.say(frame)
+
+    def _write(self, frame: Any, *events: Event) -> None:
+        self._send(json.dumps(frame, ensure_ascii=False).encode(), *events)
 
     def write_raw(self, data: bytes) -> None:
         self._record.add(self._peer.name, "writes", repr(data))
-        self._send(data, None)
+        self._send(data)
 
     def leave(self) -> None:
         self._record.add(self._peer.name, "leaves")
@@ -78,14 +83,13 @@ class WebSocketTalk:
         self._record.add(self._peer.name, "reads nothing" if stalled else "reads again")
         self._end.hears.stall(stalled)
 
-    def _send(self, data: bytes, noted: Event | None) -> None:
+    def _send(self, data: bytes, *noted: Event) -> None:
         if self._waiting is not None:
             self._waiting.append((data, noted))
         elif not self.protocol.close_sent:
             self.protocol.send_text(data)
             self.flush()
-            if noted is not None:
-                self._under_way.append((self._end.says.written, noted))
+            self._under_way.extend((self._end.says.written, event) for event in noted)
 
     def flush(self) -> None:
         """Send what the library wants to be sent."""
@@ -114,10 +118,7 @@ class WebSocketTalk:
         self.flush()
 
     def _hear(self, text: bytes) -> None:
-        frame = json.loads(text)
-        there = self._end.hears.mark_of(self._end.hears.taken)
-        self._record.add(self._peer.name, "hears", frame, there)
-        self._peer.hear(frame)
+        self._arrays.hear(json.loads(text), self._end.hears.mark_of(self._end.hears.taken))
 
     def ended(self, reason: str) -> None:
         self._record.add(self._peer.name, "ends", reason)
@@ -190,7 +191,7 @@ class SseWire(HttpWire):
     def __init__(self, network: Network, address: Address, peer: Listener, record: Record, secret: str) -> None:
         super().__init__(network, address, peer, record, "2024-11-05", secret, listens=False)
         self._ready = asyncio.Event()
-        self._send("GET", b"", None, None)
+        self._send("GET", b"", None)
 
     def open(self, endpoint: str) -> None:
         """The stream is open, and says where is posted."""
@@ -201,13 +202,13 @@ class SseWire(HttpWire):
         return "/sse" if method == "GET" else self.endpoint
 
     def say(self, frame: Any, via: str = "") -> None:
-        noted = self.record.add(self.peer.name, "says", frame)
+        noted = self.note(frame)
         if self._ready.is_set():
             self._post(frame, noted)
         elif not self.is_over:
             self._run(self._post_when_ready(frame, noted))
 
-    async def _post_when_ready(self, frame: Body, noted: Event) -> None:
+    async def _post_when_ready(self, frame: Said, noted: Sequence[Event]) -> None:
         await self._ready.wait()
         self._post(frame, noted)
 
@@ -215,7 +216,7 @@ class SseWire(HttpWire):
         if self._ready.is_set():
             super().write_raw(data)
 
-    def opened(self, frame: Body) -> None: ...
+    def opened(self, frame: Said) -> None: ...
 
     def leave(self) -> None:
         """Close the stream once what was posted has arrived."""
@@ -238,10 +239,10 @@ class SseWire(HttpWire):
         elif connection.method == "POST" and connection.is_busy and not self.is_over:
             frame = connection.frame
             self.connections.pop(connection, None)
-            if frame is not None and "method" in frame and "id" in frame:
-                self.record.add(self.peer.name, "is refused", {"id": frame["id"], "status": 0})
-                self.peer.refuse(frame["id"])
-            elif frame is not None:
+            for key in requests_in(frame):
+                self.record.add(self.peer.name, "is refused", {"id": key, "status": 0})
+                self.peer.refuse(key)
+            if not requests_in(frame) and frame is not None:
                 self._run(self._post_again(frame))  # perhaps it has come
         else:
             super().lost(connection)

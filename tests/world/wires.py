@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
+from tests.world.peers.words import KNOW
 from tests.world.record import Body, Event, Record
 from tests.world.streams import End
 
@@ -69,53 +72,74 @@ class Owed:
     answers: list[tuple[Body, Event]] = field(default_factory=list)
 
 
-class LineWire:
-    """A frame a line."""
+class Arrays:
+    """Frames as a peer says and hears them, one by one or several at once, whatever they go over.
 
-    def __init__(self, end: End, peer: Listener, record: Record) -> None:
-        self._end = end
+    Args:
+        peer: Whose they are.
+        record: Where it is noted what is said and heard.
+        write: Sends a frame, or an array; told the events in which it was said.
+        gathers: Whether what it says in one moment goes out as one array, with a member that is no frame now and then.
+    """
+
+    def __init__(self, peer: Listener, record: Record, write: Callable[..., None], gathers: bool = False) -> None:
         self._peer = peer
         self._record = record
-        self._rest = b""
-        self._heard = 0
-        self._under_way: deque[tuple[int, Event]] = deque()
-        self._arrays = 0
+        self._write = write
+        self._gathers = gathers
+        self._count = 0
         self._owed: list[Owed] = []
-        end.says.on_taken = self._note_taken
-        end.start(self)
+        self._gathered: list[tuple[Body, Event]] = []
 
-    def say(self, frame: Any, via: str = "") -> None:
+    def say(self, frame: Any) -> None:
+        """Send a frame, or an array of them."""
         if isinstance(frame, list):
-            self._say_array(frame)
+            name = self.name()
+            self._record.add(self._peer.name, "says an array", [one.get("id") for one in frame], via=name)
+            self._write(frame, *[self._record.add(self._peer.name, "says", one, via=name) for one in frame])
             return
         event = self._record.add(self._peer.name, "says", frame)
         owed = next((one for one in self._owed if "method" not in frame and frame.get("id") in one.keys), None)
-        if owed is None:
-            self._write(frame, event)
-        else:
+        if owed is not None:
             owed.answers.append((frame, event))
             self._settle(owed, frame.get("id"))
+        elif self._gathers and self._record.revisions.get(self._peer.name) in KNOW and not is_opening(frame):
+            self._gathered.append((frame, event))
+            if len(self._gathered) == 1:
+                asyncio.get_running_loop().call_soon(self._say_gathered)
+        else:
+            self._write(frame, event)
 
-    def _write(self, frame: Any, *events: Event) -> None:
-        data = json.dumps(frame, ensure_ascii=False).encode() + b"\n"
-        self._under_way.extend((self._end.says.written + len(data), event) for event in events)
-        self._end.write(data)
+    def name(self) -> str:
+        """Name another array."""
+        self._count += 1
+        return f"array {self._count}"
 
-    def _say_array(self, frames: list[Body]) -> None:
-        self._arrays += 1
-        name = f"array {self._arrays}"
-        self._record.add(self._peer.name, "says an array", [one.get("id") for one in frames], via=name)
-        self._write(frames, *[self._record.add(self._peer.name, "says", one, via=name) for one in frames])
+    def _say_gathered(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        frames: list[Any] = [frame for frame, _ in gathered]
+        if len(frames) > 1 or self._count % 4 == 3:
+            name = self.name()
+            self._record.add(self._peer.name, "says an array", [one.get("id") for one in frames], via=name)
+            for _, event in gathered:
+                event.via = name
+            self._write(frames + [NOTHING] * (self._count % 4 == 0), *[event for _, event in gathered])
+        else:
+            self._count += 1
+            self._write(frames[0], gathered[0][1])
 
-    def _hear_array(self, frames: list[Body], there: int) -> None:
-        """Take an array; whoever is asked something in it may answer with one."""
-        self._arrays += 1
-        name = f"array {self._arrays}"
-        self._record.add(self._peer.name, "hears an array", [one.get("id") for one in frames], there, name)
-        asked = [one["id"] for one in frames if "id" in one and "method" in one]
-        if asked and self._arrays % 2:
+    def hear(self, said: Any, there: int) -> None:
+        """Take what has come; whoever is asked something in an array may answer with one."""
+        if not isinstance(said, list):
+            self._hear(said, there)
+            return
+        name = self.name()
+        answered = [one.get("id") for one in said if "method" not in one]
+        self._record.add(self._peer.name, "hears an array", answered, there, name)
+        asked = [one["id"] for one in said if "id" in one and "method" in one]
+        if asked and self._count % 2:
             self._owed.append(Owed(asked))
-        for one in frames:
+        for one in said:
             self._hear(one, there, name)
 
     def _hear(self, frame: Body, there: int, via: str = "") -> None:
@@ -132,6 +156,38 @@ class LineWire:
             self._owed.remove(owed)
             if owed.answers:
                 self._write([frame for frame, _ in owed.answers], *[event for _, event in owed.answers])
+
+
+NOTHING: Final[Body] = {"jsonrpc": "2.0", "id": 77}
+"""A member of an array that is neither request nor response."""
+
+
+def is_opening(frame: Body) -> bool:
+    """Whether a frame opens a session: those are in no array."""
+    return frame.get("method") == "initialize" or "protocolVersion" in (frame.get("result") or {})
+
+
+class LineWire:
+    """A frame a line."""
+
+    def __init__(self, end: End, peer: Listener, record: Record, gathers: bool = False) -> None:
+        self._end = end
+        self._peer = peer
+        self._record = record
+        self._rest = b""
+        self._heard = 0
+        self._under_way: deque[tuple[int, Event]] = deque()
+        self._arrays = Arrays(peer, record, self._write, gathers)
+        end.says.on_taken = self._note_taken
+        end.start(self)
+
+    def say(self, frame: Any, via: str = "") -> None:
+        self._arrays.say(frame)
+
+    def _write(self, frame: Any, *events: Event) -> None:
+        data = json.dumps(frame, ensure_ascii=False).encode() + b"\n"
+        self._under_way.extend((self._end.says.written + len(data), event) for event in events)
+        self._end.write(data)
 
     def write_raw(self, data: bytes) -> None:
         self._record.add(self._peer.name, "writes", repr(data))
@@ -161,11 +217,7 @@ class LineWire:
             except ValueError:
                 self._record.note("valid", f"{self._peer.name} heard a line that is not JSON: {line!r}")
                 continue
-            there = self._end.hears.mark_of(start)
-            if isinstance(frame, list):
-                self._hear_array(frame, there)
-            else:
-                self._hear(frame, there)
+            self._arrays.hear(frame, self._end.hears.mark_of(start))
 
     def ended(self, reason: str) -> None:
         self._record.add(self._peer.name, "ends", reason)

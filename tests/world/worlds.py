@@ -165,7 +165,7 @@ class World:
             runs.append(run)
             self.record.add(run.name, "opens")
             theirs, ours = self.network.pair(run.name, "proxy")
-            run.wire = LineWire(theirs, run, self.record)
+            run.wire = LineWire(theirs, run, self.record, plan.arrays)
             return LineTransport(ours, is_child=True)
 
         return opens

@@ -12,6 +12,7 @@
 | `leave`, `cut` | it closes in order, or breaks off |
 | `break` | it loses the connections that bring events, and takes those up again |
 | `stall`, `junk` | it reads nothing for `for` seconds, says something odd |
+| `odd` | it says what is neither request nor response, under the id of a request beside it in its array |
 | `roots` | it says that its roots have changed |
 
 Acts that follow each other with the same number in `array` go out as one array, where the revision knows that.
@@ -315,6 +316,9 @@ class Client:
                 self._keep(asyncio.ensure_future(self._stall(act["for"])))
             case "junk":
                 self._say_junk(act["which"])
+            case "odd":
+                key = next((one["id"] for one in reversed(self._gathered or []) if "id" in one), None)
+                self._say({"jsonrpc": "2.0", "id": key})
             case "roots" if not self.is_stateless and "roots" in self.plan.has:
                 self._say(notification("notifications/roots/list_changed"))
 

@@ -12,10 +12,12 @@ import random
 import re
 from typing import Any, Final
 
-from dragoman_spec import REVISIONS
+from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS, facts
 from tests.world.record import Body
 
 PER_REQUEST: Final = REVISIONS[-1]
+KNOW: Final = tuple(revision for revision in HANDSHAKE_REVISIONS if facts(revision).batches)
+"""The revisions with arrays."""
 META: Final = "io.modelcontextprotocol/"
 TASKS: Final = f"{META}tasks"
 """The extension of the newest revision."""

@@ -64,12 +64,13 @@ def _refuse_requests(exchange: Exchange, side: Side, members: list[Frame | Malfo
 
 def _split(exchange: Exchange, side: Side, members: list[Frame | Malformed]) -> None:
     frames = [member for member in members if isinstance(member, Frame)]
+    asked = _ids_of_requests(members)
     batch = Batch(sum(frame.kind == "request" for frame in frames))
     for member in members:
         if isinstance(member, Malformed):
             exchange.counters.malformed += 1
             logger.warning("malformed member of a batch from the %s: %s", side.value, member.reason)
-            answer = exchange.answer_malformed(side, member)
+            answer = exchange.answer_malformed(side, member, asked)
             if answer is not None:
                 batch.answers.append(answer.raw)
     whole = batch.complete()
@@ -82,13 +83,19 @@ def _split(exchange: Exchange, side: Side, members: list[Frame | Malformed]) -> 
             exchange.relay(side, frame)
 
 
+def _ids_of_requests(members: list[Frame | Malformed]) -> set[bytes]:
+    """Give the ids under which something is asked in an array."""
+    return {one.key for one in members if isinstance(one, Frame) and one.kind == "request" and one.key is not None}
+
+
 def _pass(exchange: Exchange, side: Side, frame: Frame, members: list[Frame | Malformed]) -> None:
     """Pass an array between two peers that both know arrays, without the answers that nobody waits for."""
-    batch = Batch()
+    batch, ids = Batch(), _ids_of_requests(members)
     for member in members:
         if isinstance(member, Malformed) and member.is_response:
-            exchange.reject(side, member)  # first: its request is answered with those of its array
-    noted = [_note_member(exchange, side, member, batch) for member in members]
+            exchange.reject(side, member, ids)  # first: its request is answered with those of its array
+    whole = _find_answered(exchange, side, members)
+    noted = [_note_member(exchange, side, member, batch, whole) for member in members]
     exchange.counters.passed += 1
     if all(passes is member for passes, member in zip(noted, members, strict=True)):
         exchange.forward(side, frame)
@@ -102,7 +109,22 @@ def _pass(exchange: Exchange, side: Side, frame: Frame, members: list[Frame | Ma
         exchange.forward(side, rewrite(frame, wanted))
 
 
-def _note_member(exchange: Exchange, side: Side, member: Frame | Malformed, batch: Batch) -> Frame | Malformed | None:
+def _find_answered(exchange: Exchange, side: Side, members: list[Frame | Malformed]) -> Batch | None:
+    """Return the array that these members answer as a whole; None where they answer a part, several, or none."""
+    asked, keys = exchange.calls[side.other].waiting, dict.fromkeys(one.key for one in members if _is_answer(one))
+    calls = [call for key in keys if key is not None and (call := asked.get(key)) is not None]
+    batch = calls[0].batch if calls else None
+    is_one = batch is not None and all(call.batch is batch for call in calls)
+    return batch if is_one and batch is not None and batch.open_requests == len(calls) and not batch.answers else None
+
+
+def _is_answer(member: Frame | Malformed) -> bool:
+    return isinstance(member, Frame) and member.method is None
+
+
+def _note_member(
+    exchange: Exchange, side: Side, member: Frame | Malformed, batch: Batch, whole: Batch | None
+) -> Frame | Malformed | None:
     """Note who waits for what of an array that passes; give what passes of this member of it."""
     if isinstance(member, Malformed):
         return None if member.is_response else member
@@ -127,10 +149,10 @@ def _note_member(exchange: Exchange, side: Side, member: Frame | Malformed, batc
         return None
     if asked.batch is None:
         return member
-    if not asked.batch.answers:
-        asked.batch.open_requests -= 1
+    if asked.batch is whole:
+        whole.open_requests -= 1
         return member
-    whole = asked.batch.answer(member)  # with those that came alone, or are errors of ours
-    if whole is not None:
-        exchange.front.post(side.other, whole)
+    complete = asked.batch.answer(member)  # with those that came alone or in other arrays, or are errors of ours
+    if complete is not None:
+        exchange.front.post(side.other, complete)
     return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Final
 
 from dragoman.core.around import Around
@@ -221,7 +221,7 @@ class Exchange:
         if call is not None and (self.around is None or self.around.cancel(call)):
             self.front.send(cancellation(key, reason)._replace(stream=call.stream))
 
-    def reject(self, side: Side, malformed: Malformed) -> None:
+    def reject(self, side: Side, malformed: Malformed, beside: Container[bytes] = ()) -> None:
         """Deal with a line of this peer that is not a frame.
 
         A client is answered, as JSON-RPC says. A server is not: it did not ask; but who waits for the response that
@@ -230,18 +230,20 @@ class Exchange:
         Args:
             side: Who sent it.
             malformed: What is wrong with it.
+            beside: The ids of requests that come with it in one array.
         """
         self.mistakes.note_malformed(side, malformed)
-        answer = self.answer_malformed(side, malformed)
+        answer = self.answer_malformed(side, malformed, beside)
         if answer is not None:
             self.front.send(answer)
 
-    def answer_malformed(self, side: Side, malformed: Malformed) -> Frame | None:
+    def answer_malformed(self, side: Side, malformed: Malformed, beside: Container[bytes] = ()) -> Frame | None:
         """Give what a client is told that sent what is no frame; whoever waits for the response that it garbles is."""
         if malformed.is_response and (self.fail_garbled(side, malformed) or not malformed.is_owed):
             self.front.answered()
         elif side is Side.CLIENT:
-            key = None if malformed.key in self.calls[side].waiting else malformed.key
+            is_taken = malformed.key in self.calls[side].waiting or malformed.key in beside
+            key = None if is_taken else malformed.key
             return error_frame(key, malformed.code, malformed.reason)
         return None
 
