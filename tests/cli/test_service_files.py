@@ -94,6 +94,14 @@ def test_the_unit_is_one_that_systemd_understands(tmp_path: Path) -> None:
     assert (said.returncode, ours) == (0, [])
 
 
+def test_a_mistake_in_a_file_is_waited_out() -> None:
+    """In a real systemd, the socket failed with `service-start-limit-hit`, and clients were refused ever after."""
+    text = (EXAMPLES / "dragoman.service").read_text()
+    unit, _, service = text.partition("[Service]")
+    assert re.search(r"^StartLimitIntervalSec=0$", unit, re.MULTILINE)
+    assert re.search(r"^Restart=on-failure\nRestartSec=2$", service, re.MULTILINE)
+
+
 @needs("systemd-socket-activate")
 def test_it_serves_at_a_socket_of_systemd() -> None:
     port = free_port()

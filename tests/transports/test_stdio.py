@@ -215,7 +215,7 @@ def test_children_take_no_threads() -> None:
 
 @pytest.mark.parametrize("kind", ["none", "no descriptor is left"])
 def test_the_end_of_a_child_is_seen_where_the_system_tells_nobody(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(pid: int) -> int:
+    def fail(*_: int) -> int:
         raise OSError(24, kind)
 
     if kind == "none":

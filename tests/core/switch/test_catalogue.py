@@ -936,6 +936,9 @@ def test_a_server_that_is_still_opening_has_its_time_once() -> None:
     assert stage.client == []
     opening()
     assert "no answer within 5 s" in stage.client.pop()["result"]["_meta"]["dragoman/missing"][0]["reason"]
+    stage.ask("tools/call", name="of_b")
+    stage.answer("a", {"tools": []})
+    assert stage.client.pop()["error"]["message"] == "unknown tool: of_b; not all servers are there: b is late"
     stage.ask("initialize", protocolVersion="2025-11-25")
     stage.answer("a", {"capabilities": ALL})
     assert stage.client.pop()["result"]["capabilities"]

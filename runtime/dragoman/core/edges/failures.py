@@ -22,7 +22,7 @@ _AWAITED: Final = {
 
 _LAST: Final = {
     State.CLOSING: ("the client's closing", Outcome.CLIENT_CLOSED),
-    State.DRAINING: ("the signal that stops the proxy", Outcome.STOPPED),
+    State.DRAINING: ("the moment when the proxy began to stop", Outcome.STOPPED),
 }
 
 _CLOSED_EARLY: Final = {

@@ -274,9 +274,12 @@ class Routes:
     # Refusing
 
     def _explain_absent(self) -> str:
-        absent = [member for member in self._common.members.values() if member.state is MemberState.FAILED]
-        said = "; ".join(f"{member.name} cannot be used ({member.reason})" for member in absent)
-        return f"; not all servers are there: {said}" if absent else ""
+        said = [
+            f"{one.name} cannot be used ({one.reason})" if one.state is MemberState.FAILED else f"{one.name} is late"
+            for one in self._common.members.values()
+            if one.state is MemberState.FAILED or one.is_late
+        ]
+        return f"; not all servers are there: {'; '.join(said)}" if said else ""
 
     def _refuse(self, frame: Frame, code: int, message: str, data: Any = None) -> None:
         self._common.reply(error_frame(frame.key, code, message, data))
