@@ -19,7 +19,7 @@ from bench.peers import started
 from tests.mutants.__main__ import LEFT
 from tests.peers import visits
 from tests.peers.ahead import ahead
-from tests.support import strictness
+from tests.support import commands, strictness
 from tests.support.lines import Lines
 from tests.support.waiting import IdleClockLoop, hang, pass_time, run, until, wait_until
 
@@ -50,6 +50,23 @@ def test_a_run_that_was_started_to_ignore_a_hangup_goes_on_ignoring_it() -> None
     command = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "still here\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("revisions",), ""),
+        (("list", "--", "true"), ""),
+        (("proxy", "--", "cat"), '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'),
+        (("convert", "--from", "2025-06-18", "--to", "2024-11-05"), "nonsense\n"),
+    ],
+)
+def test_a_command_does_the_same_whether_its_interpreter_is_its_own_or_not(words: tuple[str, ...], said: str) -> None:
+    here = commands.dragoman(*words, input=said)
+    apart = subprocess.run(
+        [*commands.COLD, *words], input=said, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (here.returncode, here.stdout, here.stderr) == (apart.returncode, apart.stdout, apart.stderr)
 
 
 @pytest.mark.parametrize("folder", ["tests/browser", "tests/peers"])

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import dragoman
+
 SERVER = str(Path(__file__).parents[1] / "client" / "echo_server.py")
 LONGEST_S = 60
 
 
 def check(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dragoman", "check", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
+    return dragoman("check", *arguments)
 
 
 def check_echo(*arguments: str) -> subprocess.CompletedProcess[str]:

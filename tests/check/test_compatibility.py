@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman.check.compatibility import compare_offers
+from tests.support.commands import dragoman
 
 PATIENCE_S = 60
 
@@ -129,8 +129,7 @@ for line in sys.stdin:
 def run(folder: Path, properties: Any, *options: str) -> tuple[int, str, str]:
     (folder / "server.py").write_text(SERVER)
     server = [sys.executable, str(folder / "server.py"), json.dumps(properties)]
-    line = [sys.executable, "-m", "dragoman", *options, "--", *server]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = dragoman(*options, "--", *server)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout, done.stderr
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from dragoman.check.findings import CheckReport
 from dragoman.check.patience import CheckPatience
 from dragoman_spec import REVISIONS
 from tests.check.peer import Peer
+from tests.support.commands import dragoman
 from tests.support.waiting import IdleClockLoop, run
 
 SERVER = str(Path(__file__).parent / "hostile_server.py")
@@ -26,8 +26,7 @@ LONGEST_S = 120
 
 def check(mode: str, start: str, *options: str, timeout: str = "0.3") -> tuple[int, dict[str, Any]]:
     limits = ("--timeout", timeout, "--start-timeout", start, "--overall-timeout", "30", "--json")
-    command = [sys.executable, "-m", "dragoman", "check", *limits, *options, "--", sys.executable, SERVER, mode]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
+    done = dragoman("check", *limits, *options, "--", sys.executable, SERVER, mode, timeout=LONGEST_S)
     assert done.stderr == ""
     return done.returncode, json.loads(done.stdout)
 

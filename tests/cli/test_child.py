@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from dragoman.cli import main
 from tests.cli.test_listen import INITIALIZE, listening
+from tests.support.commands import dragoman
 
 SHOWS = [
     sys.executable,
@@ -23,14 +23,8 @@ SECRETS = {"DRAGOMAN_AUTH_TOKEN": "0123456789abcdef", "DRAGOMAN_OTHER": "1", "AP
 
 def found(*options: str, **environment: str) -> tuple[dict[str, str], str]:
     """Give what a server finds: its variables, and where it is."""
-    done = subprocess.run(
-        [sys.executable, "-m", "dragoman", "proxy", "--log-level", "critical", *options, "--", *SHOWS],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        env={**os.environ, **SECRETS, **environment},
-        check=False,
-    )
+    environment = {**os.environ, **SECRETS, **environment}
+    done = dragoman("proxy", "--log-level", "critical", *options, "--", *SHOWS, env=environment)
     variables, directory = json.loads(done.stderr)
     return variables, directory
 

@@ -9,7 +9,6 @@ import re
 import select
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 
 from dragoman.cli import COMMANDS
 from dragoman.cli.completion import SHELLS, read_commands
+from tests.support import commands
 
 ASK = {
     "bash": """
@@ -65,7 +65,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write_script(shell: str, directory: Path) -> Path:
     command = [sys.executable, "-m", "dragoman", "completion", shell]
     path = directory / f"dragoman.{shell}"
-    path.write_bytes(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
+    path.write_bytes(commands.run(command, capture_output=True, check=True, timeout=60).stdout)
     return path
 
 
@@ -73,7 +73,7 @@ def write_script(shell: str, directory: Path) -> Path:
 def test_a_shell_reads_its_script(shell: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell}")
-    done = subprocess.run([shell, "-n", write_script(shell, tmp_path)], capture_output=True, timeout=60, check=False)
+    done = commands.run([shell, "-n", write_script(shell, tmp_path)], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -85,13 +85,13 @@ def test_words_are_completed(name: str, shell: str, home: Path) -> None:
     words, last, expected = CASES[name]
     text = ASK[shell].format(script=write_script(shell, home), words=words, last=last)
     command = [shell, "--norc", "-c", text] if shell == "bash" else [shell, "--no-config", "-c", text]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=True, cwd=home, text=True)
+    done = commands.run(command, capture_output=True, timeout=60, check=True, cwd=home, text=True)
     assert {line.partition("\t")[0] for line in done.stdout.splitlines()} == expected
     assert not (home / "evil").exists()
 
 
 def test_no_name_of_a_server_is_more_than_a_word_for_a_shell(home: Path) -> None:
-    listed = subprocess.run(["dragoman", "completion", "servers"], capture_output=True, timeout=60, check=True)
+    listed = commands.run(["dragoman", "completion", "servers"], capture_output=True, timeout=60, check=True)
     assert listed.stdout.split(b"\n") == [b"alpha", b"beta", b""]
 
 

@@ -8,15 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.support.commands import dragoman
+
 SERVER = str(Path(__file__).parent.parent / "client" / "echo_server.py")
 LONGEST_S = 60
 
 
 def check(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dragoman", "config", "check", str(path), *arguments]
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST_S, check=False, text=True
-    )
+    return dragoman("config", "check", str(path), *arguments)
 
 
 def write(path: Path, servers: dict[str, Any]) -> Path:
@@ -74,7 +73,6 @@ def test_an_entry_that_cannot_be_used_is_left_out_with_its_place_and_the_reason(
 def test_the_other_commands_say_which_server_is_left_out(tmp_path: Path) -> None:
     echo = {"command": sys.executable, "args": [SERVER]}
     path = write(tmp_path / "mcp.json", {"a": echo, "b": {"url": "http://a/", "headers": {"A": "${NO_SUCH_NAME}"}}})
-    command = [sys.executable, "-m", "dragoman", "list", "prompts", "--config", str(path), "--json"]
-    done = subprocess.run(command, capture_output=True, timeout=LONGEST_S, check=False, text=True)
+    done = dragoman("list", "prompts", "--config", str(path), "--json")
     assert "the environment has no variable NO_SUCH_NAME" in done.stderr
     assert "'b' is left out" in done.stderr

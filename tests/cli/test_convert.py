@@ -13,6 +13,7 @@ import pytest
 import dragoman_spec
 from dragoman.cli import EXIT_PIPE
 from dragoman.cli.convert import EXIT_REFUSED, EXIT_USAGE, Job, add_arguments, convert_line, run
+from tests.support import commands
 from tests.support.lines import PATIENCE_S, Lines
 
 LIST_REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -344,7 +345,7 @@ def test_losses_that_cannot_be_written_stop_the_command(capsys: pytest.CaptureFi
 def start(*options: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "dragoman", "convert", "--from", "2025-06-18", "--to", "2024-11-05", *options]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+    return commands.start(command, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 def test_each_line_is_answered_before_the_next_one_comes() -> None:
@@ -380,7 +381,7 @@ CONVERT = [sys.executable, "-m", "dragoman", "convert", "--from", "2025-06-18", 
 @pytest.mark.parametrize(("indent", "hints"), [(2, 1), (None, 0)])
 def test_a_frame_that_is_spread_over_lines_is_explained_once(indent: int | None, hints: int) -> None:
     text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}, indent=indent) + "\n"
-    done = subprocess.run(CONVERT, input=text * 2, capture_output=True, text=True, timeout=60)
+    done = commands.run(CONVERT, input=text * 2, capture_output=True, text=True, timeout=60)
     assert done.stderr.count("expected one frame a line; a frame that is spread over lines") == hints
 
 
@@ -389,7 +390,7 @@ def test_losses_that_cannot_be_written_are_said_with_the_file() -> None:
     tools = [{"name": "a", "title": "A", "inputSchema": {"type": "object"}}]
     frame = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}})
     command = [*CONVERT, "--method", "tools/list", "--losses", "/dev/full"]
-    done = subprocess.run(command, input=frame + "\n", capture_output=True, text=True, timeout=60)
+    done = commands.run(command, input=frame + "\n", capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (
         1,
         "dragoman convert: cannot write: /dev/full: No space left on device\n",
@@ -397,5 +398,5 @@ def test_losses_that_cannot_be_written_are_said_with_the_file() -> None:
 
 
 def test_a_closed_stdin_is_said() -> None:
-    done = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *CONVERT], capture_output=True, text=True, timeout=60)
+    done = commands.run(["sh", "-c", 'exec "$@" <&-', "sh", *CONVERT], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (2, "dragoman convert: expected frames on stdin, found it closed\n")

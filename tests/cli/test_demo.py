@@ -12,6 +12,7 @@ import pytest
 from dragoman.cli import EXIT_INTERRUPTED, EXIT_PIPE, main
 from dragoman.cli.demo import EXIT_FAILED
 from dragoman.demo import stage
+from tests.support import commands
 
 DEMO = [sys.executable, "-m", "dragoman", "demo"]
 WITHIN_AN_ERA = ["--client", "2024-11-05", "--server", "2025-11-25"]
@@ -26,7 +27,7 @@ def environment(**extra: str) -> dict[str, str]:
 def in_a_terminal(**extra: str) -> str:
     """What a terminal is sent."""
     terminal, end = pty.openpty()
-    with subprocess.Popen(DEMO, stdout=end, stdin=end, env=environment(**extra)) as process:
+    with commands.start(DEMO, stdout=end, stdin=end, env=environment(**extra)) as process:
         os.close(end)
         shown = b""
         try:
@@ -40,14 +41,14 @@ def in_a_terminal(**extra: str) -> str:
 
 
 def test_demo_in_a_pipe_is_plain_and_quiet_and_succeeds() -> None:
-    done = subprocess.run(DEMO, capture_output=True, env=environment(), timeout=PATIENCE_S)
+    done = commands.run(DEMO, capture_output=True, env=environment(), timeout=PATIENCE_S)
     assert (done.returncode, done.stderr, done.stdout.count(b"\x1b")) == (0, b"", 0)
 
 
 def test_demo_starts_without_the_models() -> None:
     options = "'--client', '2024-11-05', '--server', '2025-11-25'"  # no answer to a question is held against a schema
     code = f"import sys; from dragoman.cli import main; main(['demo', {options}]); sys.exit('pydantic' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment(), timeout=PATIENCE_S)
+    done = commands.run([sys.executable, "-c", code], capture_output=True, env=environment(), timeout=PATIENCE_S)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -62,14 +63,14 @@ def test_demo_respects_no_color() -> None:
 def test_demo_survives_a_reader_that_goes_away() -> None:
     read_fd, write_fd = os.pipe()
     os.close(read_fd)
-    done = subprocess.run(DEMO, stdout=write_fd, stderr=subprocess.PIPE, env=environment(), timeout=PATIENCE_S)
+    done = commands.run(DEMO, stdout=write_fd, stderr=subprocess.PIPE, env=environment(), timeout=PATIENCE_S)
     os.close(write_fd)
     assert (done.returncode, done.stderr) == (EXIT_PIPE, b"")
 
 
 def test_demo_writes_ascii_where_nothing_else_goes() -> None:
     command = [*DEMO, *WITHIN_AN_ERA]
-    done = subprocess.run(command, capture_output=True, env=environment(PYTHONIOENCODING="ascii"), timeout=PATIENCE_S)
+    done = commands.run(command, capture_output=True, env=environment(PYTHONIOENCODING="ascii"), timeout=PATIENCE_S)
     assert (done.returncode, b"client -> server" in done.stdout) == (0, True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,17 +10,11 @@ import pytest
 
 import dragoman
 from tests.docs.test_options import parser_of
+from tests.support import commands
 
 SERVER = str(Path(__file__).parent.parent / "client" / "echo_server.py")
 STDIO = ["--", sys.executable, SERVER]
 LONGEST_S = 60
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dragoman", *arguments]
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST_S, check=False, text=True
-    )
 
 
 @pytest.mark.parametrize(
@@ -34,14 +27,15 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_a_command_without_dashes_before_it_is_shown_with_them(arguments: list[str], shown: str) -> None:
-    done = run(*arguments)
+    done = commands.dragoman(*arguments)
     assert done.returncode == 2
     assert f"a server's command comes after `--`: {shown}" in " ".join(done.stderr.split())
 
 
 def test_the_proxy_starts_a_command_whose_dashes_were_lost_on_the_way() -> None:
     """Python's `mcp-proxy` takes every `--` out of the command that it is given."""
-    done = run("proxy", "--log-level", "info", sys.executable, "-c", "import sys; print('begun', file=sys.stderr)")
+    program = [sys.executable, "-c", "import sys; print('begun', file=sys.stderr)"]
+    done = commands.dragoman("proxy", "--log-level", "info", *program)
     assert "begun" in done.stderr
 
 
@@ -61,7 +55,7 @@ def test_an_option_whose_value_may_be_left_out_takes_nothing_of_the_command(page
     ],
 )
 def test_what_a_server_does_not_have_is_said_before_it_is_asked_for(arguments: list[str], said: str) -> None:
-    done = run(*arguments, *STDIO)
+    done = commands.dragoman(*arguments, *STDIO)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
     assert done.stdout == ""
 
@@ -69,20 +63,21 @@ def test_what_a_server_does_not_have_is_said_before_it_is_asked_for(arguments: l
 @pytest.mark.parametrize("revision", ["any", "2025-11-25", "2026-07-28"])
 def test_a_silent_server_is_a_timeout_in_every_revision(revision: str) -> None:
     silent = "import sys; [None for line in sys.stdin]"
-    done = run("list", "--timeout", "1", "--revision", revision, "--", sys.executable, "-c", silent)
+    done = commands.dragoman("list", "--timeout", "1", "--revision", revision, "--", sys.executable, "-c", silent)
     assert (done.returncode, "timed out after 1 s" in done.stderr) == (5, True), done.stderr
 
 
 def test_a_person_is_told_that_a_silent_server_is_waited_for() -> None:
     silent = "import sys, time; time.sleep(100)"
-    done = run("list", "--timeout", "6", "--", sys.executable, "-c", silent)
+    done = commands.dragoman("list", "--timeout", "6", "--", sys.executable, "-c", silent)
     assert "the server has not answered for 5 s; still waiting, because it may be starting" in done.stderr
     assert done.returncode == 5
 
 
 def test_losses_are_no_news_for_a_person_who_lists() -> None:
     server = [sys.executable, SERVER, "--revision", "2025-11-25"]
-    plain, told = (run("list", "--revision", "2026-07-28", *more, "--", *server) for more in ([], ["--log-level=info"]))
+    asked = ["list", "--revision", "2026-07-28"]
+    plain, told = (commands.dragoman(*asked, *more, "--", *server) for more in ([], ["--log-level=info"]))
     assert "dragoman.translate" not in plain.stderr
     assert "WARNING dragoman.translate" not in told.stderr
 
@@ -90,7 +85,7 @@ def test_losses_are_no_news_for_a_person_who_lists() -> None:
 def test_with_a_file_each_tool_is_shown_with_its_server(tmp_path: Path) -> None:
     servers = {name: {"command": sys.executable, "args": [SERVER, "--few"]} for name in ("here", "far")}
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
-    done = run("list", "tools", "--config", str(tmp_path / "mcp.json"))
+    done = commands.dragoman("list", "tools", "--config", str(tmp_path / "mcp.json"))
     lines = [line.split()[:2] for line in done.stdout.splitlines()[2:]]
     assert [(server, tool.partition("(")[0]) for server, tool in lines] == [
         *(("here", "here_echo"), ("here", "here_fail")),

@@ -5,15 +5,14 @@ from __future__ import annotations
 import io
 import logging
 import os
-import subprocess
-import sys
 
 import pytest
 
 from dragoman.cli.ink import REVISIONS, Style, paint, takes_colour
 from dragoman.cli.logs import LINE, OneLine
 from dragoman.cli.screen import shown
-from tests.cli.test_screen import LONGEST_S, at_terminal
+from tests.cli.test_screen import at_terminal
+from tests.support.commands import dragoman
 
 EXPLAIN = ["explain", "--client", "2025-06-18", "--server", "2026-07-28"]
 WRONG = ["call", "--url", "http://127.0.0.1:9/mcp", "x"]
@@ -75,16 +74,12 @@ def test_errors_losses_and_revisions_have_colours_of_their_own() -> None:
 @pytest.mark.parametrize(("variables", "has_colour"), [({}, False), ({"FORCE_COLOR": "1"}, True)])
 def test_a_pipe_gets_colour_only_where_somebody_says_so(variables: dict[str, str], has_colour: bool) -> None:
     environment = {**os.environ, "NO_COLOR": "", "FORCE_COLOR": "", **variables}
-    command = [sys.executable, "-m", "dragoman", *EXPLAIN]
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST_S).stdout
-    assert ("\x1b[" in told) is has_colour
+    assert ("\x1b[" in dragoman(*EXPLAIN, env=environment).stdout) is has_colour
 
 
 def test_json_has_no_colour_whatever_is_said() -> None:
     environment = {**os.environ, "NO_COLOR": "", "FORCE_COLOR": "1"}
-    command = [sys.executable, "-m", "dragoman", *EXPLAIN, "--json"]
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST_S).stdout
-    assert "\x1b[" not in told
+    assert "\x1b[" not in dragoman(*EXPLAIN, "--json", env=environment).stdout
 
 
 def test_the_level_of_a_line_of_the_log_has_colour(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import commands
 from tests.support.lines import Lines
 from tests.support.waiting import wait_until
 
@@ -43,7 +44,7 @@ class Listening:
         proxy: list[str] = PROXY,
         **environment: str,
     ) -> None:
-        self.process = subprocess.Popen(
+        self.process = commands.start(
             [*proxy, "--listen", url, *options, *(["--", *server] if server else [])],
             stderr=subprocess.PIPE,
             env={**os.environ, **environment},
@@ -217,7 +218,7 @@ def test_it_serves_tls(tmp_path: Path) -> None:
     certificate = tmp_path / "both.pem"
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     options = ["-nodes", "-days", "1", "-keyout", str(tmp_path / "key.pem"), "-out", str(certificate)]
-    made = subprocess.run(
+    made = commands.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", *options, *subject], capture_output=True, timeout=60
     )
     if made.returncode:
@@ -305,7 +306,7 @@ def test_secrets_that_others_may_learn_are_warned_of(mode: int, secret: str, sai
     ],
 )
 def test_what_cannot_be_done_is_said_at_once(options: list[str], code: int, reason: str) -> None:
-    done = subprocess.run([*PROXY, *options, "--", *SERVER], capture_output=True, timeout=PATIENCE_S, text=True)
+    done = commands.run([*PROXY, *options, "--", *SERVER], capture_output=True, timeout=PATIENCE_S, text=True)
     assert done.returncode == code
     assert reason in done.stderr
     assert "Traceback" not in done.stderr
@@ -317,7 +318,7 @@ def test_over_stdio_nothing_of_http_is_imported() -> None:
         "try: main(['proxy', '--', 'true'])\n"
         "finally: print({'uvicorn', 'httptools', 'websockets', 'uvloop'} & set(sys.modules), file=sys.stderr)"
     )
-    done = subprocess.run(
+    done = commands.run(
         [sys.executable, "-c", program],
         stdin=subprocess.DEVNULL,
         capture_output=True,

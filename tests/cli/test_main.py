@@ -13,6 +13,7 @@ import pytest
 
 from dragoman.cli import COMMANDS, main
 from dragoman_spec import REVISIONS
+from tests.support import commands
 
 
 def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +85,7 @@ def test_the_proxy_imports_nothing_heavy() -> None:
         "dragoman_spec.translator('2024-11-05', '2025-11-25').touches('result', 'tools/list')\n"
         "print('asyncio' in early, 'pydantic' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = commands.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["False", "False"], done.stderr
 
 
@@ -121,7 +122,7 @@ BUFFERED = {**os.environ, "PYTHONUNBUFFERED": ""}  # argparse leaves out what it
 
 
 def finish(arguments: list[str], stdout: int | None, **options: Any) -> tuple[int, str]:
-    done = subprocess.run(
+    done = commands.run(
         [sys.executable, "-m", "dragoman", *arguments],
         input=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n',
         stdout=stdout,

@@ -12,7 +12,7 @@ import pytest
 
 from dragoman import middlewares
 from dragoman.cli.loading import load_middleware
-from tests.support.waiting import PATIENCE_S
+from tests.support import commands
 
 OURS = """
 from dragoman.middleware import Answer, Message, Proceed
@@ -80,7 +80,7 @@ def test_the_working_directory_stands_in_for_nothing_that_is_installed(tmp_path:
     (tmp_path / "loading_mine.py").write_text(f"import uvicorn\n{OURS}", "utf-8")
     named = ["dragoman.middlewares:RateLimit(per_minute=60)", "loading_mine:shout"]
     code = f"from dragoman.cli.loading import load_middleware; load_middleware({named}, []); import websockets"
-    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = commands.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -124,11 +124,8 @@ def test_what_cannot_be_used_is_said(place: Path, text: str, words: str) -> None
 def proxy(
     *options: str, said: list[Any], place: Path, behind: tuple[str, ...] = ("--", sys.executable, SCRIPTED)
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dragoman", "proxy", *options, *behind]
     lines = "".join(json.dumps(frame) + "\n" for frame in said)
-    return subprocess.run(
-        command, input=lines, capture_output=True, text=True, timeout=PATIENCE_S, cwd=place, check=False
-    )
+    return commands.dragoman("proxy", *options, *behind, input=lines, cwd=place)
 
 
 def call_once() -> list[Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import json
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_screen import at_terminal
+from tests.support.commands import dragoman
 
 ADDER = str(Path(__file__).parent / "adder.py")
 LONGEST_S = 60
@@ -27,13 +27,6 @@ ANSWERS: dict[str, tuple[int, str, str, dict[str, str]]] = {
     "/sealed": (401, "text/plain", "no", CHALLENGE),
     "/open": (200, "application/json", '{"jsonrpc": "2.0", "id": 1, "result": {}}', {}),
 }
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dragoman", *arguments]
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST_S, check=False, text=True
-    )
 
 
 class Web(http.server.BaseHTTPRequestHandler):
@@ -76,7 +69,7 @@ def web() -> Iterator[str]:
     ],
 )  # fmt: skip
 def test_a_url_that_is_not_that_of_a_server(arguments: list[str], code: int, said: str, web: str) -> None:
-    done = run("list", *(one.format(web=web) for one in arguments))
+    done = dragoman("list", *(one.format(web=web) for one in arguments))
     last = done.stderr.splitlines()[-1]
     assert (done.returncode, said.format(web=web) in last) == (code, True), done.stderr
     assert "once more" not in done.stderr
@@ -95,25 +88,25 @@ def test_a_url_that_is_not_that_of_a_server(arguments: list[str], code: int, sai
     ],
 )
 def test_a_mistake_in_another_command(arguments: list[str], code: int, said: str, web: str) -> None:
-    done = run(*(one.format(web=web) for one in arguments))
+    done = dragoman(*(one.format(web=web) for one in arguments))
     assert (done.returncode, said.format(web=web) in done.stderr) == (code, True), done.stderr
 
 
 def test_help_is_that_of_the_command() -> None:
-    assert run("help", "list").stdout == run("list", "--help").stdout != ""
-    assert run("help").stdout == run("--help").stdout != ""
+    assert dragoman("help", "list").stdout == dragoman("list", "--help").stdout != ""
+    assert dragoman("help").stdout == dragoman("--help").stdout != ""
 
 
 @pytest.mark.parametrize("command", ["proxy", "list", "call", "read", "prompt", "check"])
 def test_help_is_what_most_people_need_and_there_is_all_of_it(command: str) -> None:
-    usual, everything = (set(OPTION.findall(run(command, option).stdout)) for option in ("--help", "--help-all"))
+    usual, everything = (set(OPTION.findall(dragoman(command, option).stdout)) for option in ("--help", "--help-all"))
     assert {"--url", "--config", "--header", "--env", "--help-all"} <= usual < everything
     assert len(usual) <= 20
     assert {"--connect-timeout", "--inherit-env", "--oauth-client-id"} <= everything - usual
 
 
 def test_one_of_a_kind_is_the_kind() -> None:
-    done = run("list", "tool", "--json", "--", sys.executable, ADDER)
+    done = dragoman("list", "tool", "--json", "--", sys.executable, ADDER)
     assert json.loads(done.stdout).keys() == {"server", "revision", "tools"}, done.stderr
 
 
@@ -130,13 +123,13 @@ SIGNATURE = "it is add(a: float, b: int | None, word?: str)"
     ],
 )
 def test_arguments_that_the_schema_does_not_take_are_said_before_they_are_sent(given: list[str], said: str) -> None:
-    done = run("call", "add", *given, "--", sys.executable, ADDER)
+    done = dragoman("call", "add", *given, "--", sys.executable, ADDER)
     assert (done.returncode, done.stderr) == (2, f"dragoman: {said}\n")
 
 
 @pytest.mark.parametrize("given", [["a=1", "b=null", "word=5"], ["--arguments", '{"a": "one"}']])
 def test_arguments_that_it_takes_and_those_that_are_sent_as_they_are_go_out(given: list[str]) -> None:
-    assert run("call", "add", *given, "--", sys.executable, ADDER).returncode == 0
+    assert dragoman("call", "add", *given, "--", sys.executable, ADDER).returncode == 0
 
 
 # What servers write on stderr
@@ -160,22 +153,24 @@ def unless_waiting(stderr: str) -> str:
 def test_the_stderr_of_a_server_is_shown_where_something_fails(
     options: list[str], mode: list[str], expected: str
 ) -> None:
-    done = run("call", "add", "a=1", "b=2", *options, "--", sys.executable, ADDER, *mode)
+    done = dragoman("call", "add", "a=1", "b=2", *options, "--", sys.executable, ADDER, *mode)
     assert (done.returncode, unless_waiting(done.stderr)) == (len(mode), expected)
 
 
 def test_the_stderr_of_servers_of_a_file_is_kept_too(tmp_path: Path) -> None:
     servers = {name: {"command": sys.executable, "args": [ADDER]} for name in ("one", "two")}
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
-    assert "stderr: begun" not in unless_waiting(run("list", "tools", "--config", str(tmp_path / "mcp.json")).stderr)
-    shown = run("list", "tools", "--server-stderr", "--config", str(tmp_path / "mcp.json")).stderr
+    assert "stderr: begun" not in unless_waiting(
+        dragoman("list", "tools", "--config", str(tmp_path / "mcp.json")).stderr
+    )
+    shown = dragoman("list", "tools", "--server-stderr", "--config", str(tmp_path / "mcp.json")).stderr
     assert "stderr: begun" in shown
 
 
 def test_what_a_server_says_is_shown_once_it_is_waited_for() -> None:
     """It may be a link to open, for instance, and nobody would ever see it."""
     silent = "import sys, time; print('open this page', file=sys.stderr, flush=True); time.sleep(100)"
-    done = run("list", "--timeout", "6", "--", sys.executable, "-c", silent)
+    done = dragoman("list", "--timeout", "6", "--", sys.executable, "-c", silent)
     assert done.stderr.index("open this page") < done.stderr.index("still waiting")
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import commands
+
 SERVER = str(Path(__file__).parents[1] / "check" / "hostile_server.py")
 REVISION = "2025-06-18"
 LONGEST_S = 60
@@ -31,7 +33,7 @@ def check(*command: str, terminal: str = "xterm") -> tuple[str, str]:
     options = ("--revision", REVISION, "--timeout", "5")
     words = [sys.executable, "-m", "dragoman", "check", *options, "--", *command]
     environment = {**os.environ, "TERM": terminal, "COLUMNS": "40"}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs, env=environment, text=True) as process:
+    with commands.start(words, stdout=subprocess.PIPE, stderr=theirs, env=environment, text=True) as process:
         os.close(theirs)
         found = read_all(ours)
         report = process.communicate(timeout=LONGEST_S)[0]
@@ -50,8 +52,7 @@ def test_a_terminal_that_cannot_replace_a_line_gets_none() -> None:
 
 
 def test_without_a_terminal_nothing_is_said() -> None:
-    command = [sys.executable, "-m", "dragoman", "check", "--revision", REVISION, "--", sys.executable, SERVER]
-    assert subprocess.run(command, capture_output=True, timeout=LONGEST_S, check=False).stderr == b""
+    assert commands.dragoman("check", "--revision", REVISION, "--", sys.executable, SERVER).stderr == ""
 
 
 SPEAKS = "import sys, runpy; print('I am\\x1b[2J up', file=sys.stderr, flush=True); sys.argv[1:] = {mode!r}; "

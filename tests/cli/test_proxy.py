@@ -21,6 +21,7 @@ import pytest
 from dragoman.cli.parsing import CommandParser
 from dragoman.cli.proxy import add_arguments
 from tests.cli.test_listen import INITIALIZE, SERVER
+from tests.support import commands
 from tests.support.lines import read_address
 
 PATIENCE_S = 60.0
@@ -30,7 +31,7 @@ ANSWER = '{"jsonrpc":"2.0","id":1,'
 def said_about(*arguments: str) -> list[str]:
     """Give what the proxy says on stderr about a server, to a client that stays until it is answered."""
     command = [sys.executable, "-m", "dragoman", "proxy", *arguments]
-    with subprocess.Popen(
+    with commands.start(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin is not None
@@ -149,7 +150,7 @@ def test_a_line_of_the_server_that_is_not_a_frame_is_shown_shortened_and_escaped
 def listening_for(*server: str, **tokens: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run `--listen` in front of a server; give the process and its URL."""
     command = [sys.executable, "-m", "dragoman", "proxy", "--listen", "http://127.0.0.1:0", *server]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **tokens}) as process:
+    with commands.start(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **tokens}) as process:
         try:
             yield process, read_address(process.stderr)
         finally:
@@ -207,13 +208,8 @@ def test_a_loss_that_repeats_is_said_once_and_then_counted(level: str) -> None:
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         *({"jsonrpc": "2.0", "id": key, "method": "tools/list"} for key in range(2, 10)),
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "dragoman", "proxy", "--log-level", level, *program(LOSSY)],
-        input="".join(json.dumps(frame) + "\n" for frame in frames),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
+    said = "".join(json.dumps(frame) + "\n" for frame in frames)
+    done = commands.dragoman("proxy", "--log-level", level, *program(LOSSY), input=said)
     lossy = "INFO dragoman.translate: tools/list result, 2025-11-25 to 2024-11-05: dropped"
     said = [line.partition(" (")[0] for line in done.stderr.splitlines() if "dropped" in line or "lost" in line]
     expected = [
@@ -246,7 +242,7 @@ def test_behind_a_shared_server_each_line_is_about_the_session_that_it_concerns(
 def test_at_a_terminal_it_says_what_it_waits_for() -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "dragoman", "proxy", "--", *SERVER]
-    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    with commands.start(command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         said = process.stderr.readline()
         process.terminate()

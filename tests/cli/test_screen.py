@@ -18,6 +18,7 @@ from dragoman.cli.ink import Style
 from dragoman.cli.screen import fit, lay_out, shown
 from dragoman.cli.stderr import ServerWords
 from dragoman.cli.values import signature
+from tests.support import commands
 
 LONGEST_S = 60
 EVIL = "\x1b]0;title\x07\x1b[2J\x1b[31mred\x1b[0m \u202egnp.exe \x9b5n\u2066\u200f\U000e0041"
@@ -60,7 +61,7 @@ def at_terminal(arguments: list[str], columns: int = 80, **variables: str) -> st
     ours, theirs = pty.openpty()
     colours = {"NO_COLOR": "1", "FORCE_COLOR": ""}
     environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", **colours, **variables}
-    with subprocess.Popen(
+    with commands.start(
         [sys.executable, "-m", "dragoman", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=theirs,

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli.values import read_value
+from tests.support import commands
 from tests.support.lines import Lines
 
 SERVER = str(Path(__file__).parent.parent / "client" / "echo_server.py")
@@ -40,14 +41,13 @@ for line in sys.stdin:
 
 
 def dragoman(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "dragoman", *arguments]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST_S, check=False)
+    return commands.dragoman(*arguments, text=False)
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     command = [sys.executable, SERVER, "--http"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with commands.start(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
@@ -155,7 +155,7 @@ def hesitant(tmp_path: Path) -> tuple[str, Path]:
 def test_a_command_waits_for_every_server_and_says_for_whom(hesitant: tuple[str, Path]) -> None:
     config, sign = hesitant
     line = [sys.executable, "-m", "dragoman", "list", "tools", "--json", "--config", config]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with commands.start(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         said = Lines(process.stderr, 60.0)
         assert said.read() == b"dragoman: waiting for slow\n"
         sign.touch()
@@ -280,7 +280,7 @@ def test_read_ends_lines_on_a_terminal_and_writes_no_bytes_there(uri: str, seen:
     command = [sys.executable, "-m", "dragoman", "read", uri, *STDIO]
     with os.fdopen(screen, "rb", buffering=0) as shown:
         try:
-            done = subprocess.run(command, stdout=terminal, stderr=subprocess.PIPE, timeout=LONGEST_S, check=False)
+            done = commands.run(command, stdout=terminal, stderr=subprocess.PIPE, timeout=LONGEST_S, check=False)
             os.set_blocking(screen, False)
             found = shown.read()  # None: nothing was written
         finally:
@@ -324,7 +324,7 @@ def test_questions_are_asked_at_the_terminal(typed: str, answer: dict[str, objec
     command = [sys.executable, "-m", "dragoman", "call", "ask", *STDIO]
     try:
         os.write(keyboard, typed.encode())  # the terminal keeps it, line by line, until somebody reads
-        done = subprocess.run(command, stdin=terminal, capture_output=True, timeout=LONGEST_S, check=False)
+        done = commands.run(command, stdin=terminal, capture_output=True, timeout=LONGEST_S, check=False)
     finally:
         os.close(keyboard)
         os.close(terminal)

@@ -22,6 +22,7 @@ from tests.proxy.conversation import request
 from tests.proxy.test_processes import running
 from tests.proxy.test_restarts import OPENING, call, command, hear_answer
 from tests.proxy.test_scopes import Client, Running
+from tests.support import commands
 from tests.support.waiting import wait_until
 
 NEWEST = HANDSHAKE_REVISIONS[-1]
@@ -30,7 +31,7 @@ PATIENCE_S = 60
 
 def ask(*arguments: str) -> tuple[int, str, str]:
     line = [sys.executable, "-m", "dragoman", "status", *arguments]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = commands.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout, done.stderr
 
@@ -215,7 +216,7 @@ def asked_at(path: Path, *arguments: str) -> tuple[subprocess.Popen[str], socket
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
-        child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        child = commands.start(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         listener.settimeout(PATIENCE_S)
         return child, listener.accept()[0]
 

@@ -13,14 +13,13 @@ import pytest
 
 from tests.proxy.conversation import READY, initialize, request
 from tests.proxy.test_scopes import Client, Running
+from tests.support import commands
 
 SERVER = [sys.executable, str(Path(__file__).parents[1] / "proxy" / "servers" / "scripted.py")]
 
 
 def run(*options: str, said: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "dragoman", "proxy", *options, "--", *SERVER]
-    done = subprocess.run(line, input=said, capture_output=True, timeout=60, check=False, cwd=cwd)
-    return subprocess.CompletedProcess(line, done.returncode, done.stdout.decode(), done.stderr.decode())
+    return commands.dragoman("proxy", *options, "--", *SERVER, input=said.decode(), cwd=cwd)
 
 
 def read(path: Path) -> list[Any]:
@@ -80,7 +79,7 @@ SENT = ("server", "sent")
 
 def test_a_pipe_takes_the_trace(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    reader = subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE)
+    reader = commands.start(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE)
     try:
         holder = os.open(tmp_path / "pipe", os.O_RDWR)  # opens at once, and lets the reader open it
         said = (json.dumps(initialize("2025-06-18")) + "\n").encode()

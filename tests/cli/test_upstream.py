@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import subprocess
 import sys
 from unittest.mock import patch
 
@@ -17,6 +16,7 @@ from dragoman.config import parse_config
 from dragoman.proxy import ProxyConfig
 from dragoman.transports.warden import Warden
 from dragoman_spec import DEFAULT_RULES
+from tests.support import commands
 from tests.transports.upstream.stage import Reply, Request, on_loop, server, shake_hands
 
 
@@ -104,11 +104,6 @@ def _hello(revision: str) -> dict[str, object]:
 
 def test_a_server_that_is_not_there_is_named() -> None:
     frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _hello("2025-11-25")}
-    process = subprocess.run(
-        [sys.executable, "-m", "dragoman", "proxy", "--url", "http://127.0.0.1:1/mcp"],
-        input=json.dumps(frame).encode() + b"\n",
-        capture_output=True,
-        timeout=60,
-    )
+    process = commands.dragoman("proxy", "--url", "http://127.0.0.1:1/mcp", input=json.dumps(frame) + "\n")
     assert process.returncode == 3
-    assert b"http://127.0.0.1:1/mcp: no connection: connection refused" in process.stdout
+    assert "http://127.0.0.1:1/mcp: no connection: connection refused" in process.stdout

@@ -15,6 +15,7 @@ import pytest
 
 from dragoman.cli import main
 from dragoman.cli.options import url
+from tests.support.commands import dragoman
 
 SERVER = str(Path(__file__).parent.parent / "client" / "echo_server.py")
 LONGEST_S = 60
@@ -25,17 +26,7 @@ def run(*arguments: str, home: Path | None = None, folder: Path | None = None) -
         **os.environ,
         **({} if home is None else {"HOME": str(home), "XDG_CONFIG_HOME": "", "CLAUDE_CONFIG_DIR": ""}),
     }
-    command = [sys.executable, "-m", "dragoman", *arguments]
-    return subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=LONGEST_S,
-        check=False,
-        text=True,
-        env=environment,
-        cwd=folder,
-    )
+    return dragoman(*arguments, env=environment, cwd=folder)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 REVISION = sys.argv[sys.argv.index("--revision") + 1] if "--revision" in sys.argv else None
@@ -91,28 +90,33 @@ def answer(frame: dict[str, Any]) -> dict[str, Any] | None:
     return {"jsonrpc": "2.0", "id": frame["id"], "result": result}
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        frame = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        response = answer(frame)
-        body = b"" if response is None else json.dumps(response).encode()
-        self.send_response(202 if response is None else 200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+def serve() -> None:
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # as slow to import as all else together
 
-    def do_GET(self) -> None:
-        self.send_error(405)
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            frame = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            response = answer(frame)
+            body = b"" if response is None else json.dumps(response).encode()
+            self.send_response(202 if response is None else 200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None: ...
+        def do_GET(self) -> None:
+            self.send_error(405)
+
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
 
 
 def main() -> None:
     if "--http" in sys.argv:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        print(server.server_address[1], flush=True)
-        server.serve_forever()
+        serve()
     while line := sys.stdin.readline():
         response = answer(json.loads(line))
         if response is not None:

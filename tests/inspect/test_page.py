@@ -20,6 +20,7 @@ import pytest
 
 from tests.proxy.conversation import request
 from tests.proxy.test_processes import Running, call, running
+from tests.support import commands
 from tests.support.lines import Lines
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
@@ -60,9 +61,13 @@ class Page:
         return [json.loads(line) for line in self.get("/trace")[2].splitlines()]
 
 
-@pytest.fixture
-def visit() -> Iterator[tuple[Running, Page]]:
-    with running("--speak", "2025-11-25", options=("--inspect", "http://127.0.0.1:0")) as run:
+Visit = tuple[Running, Page]
+
+
+@contextlib.contextmanager
+def visiting() -> Iterator[Visit]:
+    options = ("--inspect", "http://127.0.0.1:0", "--no-greeting", "--no-era-cache")
+    with running("--speak", "2025-11-25", options=options) as run:
         page = Page(Lines(run.process.stderr, PATIENCE_S).read().decode())
         run.open("2025-06-18")
         run.say(call(1, "x"))
@@ -70,7 +75,17 @@ def visit() -> Iterator[tuple[Running, Page]]:
         yield run, page
 
 
-Visit = tuple[Running, Page]
+@pytest.fixture
+def visit() -> Iterator[Visit]:
+    with visiting() as visit:
+        yield visit
+
+
+@pytest.fixture(scope="module")
+def seen() -> Iterator[Visit]:
+    """A page that is only looked at."""
+    with visiting() as visit:
+        yield visit
 
 
 def test_what_crosses_is_shown_before_and_after(visit: Visit) -> None:
@@ -95,8 +110,8 @@ def test_lines_come_as_events_and_the_end_is_told(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize(("query", "headers"), [("?from=" + "9" * 4400, {}), ("", {"Last-Event-ID": "9" * 4400})])
-def test_a_number_that_no_line_has_is_no_place_to_go_on_from(visit: Visit, query: str, headers: dict[str, str]) -> None:
-    _, page = visit
+def test_a_number_that_no_line_has_is_no_place_to_go_on_from(seen: Visit, query: str, headers: dict[str, str]) -> None:
+    _, page = seen
     with page.open(f"/events{query}", **headers) as events:
         first = next(line for line in events if line.startswith(b"data: "))
     assert json.loads(first.removeprefix(b"data: "))["n"] == 1
@@ -113,8 +128,8 @@ def test_the_viewer_ends_with_its_proxy(visit: Visit) -> None:
     wait_until(is_gone)
 
 
-def test_the_key_becomes_a_cookie_that_no_script_and_no_other_site_has(visit: Visit) -> None:
-    _, page = visit
+def test_the_key_becomes_a_cookie_that_no_script_and_no_other_site_has(seen: Visit) -> None:
+    _, page = seen
     status, headers, _ = page.get(f"/?key={page.key}&a=b", Cookie="")
     assert (status, headers["location"]) == (303, "/?a=b")
     cookie = headers["set-cookie"]
@@ -123,8 +138,8 @@ def test_the_key_becomes_a_cookie_that_no_script_and_no_other_site_has(visit: Vi
 
 
 @pytest.mark.parametrize("path", ["/", "/events", "/trace", "/line/1", "/about", "/page/main.js", "/bundle", "/?key=x"])
-def test_without_the_key_nothing_is_shown(visit: Visit, path: str) -> None:
-    _, page = visit
+def test_without_the_key_nothing_is_shown(seen: Visit, path: str) -> None:
+    _, page = seen
     status, _, body = page.get(path, Cookie="dragoman_inspect_1=other")
     assert status == 403
     assert b"initialize" not in body
@@ -138,8 +153,8 @@ def test_without_the_key_nothing_is_shown(visit: Visit, path: str) -> None:
         ({"Sec-Fetch-Site": "cross-site"}, 200),  # a link that somebody follows; its cookie is not sent along
     ],
 )
-def test_another_name_and_another_page_get_nothing(visit: Visit, headers: dict[str, str], status: int) -> None:
-    assert visit[1].get("/about", **headers)[0] == status
+def test_another_name_and_another_page_get_nothing(seen: Visit, headers: dict[str, str], status: int) -> None:
+    assert seen[1].get("/about", **headers)[0] == status
 
 
 @pytest.mark.parametrize(
@@ -152,40 +167,40 @@ def test_another_name_and_another_page_get_nothing(visit: Visit, headers: dict[s
         ({"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"}, 403),
     ],
 )
-def test_a_link_may_stand_anywhere_and_a_picture_may_not(visit: Visit, headers: dict[str, str], status: int) -> None:
-    assert visit[1].get("/", **headers)[0] == status
+def test_a_link_may_stand_anywhere_and_a_picture_may_not(seen: Visit, headers: dict[str, str], status: int) -> None:
+    assert seen[1].get("/", **headers)[0] == status
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
-def test_nothing_can_be_changed(visit: Visit, method: str) -> None:
-    assert visit[1].get("/about", method)[0] == 405
+def test_nothing_can_be_changed(seen: Visit, method: str) -> None:
+    assert seen[1].get("/about", method)[0] == 405
 
 
 @pytest.mark.parametrize("path", ["/", "/page/main.js", "/nothing", "/trace"])
-def test_every_answer_has_a_policy_that_runs_nothing_of_others(visit: Visit, path: str) -> None:
-    headers = visit[1].get(path)[1]
+def test_every_answer_has_a_policy_that_runs_nothing_of_others(seen: Visit, path: str) -> None:
+    headers = seen[1].get(path)[1]
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
 
 
-def test_a_pair_is_explained(visit: Visit) -> None:
-    rows = visit[1].read("/explain/2026-07-28/2024-11-05")
+def test_a_pair_is_explained(seen: Visit) -> None:
+    rows = seen[1].read("/explain/2026-07-28/2024-11-05")
     assert {"feature", "status", "why"} == set(rows[0])
-    assert visit[1].get("/explain/2026-07-28/2099-01-01")[0] == 404
-    assert visit[1].read("/about")["revisions"][0] == "2024-11-05"
+    assert seen[1].get("/explain/2026-07-28/2099-01-01")[0] == 404
+    assert seen[1].read("/about")["revisions"][0] == "2024-11-05"
 
 
-def test_what_the_steps_decide_is_told_with_its_reasons(visit: Visit) -> None:
-    first, last = visit[1].read("/why/2025-11-25/2025-03-26")
+def test_what_the_steps_decide_is_told_with_its_reasons(seen: Visit) -> None:
+    first, last = seen[1].read("/why/2025-11-25/2025-03-26")
     assert (first["from"], last["to"], first["page"]) == ("2025-11-25", "2025-03-26", "docs/steps/2025-11-25.md")
     (hidden,) = [row for row in first["decisions"] if row.get("name") == "hide-tools-that-need-tasks"]
     assert (hidden["at"], hidden["losses"]) == (["Tool"], ["hidden"])
     assert "cannot create a task" in hidden["reason"]
     assert first["places"]["ListToolsResult.tools[]"] == ["Tool"]
-    assert visit[1].read("/why/2025-11-25/2025-11-25") == []
-    assert visit[1].get("/why/2025-11-25/2099-01-01")[0] == 404
+    assert seen[1].read("/why/2025-11-25/2025-11-25") == []
+    assert seen[1].get("/why/2025-11-25/2099-01-01")[0] == 404
 
 
 def test_a_secret_does_not_reach_the_page(visit: Visit) -> None:
@@ -229,7 +244,7 @@ def test_the_page_of_a_file_shows_what_is_written_to_it_later(tmp_path: Path) ->
     trace = tmp_path / "trace"
     trace.write_text('{"direction":"sent","side":"client","frame":{"id":1,"password":"hunter2"}}\nnonsense\n')
     command = [sys.executable, "-m", "dragoman", "inspect", str(trace), "--at", "http://127.0.0.1:0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    with commands.start(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         try:
             page = Page(Lines(process.stderr, PATIENCE_S).read().decode())
             wait_until(lambda: len(page.lines()) == 1)
@@ -279,7 +294,7 @@ def test_the_address_that_is_printed_can_be_opened(host: str) -> None:
 )
 def test_options_that_make_no_sense_are_named(options: list[str], words: str) -> None:
     command = [sys.executable, "-m", "dragoman", "proxy", *options, "--", "true"]
-    done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
+    done = commands.run(command, capture_output=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
     assert done.returncode == 2
     assert words in " ".join(done.stderr.decode().split())
 
@@ -290,7 +305,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     chain, key = str(folder / "chain.pem"), str(folder / "key.pem")
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=t", "-keyout", key, "-out", chain]
     try:
-        subprocess.run(made, check=True, stderr=subprocess.DEVNULL, timeout=PATIENCE_S)
+        commands.run(made, check=True, stderr=subprocess.DEVNULL, timeout=PATIENCE_S)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no openssl to make a certificate")
     return ("--tls-cert", chain, "--tls-key", key)
@@ -316,7 +331,7 @@ def test_the_page_and_the_clients_have_tls_each_as_its_address_says(
 ) -> None:
     options = ("--listen", f"{listen}://127.0.0.1:0", "--inspect", f"{inspect}://127.0.0.1:0", *certificate)
     command = [sys.executable, "-m", "dragoman", "proxy", *options, "--", "true"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    with commands.start(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         try:
             lines = Lines(process.stderr, PATIENCE_S)
             page = Page(lines.read().decode())
@@ -339,7 +354,7 @@ def test_the_page_and_the_clients_have_tls_each_as_its_address_says(
 def test_the_page_of_a_file_is_served_over_tls(tmp_path: Path, certificate: tuple[str, ...]) -> None:
     (tmp_path / "trace").write_text("")
     command = [sys.executable, "-m", "dragoman", "inspect", str(tmp_path / "trace"), "--at", "https://127.0.0.1:0"]
-    with subprocess.Popen([*command, *certificate], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    with commands.start([*command, *certificate], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         try:
             page = Page(Lines(process.stderr, PATIENCE_S).read().decode())
             assert ask_over_tls(page.port, f"/?key={page.key}", certificate[1]).status == 303
@@ -356,7 +371,7 @@ def test_a_certificate_that_cannot_be_used_is_an_error_before_anything_is_shown(
         __file__,
         *(["--", "true"] if command[0] == "proxy" else []),
     ]
-    done = subprocess.run(
+    done = commands.run(
         [sys.executable, "-m", "dragoman", *options], capture_output=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 1
@@ -368,12 +383,12 @@ def test_an_address_that_is_taken_is_an_error_if_it_was_named() -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", port)):
         command = [sys.executable, "-m", "dragoman", "proxy", "--inspect", f"http://127.0.0.1:{port}", "--", "true"]
-        done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
+        done = commands.run(command, capture_output=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
     assert done.returncode == 1
     assert b"cannot listen" in done.stderr
 
 
 def test_without_the_option_nothing_of_the_page_is_loaded() -> None:
     code = "import dragoman.cli.proxy, dragoman.proxy, sys; print([m for m in sys.modules if 'dragoman.inspect' in m])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+    done = commands.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     assert done.stdout.strip() == "[]"

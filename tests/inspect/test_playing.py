@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from dragoman.inspect.capture import NoCapture, read_capture
 from dragoman.inspect.mock import MockServer
 from tests.proxy.conversation import notification, request, result
 from tests.proxy.test_processes import SERVER, call, running
+from tests.support import commands
 from tests.support.effort import effort
 
 PATIENCE_S = 60
@@ -110,7 +110,7 @@ def record(path: Path) -> None:
 
 def play(*arguments: str, said: bytes = b"") -> tuple[int, str, str]:
     command = [sys.executable, "-m", "dragoman", "inspect", *arguments]
-    done = subprocess.run(command, input=said, capture_output=True, timeout=PATIENCE_S, check=False)
+    done = commands.run(command, input=said, capture_output=True, timeout=PATIENCE_S, check=False)
     assert b"Traceback" not in done.stderr
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 

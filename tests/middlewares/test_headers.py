@@ -27,6 +27,7 @@ from dragoman.transports.upstream.config import UpstreamConfig, encode_header
 from dragoman.transports.upstream.connect import open_upstream
 from dragoman.transports.upstream.mounted import mount
 from tests.server.rooms import make
+from tests.support import commands
 from tests.support.waiting import PATIENCE_S, run
 from tests.transports.upstream.stage import Reply, Request, client, on_loop, open_with, server, shake_hands
 from tests.transports.upstream.test_websocket import socket_server
@@ -320,7 +321,7 @@ def test_several_servers_behind_a_router_do_not_get_what_is_for_one() -> None:
 def dragoman_proxy(*arguments: str, said: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "dragoman", "proxy", *arguments]
     env = {**os.environ, **environment}
-    return subprocess.run(command, input=said, capture_output=True, timeout=PATIENCE_S, check=False, env=env)
+    return commands.run(command, input=said, capture_output=True, timeout=PATIENCE_S, check=False, env=env)
 
 
 INJECT = 'dragoman.middlewares:InjectHeaders({"X": "$D11_TOKEN"})'

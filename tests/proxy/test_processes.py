@@ -16,6 +16,7 @@ import pytest
 
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import READY, initialize, request, result
+from tests.support import commands
 from tests.support.lines import Lines
 from tests.support.waiting import stall
 
@@ -27,9 +28,12 @@ PATIENCE_S = 60
 class Running:
     """A proxy that runs, and a client that talks to it."""
 
-    def __init__(self, *arguments: str, command: list[str] | None = None, options: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *arguments: str, command: list[str] | None = None, options: tuple[str, ...] = (), is_cold: bool = False
+    ) -> None:
         line = [sys.executable, "-m", "dragoman", "proxy", *options, "--", *(command or [*SERVER, *arguments])]
-        self.process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        start = subprocess.Popen if is_cold else commands.start
+        self.process = start(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.heard = Lines(self.process.stdout, PATIENCE_S)
         self.stderr = ""
 
@@ -59,8 +63,8 @@ class Running:
 
 
 @contextmanager
-def running(*arguments: str, command: list[str] | None = None, options: tuple[str, ...] = ()) -> Iterator[Running]:
-    run = Running(*arguments, command=command, options=options)
+def running(*arguments: str, **how: Any) -> Iterator[Running]:
+    run = Running(*arguments, **how)
     try:
         yield run
     finally:
@@ -111,7 +115,7 @@ def test_stdin_and_stdout_may_be_files(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-m", "dragoman", "proxy", "--", *SERVER, "--speak", D]
     with (tmp_path / "in").open("rb") as stdin, (tmp_path / "out").open("wb") as stdout:
-        done = subprocess.run(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, timeout=PATIENCE_S)
+        done = commands.run(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["id"] for line in (tmp_path / "out").read_bytes().splitlines()] == [0, 1]
 
@@ -260,7 +264,7 @@ def test_a_large_frame_crosses_whole_while_the_client_is_slow() -> None:
 
 def test_missing_standard_descriptors_are_no_disaster() -> None:
     command = [sys.executable, "-m", "dragoman", "proxy", "--", *SERVER]
-    done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&-', "sh", *command], stderr=subprocess.PIPE, timeout=PATIENCE_S)
+    done = commands.run(["sh", "-c", 'exec "$@" <&- >&-', "sh", *command], stderr=subprocess.PIPE, timeout=PATIENCE_S)
     assert b"Traceback" not in done.stderr
     assert done.returncode == 0
 
@@ -278,7 +282,7 @@ def test_a_stderr_that_nobody_reads_does_not_stop_the_session() -> None:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see memory")
 @pytest.mark.parametrize("client_revision", [A, D])
 def test_memory_is_bounded_while_a_client_does_not_read(client_revision: str) -> None:
-    with running("--speak", D) as run:
+    with running("--speak", D, is_cold=True) as run:
         run.open(client_revision)
         run.say(call(1, "flood"))
         stall(0.5)

@@ -16,6 +16,7 @@ import pytest
 
 from tests.proxy.conversation import READY, initialize, request
 from tests.proxy.test_per_request import NEW, asks
+from tests.support import commands
 from tests.support.lines import Lines
 
 SERVER = [sys.executable, str(Path(__file__).parent / "servers" / "scripted.py")]
@@ -30,7 +31,7 @@ class Running:
         line = [sys.executable, "-m", "dragoman", "proxy", "--listen", "http://127.0.0.1:0", *options]
         has_other = "--url" in options or "--config" in options
         command = [] if has_other else ["--", *(server or (*SERVER, "--note", str(self.note)))]
-        self.process = subprocess.Popen([*line, *command], stderr=subprocess.PIPE)
+        self.process = commands.start([*line, *command], stderr=subprocess.PIPE)
         self.lines = Lines(self.process.stderr, PATIENCE_S)
         told = self.lines.read().decode()
         while "listening on" not in told:
@@ -142,14 +143,14 @@ def test_a_scope_that_is_gone_is_a_usage_error_that_names_the_others() -> None:
         "--",
         "true",
     ]
-    done = subprocess.run(line, capture_output=True, timeout=PATIENCE_S)
+    done = commands.run(line, capture_output=True, timeout=PATIENCE_S)
     assert done.returncode == 2
     assert re.search(rb"'?request'? \(choose from '?client'?, '?shared'?, '?principal'?\)", done.stderr)
 
 
 def test_a_scope_without_clients_to_share_is_a_usage_error() -> None:
     line = [sys.executable, "-m", "dragoman", "proxy", "--scope", "shared", "--", "true"]
-    done = subprocess.run(line, capture_output=True, timeout=PATIENCE_S)
+    done = commands.run(line, capture_output=True, timeout=PATIENCE_S)
     assert done.returncode == 2
     assert b"--scope shared needs --listen" in done.stderr
 

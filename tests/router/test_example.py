@@ -7,20 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support import commands
+
 FILE = str(Path(__file__).parents[2] / "examples" / "desktop_config.json")
 LONGEST_S = 60
 
 
 def dragoman(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dragoman", *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=LONGEST_S,
-        check=False,
-        text=True,
-        env={**os.environ, "PYTHON": sys.executable},
-    )
+    return commands.dragoman(*arguments, env={**os.environ, "PYTHON": sys.executable})
 
 
 def test_its_servers_answer() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import commands
 from tests.support.lines import Lines
 
 PATIENCE_S = 60
@@ -54,7 +55,7 @@ def test_extensions_reach_both_sides_and_schemas_get_their_type(revision: str, t
     servers = {name: {"command": sys.executable, "args": ["-c", SERVER]} for name in ("one", "two")}
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": servers}))
     command = [sys.executable, "-m", "dragoman", "proxy", "--config", str(tmp_path / "servers.json")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proxy:
+    with commands.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proxy:
         assert proxy.stdin is not None
         lines, answers = Lines(proxy.stdout, PATIENCE_S), dict[int, Any]()
         for frame in asks(revision):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import commands
 from tests.support.lines import read_address
 from tests.support.waiting import wait_until
 
@@ -34,7 +35,7 @@ class Routed:
         command = [sys.executable, "-m", "dragoman", "proxy", "--log-level", "info", "--config", str(path)]
         self.log = path.with_suffix(".log")
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+            self.process = commands.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
         self.last = 0
         info = {"name": "test", "version": "1"}
         self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
@@ -108,36 +109,31 @@ def test_a_server_that_exits_is_said_in_the_log_and_the_other_answers(tmp_path: 
 def test_a_file_that_is_broken_from_the_start_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "mcp.json"
     path.write_text('{"mcpServers": {"a": {"comand": "x"}}}', encoding="utf-8")
-    command = [sys.executable, "-m", "dragoman", "proxy", "--config", str(path)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False)
+    done = commands.dragoman("proxy", "--config", str(path))
     assert done.returncode == 2
-    assert (
-        f"dragoman proxy: {path}: line 1, column 23: server 'a' has the key 'comand', and no command"
-        in done.stderr.decode()
-    )
+    assert f"dragoman proxy: {path}: line 1, column 23: server 'a' has the key 'comand', and no command" in done.stderr
 
 
 @pytest.mark.parametrize("more", [["--url", "http://127.0.0.1:1/mcp"], ["--", "server"]])
 def test_a_file_and_a_server_are_too_much(more: list[str], tmp_path: Path) -> None:
     path = tmp_path / "mcp.json"
     write(path, {})
-    command = [sys.executable, "-m", "dragoman", "proxy", "--config", str(path), *more]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False)
+    done = commands.dragoman("proxy", "--config", str(path), *more)
     assert done.returncode == 2
-    assert "found both" in done.stderr.decode()
+    assert "found both" in done.stderr
 
 
 def test_clients_over_http_have_servers_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "mcp.json"
     write(path, {"a": echo(), "b": echo()})
     command = [sys.executable, "-m", "dragoman", "proxy", "--listen", "http://127.0.0.1:0", "--config", str(path)]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    with commands.start(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
             url = read_address(process.stderr)
             for revision in ("2025-03-26", "2025-11-25"):
                 asked = [sys.executable, "-m", "dragoman", "call", "b_echo", "text=1", "--json", "--url", url]
-                done = subprocess.run(
+                done = commands.run(
                     [*asked, "--revision", revision], capture_output=True, timeout=PATIENCE_S, check=False, text=True
                 )
                 assert '{\\"text\\": \\"1\\"}' in done.stdout, done.stderr

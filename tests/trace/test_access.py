@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +31,7 @@ from tests.proxy.conversation import (
 )
 from tests.proxy.test_per_request import NEW, asks
 from tests.proxy.test_scopes import SERVER, Client, Running
+from tests.support import commands
 from tests.support.waiting import wait_until
 
 PATIENCE_S = 60
@@ -135,7 +135,7 @@ def test_a_call_through_a_router_has_a_line_for_its_server_too(tmp_path: Path) -
     frames = [initialize("2025-06-18"), READY, request(1, "tools/call", name="t")]
     said = b"".join(json.dumps(frame).encode() + b"\n" for frame in frames)
     command = [*line, "--config", str(config)]
-    subprocess.run(command, input=said, capture_output=True, timeout=PATIENCE_S, check=True)
+    commands.run(command, input=said, capture_output=True, timeout=PATIENCE_S, check=True)
     lines = [json.loads(line) for line in log.read_bytes().splitlines()]
     (front,) = (line for line in lines if line["event"] == "call")
     (back,) = (line for line in lines if line["event"] == "server call" and line["method"] == "tools/call")
@@ -146,15 +146,13 @@ def test_a_call_through_a_router_has_a_line_for_its_server_too(tmp_path: Path) -
 
 
 def test_stdout_is_for_the_protocol_or_for_the_log(tmp_path: Path) -> None:
-    line = [sys.executable, "-m", "dragoman", "proxy", "--access-log", "-", "--", "true"]
-    done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False)
+    done = commands.dragoman("proxy", "--access-log", "-", "--", "true")
     assert done.returncode == 2
-    assert b"stdout carries the protocol" in done.stderr
+    assert "stdout carries the protocol" in done.stderr
 
 
 def test_a_log_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> None:
     for option in ("--access-log", "--log-file"):
-        line = [sys.executable, "-m", "dragoman", "proxy", option, str(tmp_path / "no" / "log"), "--", "true"]
-        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False)
+        done = commands.dragoman("proxy", option, str(tmp_path / "no" / "log"), "--", "true")
         assert done.returncode == 2
-        assert option.encode() in done.stderr
+        assert option in done.stderr

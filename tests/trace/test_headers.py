@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from dragoman.trace.redact import REDACTED, redact_headers
 from tests.proxy.conversation import READY, initialize, request
 from tests.proxy.test_per_request import NEW, asks
 from tests.proxy.test_scopes import SERVER, Client, Running
+from tests.support import commands
 
 PATIENCE_S = 60
 SECRET = "secret-of-ann-0123456789"
@@ -61,7 +61,7 @@ def test_both_sides_have_the_headers_of_each_request_and_of_its_answer(tmp_path:
         command = [sys.executable, "-m", "dragoman", "proxy", "--trace", str(back), "--url", url, *sent]
         said = [initialize("2025-06-18"), READY, request(1, "tools/call", name="t")]
         given = b"".join(json.dumps(frame).encode() + b"\n" for frame in said)
-        subprocess.run(command, input=given, capture_output=True, timeout=PATIENCE_S, check=True)
+        commands.run(command, input=given, capture_output=True, timeout=PATIENCE_S, check=True)
     finally:
         run.stop()
     for path, side in ((front, "client"), (back, "server")):
@@ -101,7 +101,7 @@ def test_behind_a_router_each_line_of_a_server_names_it(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "dragoman", "proxy", "--trace", str(path), "--config", str(config)]
     frames = [initialize("2025-06-18"), READY, request(1, "tools/list")]
     said = b"".join(json.dumps(frame).encode() + b"\n" for frame in frames)
-    subprocess.run(line, input=said, capture_output=True, timeout=PATIENCE_S, check=True)
+    commands.run(line, input=said, capture_output=True, timeout=PATIENCE_S, check=True)
     lines = lines_of(path)
     assert {one.get("server") for one in lines} == {None, "shop", "a, b"}
     assert {one["session"] for one in lines} == {None}

@@ -34,6 +34,7 @@ from tests.proxy.conversation import (
 )
 from tests.proxy.test_per_request import asks
 from tests.proxy.test_scopes import Client, Running
+from tests.support import commands
 from tests.support.ports import free_port
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -285,18 +286,17 @@ def test_an_address_that_is_taken_is_said(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = f"http://127.0.0.1:{taken.getsockname()[1]}"
         line = [sys.executable, "-m", "dragoman", "proxy", "--metrics-listen", where, "--", "true"]
-        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        done = commands.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "--metrics-listen" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_nothing_of_it_is_loaded_without_being_asked_for() -> None:
-    import subprocess
 
     program = (
         "import sys, dragoman.cli.proxy, dragoman.proxy, dragoman.transports.http.app\n"
         "print([name for name in sys.modules if name.startswith('dragoman.trace')])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    done = commands.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from typing import Any
@@ -96,6 +95,8 @@ def main() -> None:
     if "banner" in behaves:
         print("Welcome to the scripted server!", flush=True)
     if "grandchild" in behaves:
+        import subprocess
+
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     print("scripted server is up", file=sys.stderr, flush=True)
     for line in sys.stdin:
