@@ -1,15 +1,20 @@
 """Every way to check, build and maintain Dragoman: `nox --list` names them, `nox` alone runs what must pass.
 
-A session brings its own dependencies, from the groups in `pyproject.toml`; Python and pip are all it needs.
+A session brings its own dependencies, from the groups in `pyproject.toml`; Python and pip are all it needs. They are
+installed by uv, which takes a tenth of pip's time: the one on the path, or else one that pip brings. Where uv does not
+work, or with DRAGOMAN_INSTALL=pip, pip installs them.
 """
 
+import functools
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2025.11.12"
 
@@ -89,7 +94,55 @@ def test_together(session: nox.Session, *arguments: str) -> None:
 def install(session: nox.Session, *groups: str, editable: bool = True) -> None:
     """Install dependency groups and, unless told otherwise, the project itself where it lies."""
     wanted = nox.project.dependency_groups(PROJECT, *groups)
-    session.install(*(("-e", ".") if editable else ()), *wanted)
+    put(session, *(("-e", ".") if editable else ()), *wanted)
+
+
+def put(session: nox.Session, *wanted: str, python: Path | None = None) -> None:
+    """Install distributions in the environment of a Python, or else in the session's."""
+    program = str(python or Path(session.bin) / "python")
+    if not with_uv(session, "pip", "install", "--python", program, *wanted):
+        session.run_install(program, "-m", "pip", "install", "--quiet", *wanted, external=True)
+
+
+def with_uv(session: nox.Session, *command: str) -> bool:
+    """Let uv do something to an environment; return whether it did. If it cannot once, it is not asked again."""
+    uv = uv_program(session)
+    if uv is None:
+        return False
+    try:
+        session.run_install(uv, *command, "--quiet", external=True)
+    except CommandFailed:
+        session.warn("uv did not, so pip does")
+        os.environ["DRAGOMAN_INSTALL"] = "pip"
+        return False
+    return True
+
+
+def uv_program(session: nox.Session) -> str | None:
+    """Return the path of uv, brought by pip if there is none; None where pip alone shall install, or knows where from.
+
+    uv reads none of pip's configuration, so it would ask another index than a person has told pip.
+    """
+    if os.environ.get("DRAGOMAN_INSTALL") == "pip" or pip_has_an_index():
+        return None
+    brought = session.cache_dir.resolve() / "uv"
+    for program in (shutil.which("uv"), shutil.which("uv", path=brought / "bin")):
+        if program and subprocess.run([program, "--version"], capture_output=True, check=False).returncode == 0:
+            return program
+    try:
+        pip = ("python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "--target", str(brought))
+        session.run_install(*pip, "uv>=0.9")
+    except CommandFailed:
+        os.environ["DRAGOMAN_INSTALL"] = "pip"
+    return shutil.which("uv", path=brought / "bin")
+
+
+@functools.cache
+def pip_has_an_index() -> bool:
+    """Say whether pip is configured to ask an index of its own."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return re.search(r"(?<!extra-)index-url=|\.no-index=", said) is not None
 
 
 @nox.session(python=PYTHONS)
@@ -143,9 +196,9 @@ def mutants(session: nox.Session) -> None:
 def peers(session: nox.Session) -> None:
     """Visit real servers with real clients: all pairs over stdio, some over each other link; ARGS go to pytest.
 
-    `-- full` for all pairs over every link, `-- quick` for four pairs over stdio, `-- servers` for released servers
-    before the default clients. The environments with released SDKs are made once and kept until their requirements
-    change; peers from npm are left out where there is no npm.
+    `-- full` for all pairs over every link, and before three instances with every balancer; `-- quick` for four pairs
+    over stdio, `-- servers` for released servers before the default clients. The environments with released SDKs are
+    made once and kept until their requirements change; peers from npm are left out where there is no npm.
     """
     install(session, "test")
     if "servers" in session.posargs:
@@ -159,7 +212,12 @@ def peers(session: nox.Session) -> None:
         environment["DRAGOMAN_PEERS_PAIRS"] = selection
     if shutil.which("npm"):
         environment["DRAGOMAN_PEERS_NPM"] = str(npm_packages(session, Path("tests/peers/npm")))
-    session.run("pytest", "tests/peers", *arguments, env=environment)
+    if arguments:
+        session.run("pytest", "tests/peers", *arguments, env=environment)
+        return
+    # One process begins all visits beside each other; tests that are none are shared out among several.
+    session.run("pytest", "-q", "tests/peers", "-m", "visits", env=environment)
+    session.run("pytest", *TOGETHER, "-q", "tests/peers", "-m", "not visits", env=environment)
 
 
 @nox.session
@@ -272,7 +330,7 @@ def pull(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure conversions, imports, models, proxy and client, as ratios in one run; `-- --help` says what there is."""
     install(session, "codegen")
-    session.install("mcp==1.30.0", "mcp-types==2.3.0")  # the models of both official SDKs, to compare ours with
+    put(session, "mcp==1.30.0", "mcp-types==2.3.0")  # the models of both official SDKs, to compare ours with
     environment = {"DRAGOMAN_PEERS": str(peer_environments(session, "current"))}
     if "looking" in session.posargs:
         environment |= browser_environment(session)
@@ -294,7 +352,7 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def build(session: nox.Session) -> None:
     """Build sdists and wheels, of the bindings too, and use the wheels as users will, outside this directory."""
-    session.install("build>=1.2")
+    put(session, "build>=1.2")
     dist = Path(session.create_tmp()) / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     session.run("python", "-m", "build", "--outdir", str(dist))
@@ -315,7 +373,7 @@ def bindings(session: nox.Session) -> None:
 
     With the oldest pydantic that it takes and with the newest, beside the official types; ARGS go to pytest.
     """
-    session.install("build>=1.2")
+    put(session, "build>=1.2")
     dist = Path(session.create_tmp()) / "bindings"
     shutil.rmtree(dist, ignore_errors=True)
     session.run("python", "-m", "build", "--outdir", str(dist), "bindings")  # the wheel is made of the sdist
@@ -330,9 +388,7 @@ def bindings(session: nox.Session) -> None:
             place = f"bindings-{version}-{'newest' if pydantic == 'pydantic' else 'oldest'}"
             programs = fresh_environment(session, place, str(wheel), pydantic, python=python)
             session.run(str(programs / "python"), "-c", SPEC_ALONE, external=True)
-            session.run(
-                str(programs / "python"), "-m", "pip", "install", "-q", "mcp-types==2.3.0", *wanted, external=True
-            )
+            put(session, "mcp-types==2.3.0", *wanted, python=programs / "python")
             session.run(str(programs / "python"), "-c", "import mcp_types, dragoman_spec.v2025_11_25", external=True)
             # Two files read overlays, for which the generator needs Python 3.11.
             old = [f"--ignore=tests/spec/test_{name}.py" for name in ("base", "revisions") if version == "3.10"]
@@ -349,7 +405,7 @@ def release(session: nox.Session) -> None:
         session.error(f"the tag is {' '.join(session.posargs)}, and pyproject.toml has the version {version}")
     if session.posargs and not notes:
         session.error(f"CHANGELOG.md says nothing under `## [{version}]`")
-    session.install("build>=1.2", "twine>=6.1")
+    put(session, "build>=1.2", "twine>=6.1")
     dist = Path("dist")
     shutil.rmtree(dist, ignore_errors=True)
     session.run("python", "-m", "build", "--outdir", str(dist))
@@ -364,7 +420,7 @@ def minimums(session: nox.Session) -> None:
     """Run the tests, but for those of the generator, with the oldest versions of the dependencies that we claim."""
     lowest = [re.sub(">=", "==", requirement) for requirement in PROJECT["project"]["dependencies"]]
     install(session, "test")
-    session.install(*lowest)
+    put(session, *lowest)
     generator = ("--ignore=tests/codegen", "--ignore=tests/laws/test_mutations.py")
     test_together(session, *APART, *generator, *session.posargs)
 
@@ -389,9 +445,11 @@ def visit_released_servers(session: nox.Session, *arguments: str) -> None:
 def fresh_environment(session: nox.Session, name: str, *requirements: str, python: str | None = None) -> Path:
     """Make a virtual environment below the session's temporary directory; return where its programs are."""
     directory = Path(session.create_tmp()) / name
-    session.run(python or "python", "-m", "venv", "--clear", str(directory), external=python is not None)
+    program = python or str(Path(session.bin) / "python")
+    if not with_uv(session, "venv", "--clear", "--seed", "--python", program, str(directory)):
+        session.run(program, "-m", "venv", "--clear", str(directory), external=True)
     programs = directory / ("Scripts" if os.name == "nt" else "bin")
-    session.run(str(programs / "python"), "-m", "pip", "install", "-q", *requirements, external=True)
+    put(session, *requirements, python=programs / "python")
     return programs
 
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import pytest
 
-_TOGETHER: Final = 2 * max(2, os.cpu_count() or 1)
-"""More than there are processors: for half of its time a visit waits."""
+_TOGETHER: Final = 3 * max(2, os.cpu_count() or 1)
+"""More than there are processors: for two thirds of its time a visit waits."""
 
 _LIMIT_S: Final = 400
 """How long to wait for a report: longer than a visit may take, and those that were begun before it."""

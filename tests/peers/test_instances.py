@@ -20,6 +20,7 @@ from typing import Any, Final
 import pytest
 
 from tests.instances.test_several import is_open, redis
+from tests.peers.ahead import ahead, visits
 from tests.peers.modern_visits import NPM, REVISION, needs_both, node, server_of
 from tests.peers.test_npm import EVERYTHING, RELEASES, TOUR, everything_listening
 from tests.peers.test_tasks import newer, older, run
@@ -27,6 +28,7 @@ from tests.peers.visits import (
     ENVIRONMENTS,
     HERE,
     LIMIT_S,
+    SELECTION,
     check,
     client_command,
     listening_proxy,
@@ -141,78 +143,126 @@ def report_at(client: str, url: str) -> dict[str, Any]:
     return found
 
 
-def needs(program: str) -> None:
-    """Skip a test where there is no such balancer."""
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed")
-
-
 UNHEARD: Final = {"D": ("ResourceUpdated",), "T": ("ResourceUpdated", "ToolsListChanged")}
 """What a server that is a command, and so another one at each instance, tells only those who listen to itself."""
 
 
+@ahead
+def report_of_one(client: str, server: str, upstream: str) -> dict[str, Any]:
+    """Let a client make its tour of one proxy before a server."""
+    with alone(server, upstream) as url:
+        return report_at(client, url)
+
+
+@ahead
+def report_of_three(program: str, client: str, server: str, upstream: str) -> dict[str, Any]:
+    """Let a client make its tour of three instances before a server."""
+    with three(program, server, upstream) as url:
+        return report_at(client, url)
+
+
 def compare(program: str, client: str, server: str, upstream: str) -> None:
     """See that a client reports of three instances what it does of one."""
-    needs(program)
-    with alone(server, upstream) as url:
-        expected = report_at(client, url)
-    with three(program, server, upstream) as url:
-        found = report_at(client, url)
+    expected = report_of_one(client, server, upstream)
+    found = report_of_three(program, client, server, upstream)
     assert "crashed" not in expected
     if client.endswith("E"):  # without a session of its own: each instance has one with the server, or a server
         unheard = UNHEARD[server] if upstream == "stdio" else ()
-        for report in (expected, found):
-            del report["saw"]  # what one of these sessions has seen
-            report["heard"] = [kind for kind in report["heard"] if kind not in unheard]
+        expected, found = (what_all_hear(report, unheard) for report in (expected, found))
     assert found == expected
 
 
-PYTHONS: Final = [(client, upstream) for client in "CDE" for upstream in ("stdio", "http")]
+def what_all_hear(report: dict[str, Any], unheard: tuple[str, ...]) -> dict[str, Any]:
+    """Leave out of a report what only those see who have a session for themselves."""
+    heard = [kind for kind in report["heard"] if kind not in unheard]
+    return {**{name: said for name, said in report.items() if name != "saw"}, "heard": heard}
+
+
+HERE_OR_NOT: Final = {
+    program: pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
+    for program in ("haproxy", "nginx")
+}
+
+
+def balancers(*about: tuple[str, ...]) -> list[Any]:
+    """Return a parameter set for each of these and its balancer: the one and the other in turn, or both in `full`."""
+    return [
+        pytest.param(program, *one, marks=mark)
+        for place, one in enumerate(about)
+        for turn, (program, mark) in enumerate(HERE_OR_NOT.items())
+        if SELECTION == "full" or (place + place // 2) % 2 == turn
+    ]
+
+
+UPSTREAMS: Final = ("stdio", "http")
+PYTHONS: Final = [(client, "D", upstream) for client in "CDE" for upstream in UPSTREAMS]
 NPM_PAIRS: Final = (("TC", "D"), ("TD", "D"), ("TE", "D"), ("C", "T"), ("E", "T"), ("TD", "T"), ("TE", "T"))
-FROM_NPM: Final = [
-    (("haproxy", "nginx")[(place + over) % 2], client, server, upstream)
-    for place, (client, server) in enumerate(NPM_PAIRS)
-    for over, upstream in enumerate(("stdio", "http"))
-]
+FROM_NPM: Final = [(*pair, upstream) for pair in NPM_PAIRS for upstream in UPSTREAMS]
 
 
 @needs_peers
-@pytest.mark.parametrize("program", ["haproxy", "nginx"])
-@pytest.mark.parametrize(("client", "upstream"), PYTHONS)
-def test_a_client_reports_of_three_instances_what_it_does_of_one(program: str, client: str, upstream: str) -> None:
-    compare(program, client, "D", upstream)
-
-
-@needs_both
-@pytest.mark.parametrize(("program", "client", "server", "upstream"), FROM_NPM)
-def test_so_do_clients_and_servers_from_npm(program: str, client: str, server: str, upstream: str) -> None:
+@visits(report_of_one)
+@visits(report_of_three)
+@pytest.mark.parametrize(("program", "client", "server", "upstream"), balancers(*PYTHONS))
+def test_a_client_reports_of_three_instances_what_it_does_of_one(
+    program: str, client: str, server: str, upstream: str
+) -> None:
     compare(program, client, server, upstream)
 
 
 @needs_both
-@pytest.mark.parametrize("upstream", ["stdio", "http"])
-@pytest.mark.parametrize("client", ["C", "D"])
-def test_the_official_server_from_npm_serves_through_three_as_through_one(client: str, upstream: str) -> None:
-    needs("haproxy")
+@visits(report_of_one)
+@visits(report_of_three)
+@pytest.mark.parametrize(("program", "client", "server", "upstream"), balancers(*FROM_NPM))
+def test_so_do_clients_and_servers_from_npm(program: str, client: str, server: str, upstream: str) -> None:
+    compare(program, client, server, upstream)
+
+
+@ahead
+def official_report(program: str, client: str, upstream: str) -> dict[str, Any]:
+    """Let a client make its tour of three instances before the official server from npm."""
     command = [node(), f"{NPM}/node_modules/{EVERYTHING}/dist/index.js"]
-    with three("haproxy", command, upstream) as url:
-        report = visit([python_of(client), str(HERE / "tour.py")], [url], "--over", "http")
+    with three(program, command, upstream) as url:
+        return visit([python_of(client), str(HERE / "tour.py")], [url], "--over", "http")
+
+
+@needs_both
+@visits(official_report)
+@pytest.mark.parametrize(
+    ("program", "client", "upstream"), balancers(*((client, upstream) for client in "CD" for upstream in UPSTREAMS))
+)
+def test_the_official_server_from_npm_serves_through_three_as_through_one(
+    program: str, client: str, upstream: str
+) -> None:
+    report = official_report(program, client, upstream)
     for row in TOUR:
         if client in row.clients:
             check(report, row)
 
 
+@ahead
+def extension_report(program: str, upstream: str) -> dict[str, Any]:
+    """Let a client with the extension make, ask for, answer and read tasks of the older form."""
+    with three(program, older("--serve"), upstream) as url:
+        return run([*newer("--url"), url], Path(os.devnull))
+
+
+@ahead
+def tasks_report(program: str, upstream: str) -> dict[str, Any]:
+    """Let a client with tasks of the older form make, ask for, answer and read those of the extension."""
+    with three(program, newer("--serve"), upstream) as url:
+        return run([*older("--over"), "http", url], Path(os.devnull))
+
+
 @needs_peers
-@pytest.mark.parametrize("program", ["haproxy", "nginx"])
-@pytest.mark.parametrize("upstream", ["stdio", "http"])
+@visits(extension_report)
+@visits(tasks_report)
+@pytest.mark.parametrize(("program", "upstream"), balancers(*((upstream,) for upstream in UPSTREAMS)))
 def test_tasks_of_both_forms_are_found_by_whichever_instance_is_asked(program: str, upstream: str) -> None:
     """Made, asked for, answered and read by requests that come to one instance after another."""
-    needs(program)
-    with three(program, older("--serve"), upstream) as url:
-        report = run([*newer("--url"), url], Path(os.devnull))
+    report = extension_report(program, upstream)
     assert report["with"] == {"called": ["Hello Ada", "Hello Ada"], "seen": ["task", "Who?", "task", "Who?"]}
     assert report["without"]["called"] == ["Hello Eve", "Hello Eve"]
-    with three(program, newer("--serve"), upstream) as url:
-        report = run([*older("--over"), "http", url], Path(os.devnull))
+    report = tasks_report(program, upstream)
     assert (report["created"], report["ended"], report["at once"]) == ("working", "completed", "at once")
     assert report["result"]["content"][0]["text"] == "Hello Ada"

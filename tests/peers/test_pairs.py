@@ -59,6 +59,7 @@ def test_a_client_with_a_handshake_at_a_server_without(client: str, letter: str,
 
 
 @needs_peers
+@visits(era_report_of, link=ON_PIPES)
 @pytest.mark.parametrize("client", REVISIONS)
 def test_a_client_with_a_handshake_at_python_without(client: str) -> None:
     found = read_handshake(era_report_of(client, ON_PIPES), "E")

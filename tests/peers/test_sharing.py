@@ -8,7 +8,6 @@ taken in, and over Streamable HTTP, where the streams do.
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import subprocess
@@ -18,6 +17,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.peers.ahead import ahead, visits
 from tests.peers.matching import REVISIONS, look
 from tests.peers.validity import Side, complaints
 from tests.peers.visits import (
@@ -50,13 +50,8 @@ MEETINGS: Final = (
 SURVIVES_CANCELLATION: Final = ("C", "D")
 """Servers on mcp 1.6.0 and 1.9.4 die of a cancelled request."""
 
-meetings = pytest.mark.parametrize(
-    ("first", "second", "server", "upstream"),
-    [pytest.param(*one, id="-".join(one)) for one in (QUICK if SELECTION == "quick" else MEETINGS)],
-)
 
-
-@functools.cache
+@ahead
 def reports_of(first: str, second: str, server: str, upstream: str) -> dict[str, Any]:
     """Let two clients meet at a server once, and keep their reports, with the frames that each got and the log."""
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
@@ -108,13 +103,21 @@ def _report(client: subprocess.Popen[str]) -> dict[str, Any]:
     return found
 
 
+pytestmark = [
+    needs_peers,
+    visits(reports_of),
+    pytest.mark.parametrize(
+        ("first", "second", "server", "upstream"),
+        [pytest.param(*one, id="-".join(one)) for one in (QUICK if SELECTION == "quick" else MEETINGS)],
+    ),
+]
+
+
 def said(call: Any) -> Any:
     """Give the text that a tool answered with."""
     return look(call, "result/content/0/text")
 
 
-@needs_peers
-@meetings
 def test_both_come_to_the_end_and_hear_nothing_astray(first: str, second: str, server: str, upstream: str) -> None:
     reports = reports_of(first, second, server, upstream)
     for name in NAMES:
@@ -123,8 +126,6 @@ def test_both_come_to_the_end_and_hear_nothing_astray(first: str, second: str, s
         assert said(reports[name]["after"]) == name
 
 
-@needs_peers
-@meetings
 def test_the_server_has_one_client_which_is_the_proxy(first: str, second: str, server: str, upstream: str) -> None:
     reports = reports_of(first, second, server, upstream)
     asked = [entry["got"] for entry in reports["server"]["frames"] if "got" in entry]
@@ -135,8 +136,6 @@ def test_the_server_has_one_client_which_is_the_proxy(first: str, second: str, s
         assert look(reports[name], "initialize/result/protocolVersion") == REVISIONS[letter]
 
 
-@needs_peers
-@meetings
 def test_each_gets_its_own_answers(first: str, second: str, server: str, upstream: str) -> None:
     reports = reports_of(first, second, server, upstream)
     for name in NAMES:
@@ -144,8 +143,6 @@ def test_each_gets_its_own_answers(first: str, second: str, server: str, upstrea
         assert [said(one["echo"]) for one in rounds] == [f"{name} {number}" for number in range(len(rounds))]
 
 
-@needs_peers
-@meetings
 def test_each_is_asked_for_itself(first: str, second: str, server: str, upstream: str) -> None:
     reports = reports_of(first, second, server, upstream)
     for name, letter in zip(NAMES, (first, second), strict=True):
@@ -161,16 +158,12 @@ def test_each_is_asked_for_itself(first: str, second: str, server: str, upstream
                 assert one["elicitation"]["answer"]["content"] == {"city": name}
 
 
-@needs_peers
-@meetings
 def test_each_is_told_its_own_progress_under_its_own_token(first: str, second: str, server: str, upstream: str) -> None:
     reports = reports_of(first, second, server, upstream)
     for name in NAMES:
         assert [one["progress"] for one in reports[name]["rounds"]] == [[1, 2, 3]] * len(reports[name]["rounds"])
 
 
-@needs_peers
-@meetings
 def test_each_sees_the_log_of_its_own_calls_from_its_own_level(
     first: str, second: str, server: str, upstream: str
 ) -> None:
@@ -181,16 +174,12 @@ def test_each_sees_the_log_of_its_own_calls_from_its_own_level(
         assert [one["logged"] for one in reports[name]["rounds"]] == [expected] * len(reports[name]["rounds"])
 
 
-@needs_peers
-@meetings
 def test_only_who_subscribed_hears_of_a_change(first: str, second: str, server: str, upstream: str) -> None:
     reports = reports_of(first, second, server, upstream)
     rounds = sum(len(reports[name]["rounds"]) for name in NAMES)
     assert [reports[name]["touched"] for name in NAMES] == [rounds, 0]
 
 
-@needs_peers
-@meetings
 def test_a_cancellation_ends_the_call_of_who_cancels(first: str, second: str, server: str, upstream: str) -> None:
     if server not in SURVIVES_CANCELLATION:
         pytest.skip("this release dies of a cancelled request")
@@ -198,8 +187,6 @@ def test_a_cancellation_ends_the_call_of_who_cancels(first: str, second: str, se
     assert report["cancel"]["afterwards"]["cancelled"] == ["slow"]
 
 
-@needs_peers
-@meetings
 @pytest.mark.parametrize("side", [*NAMES, "server"])
 def test_frames_are_valid_for_their_receiver(first: str, second: str, server: str, upstream: str, side: str) -> None:
     record = reports_of(first, second, server, upstream)[side]["frames"]
