@@ -6,9 +6,10 @@ import dataclasses
 import inspect
 from pathlib import Path
 
-from dragoman import options
+from dragoman.config import own_keys
 from dragoman.config.keys import OURS, SERVER_KEYS, SERVERS, WRAPPERS
 from dragoman.config.model import RouterOptions, ServerOptions
+from dragoman.options import Option
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 
@@ -113,18 +114,18 @@ def _own() -> str:
         "",
         "| key | value | default | says |",
         "|---|---|---|---|",
-        *(_row(key, RouterOptions) for key in options.ROUTER_KEYS),
+        *(_row(key, RouterOptions) for key in own_keys.ROUTER_KEYS),
         "",
         f"In `{SERVERS}`, for one server:",
         "",
         "| key | value | default | says |",
         "|---|---|---|---|",
-        *(_row(key, ServerOptions) for key in options.SERVER_KEYS),
+        *(_row(key, ServerOptions) for key in own_keys.SERVER_KEYS),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _row(key: options.Option, owner: type[RouterOptions] | type[ServerOptions]) -> str:
+def _row(key: Option, owner: type[RouterOptions] | type[ServerOptions]) -> str:
     defaults = {field.name: field.default for field in dataclasses.fields(owner)}
     default = defaults[key.setting]
     kinds = {

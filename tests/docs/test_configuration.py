@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from dragoman.config import model
-from dragoman.options import ROUTER_KEYS, SERVER_KEYS
+from dragoman.config.own_keys import ROUTER_KEYS, SERVER_KEYS
 from tests.docs import options
 from tests.docs.configuration import PAGE, documented_fields, text
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.cli.certificate import certificate_of, check_certificate
 from dragoman.cli.names import own_names, reachable_name
-from dragoman.options import DEFAULT_PAGE
+from dragoman.cli.options import DEFAULT_PAGE
 
 if TYPE_CHECKING:
     from dragoman.inspect.feed import Feed

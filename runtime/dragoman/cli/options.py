@@ -12,10 +12,13 @@ from typing import Any, Final
 
 import dragoman_spec
 from dragoman import values
-from dragoman.options import DEFAULT_PAGE, TRANSLATION, Option
+from dragoman.options import TRANSLATION, Option
 from dragoman.values import READERS, Reader
 
 _WIDTH: Final = 78
+
+DEFAULT_PAGE: Final = ("127.0.0.1", 6300, "http")
+"""Where `--inspect` shows its page, if nobody says where: there, or at any port of this machine."""
 
 
 class HelpFormatter(argparse.HelpFormatter):

@@ -201,14 +201,12 @@ def connect(
         ca_file: Who signs the certificate of a URL, as PEM; by default who the system trusts.
         client_cert: Our own certificate for a URL, as PEM.
         client_key: Its key, if that is in a file of its own.
-        proxy: The URL of an HTTP proxy on the way to a URL, or `none`; by default what `HTTPS_PROXY`, `HTTP_PROXY`,
-            `ALL_PROXY` and `NO_PROXY` say.
+        proxy: The URL of an HTTP proxy on the way to a URL, or `none`; by default what `HTTPS_PROXY` and the like say.
         init_timeout_s: How long each half of the handshake may take.
         reconnects: How often in a row a server that is lost is started again, or connected to again, after pauses that
             grow. Requests that it had fail; later ones wait for it.
         tasks: Whether a server may make tasks of calls, by the extension of the revisions without a handshake.
-        know: Gives what is remembered, from one start to the next, of a server of a whole configuration, or of the only
-            one (None); `dragoman.host.known` keeps it.
+        know: Gives what is remembered of each server, or of the only one (None), as `dragoman.host.known` keeps it.
         open_server: Gives what opens a transport to a server of a whole configuration.
         trace: Told what crosses, before and after it is translated, such as a `dragoman.trace.trace.Trace`.
 
@@ -217,40 +215,67 @@ def connect(
         LocalProtocolError: There is a handler that the revision has no use for.
         ValueError: The target is not a URL that names a server.
     """
+    spoken, config = _configure(target, revision, policy, init_timeout_s, reconnects, trace)
+    client = _make_client(spoken, (sampling, elicitation, roots), capabilities, tasks, timeout_s, on_notification)
+    network = {"ca_file": ca_file, "client_cert": client_cert, "client_key": client_key, "proxy": proxy}
+    return _connect(target, client, config, know, open_server, headers or {}, network)
+
+
+def _configure(
+    target: Target, revision: str, policy: str, init_timeout_s: float, reconnects: int, trace: Watcher | None
+) -> tuple[str, ProxyConfig]:
+    """Return the revision whose models go in and come out, and how the proxy within a client works."""
     known = dragoman_spec.REVISIONS
     spoken = known[-1] if revision == ANY else revision
     if spoken not in known:
         raise UnsupportedRevision(revision, known)
     is_pinned = revision != ANY and policy == "pinned" and not isinstance(target, Configuration)
-    pinned = spoken if is_pinned else None
-    handlers = Handlers(spoken, {"sampling": sampling, "elicitation": elicitation, "roots": roots})
-    declared = declare_extension(handlers.declare(capabilities)) if tasks else handlers.declare(capabilities)
-    identity = {"name": "dragoman", "version": version("dragoman")}
-    client = Client(spoken, handlers, identity, declared, timeout_s, on_notification)
-    config = replace(_configure(spoken, pinned, init_timeout_s, reconnects), trace=trace)
-    if not isinstance(target, Configuration):
-        files = {"ca_file": ca_file, "client_cert": client_cert, "client_key": client_key}
-        opener = open_target(target, headers or {}, **files, proxy=proxy)
-        config = replace(config, known=know(None), server_name=target.name if isinstance(target, ServerConfig) else "")
-        alone = Proxy(config, client.session.transport, opener)
-        return Connection(client, alone, pinned, init_timeout_s)
-    from dragoman.router.router import Router, before_router
-
-    router = Router(target, config, open_server, know)
-    before = Proxy(before_router(config), client.session.transport, router.connect)
-    return Connection(client, before, None, init_timeout_s, router)
-
-
-def _configure(spoken: str, pinned: str | None, init_timeout_s: float, reconnects: int) -> ProxyConfig:
-    """Say how the proxy within a client works; `pinned` is the revision that the server has to speak, if it has to."""
-    return ProxyConfig(
+    return spoken, ProxyConfig(
         client_revision=spoken if spoken in dragoman_spec.HANDSHAKE_REVISIONS else AUTO,
-        server_revision=pinned or AUTO,
-        retry_older=pinned is None,
+        server_revision=spoken if is_pinned else AUTO,
+        retry_older=not is_pinned,
         init_timeout_s=init_timeout_s,
         names_server=True,
         restarts=reconnects,
+        trace=trace,
     )
+
+
+def _make_client(
+    spoken: str,
+    answers: tuple[Callable[..., Awaitable[Any]] | None, ...],
+    capabilities: Mapping[str, Any] | None,
+    tasks: bool,
+    timeout_s: float | None,
+    on_notification: Callable[[Any], Any] | None,
+) -> Client:
+    handlers = Handlers(spoken, dict(zip(("sampling", "elicitation", "roots"), answers, strict=True)))
+    declared = declare_extension(handlers.declare(capabilities)) if tasks else handlers.declare(capabilities)
+    identity = {"name": "dragoman", "version": version("dragoman")}
+    return Client(spoken, handlers, identity, declared, timeout_s, on_notification)
+
+
+def _connect(
+    target: Target,
+    client: Client,
+    config: ProxyConfig,
+    know: Callable[[ServerConfig | None], ServerMemory | None],
+    open_server: Callable[[ServerConfig], Callable[[], Transport]],
+    headers: Mapping[str, str] | HeaderMiddleware,
+    network: Mapping[str, str | None],
+) -> Connection:
+    """Put a proxy between a client and its target."""
+    transport = client.session.transport
+    if not isinstance(target, Configuration):
+        opener = open_target(target, headers, **network)
+        config = replace(config, known=know(None), server_name=target.name if isinstance(target, ServerConfig) else "")
+        pinned = None if config.server_revision == AUTO else config.server_revision
+        return Connection(client, Proxy(config, transport, opener), pinned, config.init_timeout_s)
+    from dragoman.router.router import Router, before_router
+
+    router = Router(target, config, open_server, know)
+    before = Proxy(before_router(config), transport, router.connect)
+    return Connection(client, before, None, config.init_timeout_s, router)
 
 
 def open_target(

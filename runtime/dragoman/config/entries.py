@@ -14,7 +14,7 @@ from dragoman.config.document import Node
 from dragoman.config.findings import Findings, near
 from dragoman.config.keys import KINDS, LEFT_TO_CLIENTS, OURS, SERVER_KEYS
 from dragoman.config.model import CommandTarget, ServerConfig, UrlTarget
-from dragoman.options import SERVER_KEYS as SERVER_OPTIONS
+from dragoman.config.own_keys import SERVER_KEYS as SERVER_OPTIONS
 from dragoman.transports.early import OURS as OUR_VARIABLES
 from dragoman.transports.upstream.config import Kind, check_url, parse_header
 

@@ -22,8 +22,9 @@ from dragoman.config.findings import Findings, named, near, plain
 from dragoman.config.formats import parse_text
 from dragoman.config.keys import OURS, SERVERS, WRAPPERS
 from dragoman.config.model import CommandTarget, Configuration, RouterOptions, ServerConfig, ServerOptions
+from dragoman.config.own_keys import ROUTER_KEYS, SERVER_KEYS
 from dragoman.errors import ConfigError, ConfigProblem
-from dragoman.options import ROUTER_KEYS, SERVER_KEYS, Option
+from dragoman.options import Option
 from dragoman.values import READERS, word_among
 
 if TYPE_CHECKING:

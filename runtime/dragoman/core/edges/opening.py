@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from dragoman.core.codes import ASKED_IN_VAIN, INTERNAL_ERROR
@@ -87,51 +88,75 @@ class Opener(Protocol):
         """Take what answers neither question."""
 
 
+@dataclass(slots=True)
+class _Known:
+    """What a server that is being opened has shown of itself.
+
+    Attributes:
+        was_refused: Whether it does not know `server/discover`, or says nothing to it.
+        was_rejected: Whether it has rejected the revision of that question.
+        shown: What its answer to that has shown.
+        found: That it needs no handshake, while it may still accept the offer.
+    """
+
+    was_refused: bool = False
+    was_rejected: bool = False
+    shown: Verdict | None = None
+    found: Verdict | None = None
+
+    def conclude(self, edge: Opener, said: Accepted | InitializeRefused | Retried | Refusal) -> Found | Retried:
+        """Return what its answer to the offer means, with what is known of it."""
+        if self.found is not None and not isinstance(said, Accepted):
+            return self.found
+        shown = self.shown
+        if isinstance(said, InitializeRefused) and shown is not None and not (shown.is_older or shown.supported):
+            return said._replace(
+                message=f"{said.message} (when it was asked what it is, it gave {shown.why})",
+                answer=said.answer._replace(key=None),  # which says less: it is not passed on as it is
+            )
+        if self.was_refused and self.found is None and isinstance(said, Accepted):
+            edge.remember(has_handshake=True)
+        return said
+
+
 def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]:
     """Open a server, which is asked first what it is or offered a session; yields where it waits for what happens."""
     question = edge.send_probe() if asks_first else None
     has_offer = not asks_first and edge.send_offer()
     kept: Frame | None = None  # a doubtful answer to the offer
     reopened = 0  # how many offers had been made when the server was started last
-    rejected: Verdict | None = None
-    was_refused = False  # whether it does not know `server/discover`, or says nothing to it
-    shown: Verdict | None = None  # what its answer to that has shown
-    found: Verdict | None = None  # that it needs no handshake, while it may still accept the offer
+    known = _Known()
     while True:
         event = yield
         offer = edge.offer
         if isinstance(event, Ended):
-            if offer is None or (question is None and found is None and reopened == offer.offers - 1):
+            if offer is None or (question is None and known.found is None and reopened == offer.offers - 1):
                 return None
             logger.warning("%s when it was asked what it speaks; trying once more", event.reason)
-            was_refused = was_refused or question is not None
+            known.was_refused = known.was_refused or question is not None
             question, reopened = None, offer.offers - 1
             edge.open()
-            if found is not None:
-                return found
             has_offer = has_offer and kept is not None
         elif isinstance(event, Frame) and event.kind == "error" and event.raw.endswith(_IN_VAIN):
             return _read_in_vain(event, offer)
         elif question is not None and (verdict := question.judge(event)) is not None:
             question = None
-            if verdict.discovers:
-                if kept is not None:
-                    edge.remember(has_handshake=False)  # it has refused the offer
-                if not has_offer or kept is not None:
-                    return verdict
-                found = verdict
+            if verdict.discovers and kept is not None:
+                edge.remember(has_handshake=False)  # it has refused the offer
+            if verdict.discovers and kept is None and has_offer:
+                known.found = verdict
                 edge.begin_silence()
                 continue
-            if verdict.is_rejection and verdict.revision is not None and rejected is None:
+            if verdict.is_rejection and verdict.revision is not None and not known.was_rejected:
                 # A client chooses among the revisions that a rejection names: 2026-07-28/basic/versioning.
-                rejected, question = verdict, edge.send_probe(verdict.revision)
+                known.was_rejected, question = True, edge.send_probe(verdict.revision)
                 continue
-            if offer is None:
+            if verdict.discovers or offer is None:
                 return verdict
             # After the other question, a proxy that stands for a server of both eras has given up the first one.
-            was_refused, shown = verdict.is_older and not has_offer, verdict
+            known.was_refused, known.shown = verdict.is_older and not has_offer, verdict
         elif event is None:
-            was_refused = was_refused or question is not None
+            known.was_refused = known.was_refused or question is not None
         elif offer is None or not has_offer or not offer.is_answer(event):
             edge.pass_on(event, has_offer)
             continue
@@ -140,27 +165,17 @@ def open_server(edge: Opener, asks_first: bool) -> Generator[None, Event, Found]
             return offer.fail(INTERNAL_ERROR, f"the server's answer to initialize is not a response: {event.reason}")
         else:
             kept, was_kept = event, kept
-            if was_kept is None and found is None and is_doubtful(event, offer.offered):
+            if was_kept is None and known.found is None and is_doubtful(event, offer.offered):
                 question = question or edge.send_probe()
                 edge.begin_silence()
                 continue
         # What there is to wait for is an answer to the offer, if that is not here already.
-        if found is not None and kept is None:
-            return found
-        if kept is None:
+        if kept is None and known.found is not None:
+            return known.found
+        if kept is None or offer is None:
             has_offer = has_offer or edge.send_offer()
             continue
-        assert offer is not None
-        said, kept = offer.read_answer(kept), None
-        if found is not None and not isinstance(said, Accepted):
-            return found
-        if isinstance(said, InitializeRefused) and shown is not None and not (shown.is_older or shown.supported):
-            return said._replace(
-                message=f"{said.message} (when it was asked what it is, it gave {shown.why})",
-                answer=said.answer._replace(key=None),  # which says less: it is not passed on as it is
-            )
-        if was_refused and found is None and isinstance(said, Accepted):
-            edge.remember(has_handshake=True)
+        said, kept = known.conclude(edge, offer.read_answer(kept)), None
         if not isinstance(said, Retried):
             return said
         edge.send_offer(said.frame)

@@ -39,6 +39,7 @@ from dragoman.transports.http.resource import reply_refused
 from dragoman.transports.http.sessions import MAX_STREAMS, Caller, HttpSession, Sessions
 from dragoman_spec import PER_REQUEST_REVISIONS
 
+_SOON: Final = (b"retry-after", b"1")
 _OPENING_BYTES: Final = 1024 * 1024
 """The longest `initialize`: nobody is known yet who would be held to the limits of a session."""
 
@@ -133,8 +134,7 @@ class PerRequestHttpFront:
             Disconnected: The client went away before there was anything to answer.
         """
         limits = self._config.limits
-        body = request.body
-        if body is None:
+        if (body := request.body) is None:
             most = limits.body_bytes if head.by_headers else min(_OPENING_BYTES, limits.body_bytes)
             body = yield request.read_body(most, self._config.patience.body_s)
         posted = read_noted(request, body, limits.nesting, keeps_body=True)
@@ -146,19 +146,13 @@ class PerRequestHttpFront:
             raise RequestRefused(400, "expected one JSON-RPC request or notification")
         frame = decoded(frame)
         fault = head.find_fault(frame)
-        if fault is not None:
-            request.hold.release()
-            yield _reply_error(request, frame, *fault)
-            return
-        if frame.kind == "notification":
-            request.hold.release()
-            yield request.reply(202)  # none of them concerns anybody: closing the stream is what cancels
+        if fault is not None or frame.kind == "notification":
+            yield _reply_at_once(request, frame, fault)
             return
         relay = self._sessions.relay
-        if relay is not None and (owner := relay.find_owner_of_call(request, frame.body.get("params"))):
-            is_served = yield relay.hand_on(request, owner, body)
-            if is_served:
-                return
+        owner = "" if relay is None else relay.find_owner_of_call(request, frame.body.get("params"))
+        if relay is not None and owner and (yield relay.hand_on(request, owner, body)):
+            return
         session = self._find(request.principal)
         session.speak()
         transport = session.transport
@@ -167,11 +161,8 @@ class PerRequestHttpFront:
                 yield transport.readable.wait()
             place = head.places[frame.method == LISTEN]
             under_way = self._under_way.get(place, 0)
-            if under_way >= limits.streams:
-                reason = "too many listens are open" if place.listens else "too many requests are under way"
-                raise RequestRefused(429, reason, (b"retry-after", b"1"), key=frame.key, option=MAX_STREAMS)
-            if transport.over:
-                raise RequestRefused(503, "the server has just gone", (b"retry-after", b"1"), key=frame.key)
+            if under_way >= limits.streams or transport.over:
+                raise _refuse_post(place, frame.key, is_full=under_way >= limits.streams)
             self._under_way[place] = under_way + 1
             post = transport.post(frame, head.arguments, place, head.takes_stream)
             request.brings, request.keys = transport, (post.key,)
@@ -189,8 +180,7 @@ class PerRequestHttpFront:
                 elif request.wire.is_gone:
                     raise Disconnected
                 elif post.is_over and post.answer is None:
-                    reason = "the server has gone without a word about this request"
-                    raise RequestRefused(503, reason, (b"retry-after", b"1"))
+                    raise RequestRefused(503, "the server has gone without a word about this request", _SOON)
                 else:
                     yield self._send_stream(request, transport, post)
             finally:
@@ -230,7 +220,22 @@ class PerRequestHttpFront:
         return request.reply_large(answer.raw, transport.weigh, self._config.patience.stall_s, JSON)
 
 
-def _reply_error(request: HttpRequest, frame: Frame, status: int, error: RemoteProtocolError) -> Awaitable[None] | None:
+def _refuse_post(place: Place, key: bytes | None, *, is_full: bool) -> RequestRefused:
+    """Return why a request is not taken: its place is full, or there is no server any more."""
+    if is_full:
+        reason = "too many listens are open" if place.listens else "too many requests are under way"
+        return RequestRefused(429, reason, _SOON, key=key, option=MAX_STREAMS)
+    return RequestRefused(503, "the server has just gone", _SOON, key=key)
+
+
+def _reply_at_once(
+    request: HttpRequest, frame: Frame, fault: tuple[int, RemoteProtocolError] | None
+) -> Awaitable[None] | None:
+    """Reply to what goes nowhere; no notification concerns anybody: closing the stream is what cancels."""
+    request.hold.release()
+    if fault is None:
+        return request.reply(202)
+    status, error = fault
     said: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data:
         said["data"] = error.data
