@@ -316,7 +316,7 @@ def make_bridging(config: ProxyConfig) -> Bridging:
         time.time,
         time.monotonic,
         _make_nonce,
-        lambda: _keeper_of(config.parked_s, config.state_key),
+        functools.partial(_keeper_of, config.parked_s, config.state_key),
         config.server_name,
         questions=config.questions,
         repeatable=config.repeatable,

@@ -73,7 +73,7 @@ MOST = {
     "no sessions over a connection that is kept": Way(37, 155, 69),
     "an answer as an event over a connection that is kept": Way(32, 139, 51),
     "a stateless client and a server with sessions": Way(20, 75, 27),
-    "a stateless client and a server with sessions that asks": Way(35, 289, 137),
+    "a stateless client and a server with sessions that asks": Way(35, 260, 120),
     "a client with a session and a stateless server": Way(21, 75, 31),
     "a client with a session and a stateless server that asks": Way(24, 196, 97),
     "a sign-in": Way(5, 124, 42),
@@ -311,6 +311,11 @@ async def requests_over_http(journeys: list[Journey], kept: bool = False) -> Non
                 await (await within(posts(stage, call(3)))).frame()
 
 
+def shortest(walk_it: Callable[[], Journey]) -> Journey:
+    """The shortest of several: on a slow machine a timer goes off, and a random state may have long numbers in it."""
+    return min((walk_it() for _ in range(4)), key=lambda journey: journey.way)
+
+
 def over_http(hold_it: Callable[[list[Journey]], None]) -> Journey:
     """The shortest of several: a timer may go off during any of them."""
     journeys = [Journey() for _ in range(4)]
@@ -329,7 +334,7 @@ JOURNEYS: dict[str, Callable[[], Journey]] = {
         partial(sessions_over_http, kept=True, by_event=True)
     ),
     "a stateless client and a server with sessions": stateless_client_calls,
-    "a stateless client and a server with sessions that asks": stateless_client_is_asked,
+    "a stateless client and a server with sessions that asks": lambda: shortest(stateless_client_is_asked),
     "a client with a session and a stateless server": stateless_server_is_called,
     "a client with a session and a stateless server that asks": stateless_server_asks,
     "a sign-in": somebody_signs_in,

@@ -69,18 +69,19 @@ class OpenQuestions:
     Attributes:
         caller: Whose call it is.
         most: How many there may be.
+        open: They, by the names that the client knows them by.
     """
 
     caller: CallOwner
     most: int = 16
-    _open: dict[str, _Open] = field(default_factory=dict)
+    open: dict[str, _Open] = field(default_factory=dict)
     _asked: int = 0
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self.open)
 
     def __contains__(self, question_id: object) -> bool:
-        return any(asked.id == question_id for asked in self._open.values())
+        return any(asked.id == question_id for asked in self.open.values())
 
     def add_question(self, question_id: bytes, method: str, params: Any) -> Question | RefusedQuestion:
         """Take a request of the server.
@@ -93,12 +94,12 @@ class OpenQuestions:
         Returns:
             The question as the client gets it; or why it does not.
         """
-        if len(self._open) >= self.most:
+        if len(self.open) >= self.most:
             return refuse_question(f"{self.most} questions of this call wait for an answer already")
         question = read_question(self.caller, method, params)
         if isinstance(question, Question):
             self._asked += 1  # "each request key MUST be unique over the lifetime of a single task"
-            self._open[f"question-{self._asked}"] = _Open(question_id, question)
+            self.open[f"question-{self._asked}"] = _Open(question_id, question)
         return question
 
     def spell(self) -> dict[str, Any]:
@@ -106,7 +107,7 @@ class OpenQuestions:
         return {
             key: {"method": asked.question.method}
             | ({} if asked.question.params is None else {"params": asked.question.params})
-            for key, asked in self._open.items()
+            for key, asked in self.open.items()
         }
 
     def take_answers(self, answers: object) -> tuple[Sequence[Answered], tuple[Loss, ...]]:
@@ -122,9 +123,9 @@ class OpenQuestions:
             return [], ()
         if not isinstance(answers, dict):
             raise refuse(Reason.MALFORMED, {"pointer": "/params/inputResponses"})
-        replies = {key: self._read(key, answers[key]) for key in self._open if key in answers}
+        replies = {key: self._read(key, answers[key]) for key in self.open if key in answers}
         losses = tuple(loss for reply in replies.values() for loss in reply.losses)
-        answered = [(self._open.pop(key), reply.result) for key, reply in replies.items()]
+        answered = [(self.open.pop(key), reply.result) for key, reply in replies.items()]
         return [Answered(asked.id, asked.question.method, result) for asked, result in answered], losses
 
     def _read(self, key: str, answer: object) -> Reply:
@@ -132,17 +133,17 @@ class OpenQuestions:
         if not isinstance(answer, dict):
             raise refuse(Reason.MALFORMED, where)
         try:
-            return unembed_answer(self._open[key].question, answer, self.caller.revision)
+            return unembed_answer(self.open[key].question, answer, self.caller.revision)
         except TranslationError:
             raise refuse(Reason.MALFORMED, where) from None
 
     def withdraw(self, question_id: bytes) -> None:
         """Record that the server does not want an answer to this any more."""
-        self._open = {key: asked for key, asked in self._open.items() if asked.id != question_id}
+        self.open = {key: asked for key, asked in self.open.items() if asked.id != question_id}
 
     def clear(self) -> list[bytes]:
         """Forget all questions; give the ids of the server's requests."""
-        asked, self._open = self._open, {}
+        asked, self.open = self.open, {}
         return [one.id for one in asked.values()]
 
 

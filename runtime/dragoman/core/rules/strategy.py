@@ -64,14 +64,13 @@ def choose_strategy(
         can_park: Whether another call may wait here.
         can_be_task: Whether its client takes a task as its answer, and another one may run here.
     """
-    applies = {
-        Strategy.TASK: can_be_task,
-        Strategy.PARK: can_park and method in FACTS.input_required,
-        Strategy.REPLAY: method in FACTS.input_required and (may_repeat or _is_repeatable(method, tool)),
-        Strategy.REFUSE: True,
-    }
-    wanted = list(Strategy) if setting == AUTO else [Strategy(setting), Strategy.REFUSE]
-    return next(strategy for strategy in wanted if applies[strategy])
+    may_come_back = method in FACTS.input_required
+    if can_be_task and setting in (AUTO, Strategy.TASK.value):
+        return Strategy.TASK
+    if can_park and may_come_back and setting in (AUTO, Strategy.PARK.value):
+        return Strategy.PARK
+    can_repeat = may_come_back and setting in (AUTO, Strategy.REPLAY.value)
+    return Strategy.REPLAY if can_repeat and (may_repeat or _is_repeatable(method, tool)) else Strategy.REFUSE
 
 
 def _is_repeatable(method: str, tool: Mapping[str, Any] | None) -> bool:

@@ -47,14 +47,15 @@ class ListedTools:
         keeps: Whether more than headers matters, so that tools are kept as they were listed.
 
     Attributes:
+        hears: Whether clients come with headers: then those of each request are held against its arguments.
         has_headers: Whether either comes with headers, so that calls may have to be looked at.
     """
 
-    __slots__ = ("_are_read", "_hears", "_keeps", "_listing", "_pages", "_sends", "_tools", "has_headers")
+    __slots__ = ("_are_read", "_keeps", "_listing", "_pages", "_sends", "_tools", "has_headers", "hears")
 
     def __init__(self, *, sends: bool, hears: bool, remind: Remind, keeps: bool = False) -> None:
         self._sends = sends
-        self._hears = hears
+        self.hears = hears
         self.has_headers = sends or hears
         self._keeps = keeps
         self._tools: dict[str, _Tool] = {}
@@ -146,7 +147,7 @@ class ListedTools:
         Raises:
             RemoteProtocolError: One is missing, malformed, or says something else (-32020).
         """
-        if self._hears and request.method == CALL_TOOL:
+        if request.method == CALL_TOOL:
             check_arguments(request.frame.headers, request.params, self.mirrored(CALL_TOOL, request.params))
 
     def hear(self, method: str | None) -> None:

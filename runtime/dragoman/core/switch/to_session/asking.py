@@ -165,7 +165,7 @@ class ClientQuestions:
         questions, request = loan.questions, loan.request
         assert questions is not None
         assert request is not None
-        caller = questions.caller
+        caller, can_park = questions.caller, self.has_room(loan)
         name = request.params.get("name")
         can_be_task = (
             loan.method == CALL_TOOL and declares_tasks(caller.capabilities) and self._promoting.has_room(loan)
@@ -175,9 +175,9 @@ class ClientQuestions:
         loan.strategy = choose_strategy(
             self._bridging.questions,
             loan.method,
+            can_park=can_park,
             tool=self._served.tools.find(name),
             may_repeat=isinstance(name, str) and name in self._bridging.repeatable,
-            can_park=self.has_room(loan),
             can_be_task=can_be_task,
         )
         if loan.strategy is Strategy.TASK:
@@ -203,7 +203,7 @@ class ClientQuestions:
             self._park(loan)
         if loan.request is None:
             self._loans.go_on()
-        elif len(loan.questions) == 1:
+        elif len(loan.questions.open) == 1:
             self._loans.wait(loan, TOGETHER_S, self._compose)
 
     def has_room(self, loan: SessionLoan) -> bool:
@@ -333,7 +333,7 @@ class ClientQuestions:
             raise refuse(Reason.USED)
         answered = self._served.pass_answers(loan.questions, request)
         self._loans.schedule.stop(loan.alarm)
-        loan.request = request
+        loan.request, loan.alarm = request, None
         if loan.outcome is not None:
             del self.parked[loan.name]
             self._served.pass_answer(request, loan, loan.outcome)
@@ -342,11 +342,11 @@ class ClientQuestions:
         for _, method, result in answered:
             if method == ROOTS:
                 self.unclear.keep_roots(loan, result)
-        if loan.questions:
+        if loan.questions.open:
             self._compose(loan)
         elif loan.frame is not None:  # it was kept until the server knows what it wanted to know first
             self._loans.wait(loan, SETTLE_S, self.begin)
-        else:
+        elif self.unclear.open:
             self.unclear.relieve()
 
     # How calls end
@@ -356,12 +356,15 @@ class ClientQuestions:
         is_awaited = loan.name in self.parked and loan.request is None
         if is_awaited:
             loan.outcome = frame  # before its questions go to others, which may need its place
-        self.unclear.finish(loan)
-        for key in loan.questions.clear() if loan.questions else ():
-            self._reply(key, Refusal(INTERNAL_ERROR, "the call is over, and nobody has answered", {}))
+        if self.unclear.open:
+            self.unclear.finish(loan)
+        if loan.questions is not None and loan.questions.open:
+            for key in loan.questions.clear():
+                self._reply(key, Refusal(INTERNAL_ERROR, "the call is over, and nobody has answered", {}))
         if is_awaited:
             return
-        self._loans.schedule.stop(loan.alarm)
+        if loan.alarm is not None:
+            self._loans.schedule.stop(loan.alarm)
         self.parked.pop(loan.name, None)
         if loan.task is not None:
             self._promoting.finish(loan, frame)

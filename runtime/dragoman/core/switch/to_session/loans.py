@@ -280,7 +280,8 @@ class SessionLoans:
 
     def wait(self, loan: SessionLoan, after_s: float, then: Callable[[SessionLoan], None]) -> None:
         """Do something with a call after so many seconds, in place of what it has waited for."""
-        self.schedule.stop(loan.alarm)
+        if loan.alarm is not None:
+            self.schedule.stop(loan.alarm)
         loan.alarm = self.schedule.after(after_s, lambda: then(loan))
 
     def go_on(self) -> None:
@@ -397,8 +398,8 @@ class SessionLoans:
         Returns:
             Empty where it is about none of them, or nothing says whose it is and several principals have called.
         """
-        named = self.table.find(stream) or self.find_task(task_id)
-        if named is not None or stream is not None or task_id is not None:
+        if stream is not None or task_id is not None:
+            named = self.table.find(stream) or self.find_task(task_id)
             return [named] if named is not None and named.may_ask else []
         self.is_asking = True
         return [] if self.table.is_called_by_several else self.find_at_work()

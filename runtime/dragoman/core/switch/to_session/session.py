@@ -347,7 +347,8 @@ class DeclaredSession:
         return needs_to and not self._served.tools.is_known(name)
 
     def _serve_checked(self, request: PerRequestCall) -> None:
-        self._served.tools.check(request)
+        if self._served.tools.hears:
+            self._served.tools.check(request)
         if request.method == DISCOVER:
             self._served.front.put_result(request, self._discovered)
             return
@@ -426,7 +427,7 @@ class DeclaredSession:
             self._served.upstream.send(
                 error_frame(key, INVALID_REQUEST, f"expected ids to have at most {NAME_BYTES} bytes")
             )
-        elif self._loans.find_asking(key) is not None or key in self._unclear:
+        elif self._loans.find_asking(key) is not None or (self._unclear.open and key in self._unclear):
             self._exchange.counters.malformed += 1  # an answer under its id would be one to the other request
             logger.warning("%s request of the server dropped: its id belongs to one that is not answered", frame.method)
         else:

@@ -190,17 +190,18 @@ class ToSession:
         Raises:
             ValueError: What it declares is nested deeper than can be written.
         """
-        if "requestState" in request.params or request.method in TASK_METHODS:
-            name = self._bridging.keeper().name_call(request.params.get("requestState", request.params.get("taskId")))
-            for session in self._sessions.values():
-                if session.has(name):
-                    return session
         if request.method == DISCOVER or not self._has_handshake:  # what the server is, each open session knows
             found = next((session for session in self._sessions.values() if session.is_open), self._latest)
             if found is not None:
                 return found
         spelled = encode(request.metadata.capabilities)
         known = self._spellings.get(spelled)
+        is_the_only = known is not None and len(self._sessions) == 1
+        if not is_the_only and ("requestState" in request.params or request.method in TASK_METHODS):
+            name = self._bridging.keeper().name_call(request.params.get("requestState", request.params.get("taskId")))
+            for session in self._sessions.values():
+                if session.has(name):
+                    return session
         return known or self._spellings.get((holder_of(request), spelled)) or self._find_declared(request, spelled)
 
     def _find_declared(self, request: PerRequestCall, spelled: bytes) -> DeclaredSession | None:
