@@ -205,7 +205,7 @@ def _loans_of(desk: Desk, now: float) -> Iterator[str]:
         if session is not None and session.present and loan.call is not None and loan.cancelled_at is None:
             waiting += 1
             calls = session.front.exchange.calls[Side.CLIENT]
-            if loan.call.lent != key or calls.waiting.get(loan.call.key) is not loan.call:
+            if loan.call.at_server != key or calls.waiting.get(loan.call.key) is not loan.call:
                 yield f"{loan.method} of session {session.number} is with the server, and nobody waits for it"
         if session is None and loan.cancelled_at is None:
             yield f"{loan.method} is a request of our own, and is never let go"
@@ -216,8 +216,10 @@ def _loans_of(desk: Desk, now: float) -> Iterator[str]:
                 yield f"{loan.method} was given up {now - loan.cancelled_at:.0f} s ago, and is kept"
     for session in desk.sessions.values():
         for call in session.front.exchange.calls[Side.CLIENT].waiting.values():
-            is_lent = call.lent is not None and call.lent in by_key and by_key[call.lent].call is call
-            if call.lent is not None and not is_lent and session.front.exchange.around is None:
+            key = call.at_server
+            if not isinstance(key, bytes) or session.front.exchange.around is not None:  # else a bridge has it
+                continue
+            if key not in by_key or by_key[key].call is not call:
                 yield f"{call.method} of session {session.number} waits, and is not with the server"
 
 

@@ -52,7 +52,7 @@ OF_CLIENTS: Final = (
         "subscriptions._filters",
         "_elicitations",
     ),
-    *("listener._waiting", "_bridges", "attribution._tasks", "attribution._tokens", ".under_way"),
+    *("listener._waiting", "_bridges", "attribution._tasks", "attribution._tokens"),
     *("turns.cancelled", "_desk.loans.by_key", "attribution._loans.by_key", "turns._loans.by_key"),
 )
 """Those that have rows only while a client is there, whatever its server still owes."""

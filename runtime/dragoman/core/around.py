@@ -31,20 +31,15 @@ from dragoman.core.naming import read_named
 class Around:
     """What middleware has of one table of requests."""
 
-    __slots__ = ("_front", "_held_frames", "_outbox", "_table")
+    __slots__ = ("_front", "_outbox", "_table")
 
     def __init__(self, front: ClientEdge, table: CallTable, outbox: Outbox) -> None:
         self._front = front
         self._table = table
         self._outbox = outbox
-        self._held_frames: dict[Waits, HeldFrame] = {}
-
-    def __contains__(self, call: Waits) -> bool:
-        return call in self._held_frames
 
     def release(self) -> None:
         """Drop references, once the session is over."""
-        self._held_frames.clear()
         del self._front, self._table
 
     def take_request(self, side: Side, call: Waits, frame: Frame) -> None:
@@ -53,17 +48,16 @@ class Around:
         if isinstance(read, Refusal):
             self._table.conclude(side, call, read.answer(call.key), is_at_peer=False)
             return
-        frame = read
-        held_frame = self._held_frames[call] = HeldFrame(self._front, side, frame, call, self._table, self._held_frames)
+        held_frame = call.held = HeldFrame(self._front, side, read, call, self._table)
         self._outbox.add(Defer(held_frame))
 
     def take_notice(self, side: Side, frame: Frame) -> None:
         """Give middleware a notification of this peer."""
-        self._outbox.add(Defer(HeldFrame(self._front, side, frame, None, self._table, self._held_frames)))
+        self._outbox.add(Defer(HeldFrame(self._front, side, frame, None, self._table)))
 
     def take_answer(self, call: Waits, frame: Frame) -> bool:
         """Give middleware the answer to a request; False where it does not wait for one."""
-        held_frame = self._held_frames.get(call)
+        held_frame = call.held
         if held_frame is None or held_frame.phase is not HeldPhase.AT_PEER:
             return False
         held_frame.phase = HeldPhase.ANSWERED
@@ -72,7 +66,7 @@ class Around:
 
     def cancel(self, call: Waits) -> bool:
         """Record that nobody waits for a request any more; whether the peer may have it and did not answer."""
-        held_frame = self._held_frames.pop(call, None)
+        held_frame, call.held = call.held, None
         if held_frame is None:
             return True
         self._outbox.add(Abandon(held_frame))

@@ -35,7 +35,7 @@ from dragoman.core.unchecked import find, with_meta
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dragoman.core.commands import Reached
+    from dragoman.core.commands import HeldFrame, Reached
 
 CANCELLED_KEPT: Final = 1024
 """How many cancelled requests are remembered, in case their answer was already on its way."""
@@ -79,7 +79,9 @@ class Call:
         method: What it asks.
         batch: The array that it came in.
         front: The client's edge: whose request it is, or whom the server asks.
-        lent: Its id at a shared server, if it is with one.
+        at_server: What stands for it where it is served, while it is: its id at a shared server, the loan of a server
+            without sessions, or what gives up a call of several rounds.
+        held: What middleware has of it; None where it has nothing.
         own: Takes the answer as it comes, where somebody in the proxy asks.
         token: Its progress token as canonical JSON, where somebody has to know it.
         first: The id and progress token that it came with, where it goes on under others.
@@ -88,14 +90,28 @@ class Call:
         seen: What an observer knows of it; None without one.
     """
 
-    __slots__ = ("batch", "first", "front", "key", "lent", "method", "own", "seen", "stream", "token", "translate")
+    __slots__ = (
+        "at_server",
+        "batch",
+        "first",
+        "front",
+        "held",
+        "key",
+        "method",
+        "own",
+        "seen",
+        "stream",
+        "token",
+        "translate",
+    )
 
     def __init__(self, key: bytes, method: str, batch: Batch | None = None, front: Reached | None = None) -> None:
         self.key = key
         self.method = method
         self.batch = batch
         self.front = front
-        self.lent: bytes | None = None
+        self.at_server: Any = None
+        self.held: HeldFrame | None = None
         self.own: Callable[[Frame], None] | None = None
         self.token: bytes | None = None
         self.first: tuple[bytes, bytes | None] | None = None

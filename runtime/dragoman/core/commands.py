@@ -93,6 +93,9 @@ class Alarm:
 class Waits(Protocol):
     """A request that waits for its answer."""
 
+    held: HeldFrame | None
+    """What middleware has of it."""
+
     @property
     def key(self) -> bytes:
         """Its id, as whoever asked knows it."""
@@ -137,24 +140,15 @@ class HeldFrame:
         table: Who has it.
     """
 
-    __slots__ = ("_held", "call", "frame", "front", "phase", "side", "table")
+    __slots__ = ("call", "frame", "front", "phase", "side", "table")
 
-    def __init__(
-        self,
-        front: ClientEdge,
-        side: Side,
-        frame: Frame,
-        call: Waits | None,
-        table: CallTable,
-        held: dict[Waits, HeldFrame],
-    ) -> None:
+    def __init__(self, front: ClientEdge, side: Side, frame: Frame, call: Waits | None, table: CallTable) -> None:
         self.front = front
         self.side = side
         self.frame = frame
         self.call = call
         self.table = table
         self.phase = HeldPhase.HELD
-        self._held = held
 
     def proceed(self, frame: Frame) -> None:
         """Take it on to its peer, as it is now."""
@@ -169,7 +163,8 @@ class HeldFrame:
     def conclude(self, frame: Frame) -> None:
         """Answer a request with what middleware gives, unless nobody waits for it any more."""
         assert self.call is not None, "a notification has no answer"
-        if self._held.pop(self.call, None) is not None:
+        if self.call.held is not None:
+            self.call.held = None
             self.table.conclude(self.side, self.call, frame, is_at_peer=self.end())
         self.front.answered()
 

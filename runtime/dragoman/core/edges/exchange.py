@@ -147,6 +147,8 @@ class Exchange:
     def release(self) -> None:
         """Let go of who is at both ends."""
         for calls in self.calls.values():
+            for call in calls.waiting.values():
+                call.held = None  # the two know each other, and would stay until somebody looks
             calls.clear()
         for part in (self.ages, self.around):
             if part is not None:
@@ -423,7 +425,7 @@ class Exchange:
     def _settle(self, side: Side, call: Call, frame: Frame) -> None:
         """Give middleware the answer of this peer to a request that was just taken off the table."""
         assert self.around is not None, "without middleware an answer goes on"
-        if call in self.around:
+        if call.held is not None:
             self.calls[side.other].put_back(call)
         if not self.around.take_answer(call, frame):
             self.counters.unmatched += 1

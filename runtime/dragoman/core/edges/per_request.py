@@ -153,6 +153,11 @@ class PerRequestEdge:
         self._suspect(lent)
         self.upstream.send(cancellation(lent.key, reason))
 
+    def withdraw_all(self, owner: Hashable, reason: str) -> None:
+        """Cancel what is not answered of this client's requests."""
+        for lent in [one for one in self._loans.by_key.values() if one.owner is owner]:
+            self.withdraw(lent, reason)
+
     def _suspect(self, lent: PerRequestLoan) -> None:
         if lent.hears_logs:
             self._loans.suspects.add(lent.key, Suspect(lent.owner, asks=True))

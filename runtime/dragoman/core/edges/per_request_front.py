@@ -73,13 +73,13 @@ class PerRequestCall(Call):
         body: The same, decoded.
         params: Of the request; they have the metadata at least, once that is read.
         metadata: What it says of its client.
-        at_server: What stands for it at its server, where that knows it by another id.
         ended: What is to be done once it is answered, or about to be cancelled.
         way: Back to the client's revision, where it is served in another one.
     """
 
-    __slots__ = ("at_server", "body", "ended", "frame", "id", "metadata", "params", "way")
+    __slots__ = ("body", "ended", "frame", "id", "metadata", "params", "way")
 
+    at_server: PerRequestLoan | None
     metadata: Metadata
 
     def __init__(self, front: ClientEdge, frame: Frame, body: dict[str, Any]) -> None:
@@ -89,7 +89,6 @@ class PerRequestCall(Call):
         self.frame = frame
         self.body = body
         self.params: dict[str, Any] = body.get("params", {})
-        self.at_server: PerRequestLoan | None = None
         self.ended: Callable[[PerRequestCall], None] | None = None
         self.way: Way | None = None
 

@@ -32,7 +32,7 @@ from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, notifi
 from dragoman.core.methods import CANCELLED, LIST_TOOLS, LISTEN, first_name
 from dragoman.core.negotiation import SAME
 from dragoman.core.paging import Remind, TakePage
-from dragoman.core.peek import SPLICED_BYTES, splice_id, with_id
+from dragoman.core.peek import SPLICED_BYTES, splice_id
 from dragoman.core.rules.capabilities import Path
 from dragoman.core.rules.discovery import offer_served
 from dragoman.core.rules.errors import Refresh, Say, answer_error
@@ -78,11 +78,9 @@ class ByBytes:
         upstream: The server's edge.
     """
 
-    __slots__ = ("_front", "_last", "_renamed", "_requests", "_upstream")
+    __slots__ = ("_front", "_requests", "_upstream")
 
     def __init__(self, front: FrontEdge, requests: PerRequestFront, upstream: UpstreamEdge) -> None:
-        self._renamed: dict[bytes, PerRequestCall] = {}
-        self._last = 0
         self._front = front
         self._requests = requests
         self._upstream = upstream
@@ -93,17 +91,15 @@ class ByBytes:
         self._front.exchange.counters.passed += 1
         frame = request.frame
         if request.key.startswith(OURS):
-            self._last += 1
-            key = b'%brenamed-%d"' % (OURS, self._last)
-            self._renamed[key] = request
-            frame = frame._replace(raw=with_id(frame, key), key=key, body=None)
+            calls = self._front.exchange.calls[Side.CLIENT]
+            calls.remove(request)
+            frame = calls.rename(request, frame)
+            calls.add(request)
         self._upstream.send(frame)
 
     def cancel(self, request: PerRequestCall, reason: str) -> None:
         """Hand on that nobody waits any more."""
-        renamed = next((key for key, one in self._renamed.items() if one is request), b"")
-        self._renamed.pop(renamed, None)
-        self._upstream.send(cancellation(renamed or key_of(request.id) or b"null", reason))
+        self._upstream.send(cancellation(request.key, reason))
 
     def leave(self, reason: str, sender: str = "") -> None:
         """End the streams that would never end; those of one principal have ended with it."""
@@ -125,10 +121,7 @@ class ByBytes:
             logger.warning("an array of the server dropped: its revision has no arrays")
 
     def _take_response(self, frame: Frame) -> None:
-        request = self._renamed.pop(frame.key or b"", None)
-        if request is not None:
-            frame = frame._replace(raw=with_id(frame, request.key), key=request.key, body=None)
-        request = request or self._requests.requests.get(frame.key or b"")
+        request = self._requests.requests.get(frame.key or b"")
         if request is None:
             self._front.exchange.counters.unmatched += 1
         else:
@@ -139,7 +132,6 @@ class ByBytes:
         """Fail what the server was asked; the next request opens it again."""
         level = logging.WARNING if self._requests.requests else logging.INFO  # it may go because its client has
         logger.log(level, "the server is gone, and is opened again when it is needed: %s", reason)
-        self._renamed.clear()
         self._front.exchange.fail_all(Side.CLIENT, CONNECTION_CLOSED, reason)
         self._front.answered()
 
@@ -212,7 +204,7 @@ class ByIds:
         return self._ways[ours]
 
     def _send(self, request: PerRequestCall, has_refreshed: bool = False) -> None:
-        if not has_refreshed:
+        if self.tools.hears and not has_refreshed:
             self.tools.check(request)
         params, frame, bridging = request.params, request.frame, self._bridging
         principal = request.frame.sender or bridging.principal

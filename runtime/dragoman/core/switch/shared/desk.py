@@ -173,7 +173,7 @@ class Desk:
     def lend(self, session: ClientSession, call: Call, hook: Hook | None) -> Loan:
         """Lend a session's call an id."""
         loan = self.loans.lend(Loan(call.method, session, call, hook))
-        call.lent = loan.key
+        call.at_server = loan.key
         session.called = session.called or loan.asks
         self.loans.note(session.sender, session.principal if loan.asks else None)
         return loan

@@ -226,7 +226,7 @@ class FromClients:
         desk, params = self._desk, params_of(frame.body)
         key = key_of(params.get("requestId")) or b""
         call = session.front.exchange.calls[Side.CLIENT].cancelled.get(key)
-        loan = None if call is None else desk.loans.by_key.get(call.lent or b"")
+        loan = None if call is None else desk.loans.by_key.get(call.at_server or b"")
         if loan is None or loan.cancelled_at is not None:
             desk.counters.unmatched += 1
         elif loan.frame is not None or desk.upstream.recovery.forgo(loan.key):

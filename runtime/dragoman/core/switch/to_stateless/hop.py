@@ -37,9 +37,6 @@ from dragoman_spec import Loss
 QUESTION_ID: Final = "dragoman-question-"
 """How the ids of the questions to a client begin: nobody else asks it anything."""
 
-Cancel = Callable[[str | None], None]
-"""Gives up a call, which its client has cancelled for this reason."""
-
 TakeReply = Callable[[Frame], None]
 """Takes the client's answer to a question, or one in its place."""
 
@@ -54,7 +51,6 @@ class Hop:
         sender: Whose share of the places at the server its requests take; empty where nobody has a share.
         tools: Which arguments of the server's tools go in headers.
         client: The client, as far as questions go.
-        under_way: How each of its calls is given up, by id.
     """
 
     sender = ""
@@ -76,7 +72,6 @@ class Hop:
         self._with_tasks = read_initialize(params, self.path, wants_task=True)[0].capabilities
         self.say(metadata)
         self._on_loss = wiring.settings.on_loss
-        self.under_way: dict[bytes, Cancel] = {}
         self._questions = 0
         self.tools = ListedTools(sends=edge.upstream.takes_headers, hears=False, remind=self.schedule.after)
         self.client = AskedClient(greeting.revision, greeting.capabilities)

@@ -62,7 +62,7 @@ class CallStepper:
         self._progress: float | None = None
         self._is_over = False
         self._has_refreshed = False
-        hop.under_way[call.key] = self.cancel
+        call.at_server = self.cancel
 
     def send(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a request to the server; not where the call is over meanwhile."""
@@ -217,4 +217,4 @@ class CallStepper:
         posed, self._posed = self._posed, ()
         for key in posed:
             self._hop.front.exchange.withdraw(key, reason)
-        self._hop.under_way.pop(self._call.key, None)
+        self._call.at_server = None  # the two know each other, and would stay until somebody looks

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from dragoman.core.calls import Call, cancelled_key, read_reason
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
-from dragoman.core.commands import Outbox
+from dragoman.core.commands import Outbox, Side
 from dragoman.core.edges.backend import NOTHING_READ
 from dragoman.core.edges.front import FrontEdge
 from dragoman.core.edges.per_request import PerRequestEdge
@@ -96,9 +96,9 @@ class ToStateless:
 
     def close(self) -> None:
         """Let go of a server that others use as well: the client is gone."""
-        for cancel in list(self.hop.under_way.values()):
-            cancel("the client has closed")
         self._subscriptions.close()
+        self.hop.schedule.clear()
+        self.hop.edge.withdraw_all(self.hop, "the client has closed")
 
     # What the front edge says
 
@@ -132,10 +132,9 @@ class ToStateless:
     def notify(self, front: FrontEdge, frame: Frame) -> None:
         """Take a notification of the client: all that it has are about its session."""
         if frame.method == CANCELLED:
-            key = cancelled_key(frame)
-            cancel = None if key is None else self.hop.under_way.get(key)
-            if cancel is not None:
-                cancel(read_reason(frame))
+            call = front.exchange.calls[Side.CLIENT].cancelled.get(cancelled_key(frame) or b"")
+            if call is not None and call.at_server is not None:
+                call.at_server(read_reason(frame))
         elif frame.method == INITIALIZED:
             self._subscriptions.reach()
         elif frame.method == _ROOTS_CHANGED:
