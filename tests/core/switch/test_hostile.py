@@ -10,7 +10,8 @@ import pytest
 from dragoman.core.exact_json import encode_line
 from tests.core.switch.talk import Talk
 from tests.core.switch.test_shared import call
-from tests.proxy.conversation import an_error, initialize, request
+from tests.proxy import per_request
+from tests.proxy.conversation import an_error, client, expect_to_client, hold, initialize, request
 
 WRONG: list[Any] = [None, True, 0, -1.5, "", "x", [], [[]], [1], {}, {"taskId": []}, {"uri": 1}]
 REQUESTS = [
@@ -189,3 +190,9 @@ def test_half_an_answer_is_told_to_who_waits_when_the_server_ends() -> None:
     [(to, frame)] = talk.server_ends()
     assert to == "a"
     assert an_error("x", -32603, "in the middle of a frame")(frame)
+
+
+@pytest.mark.parametrize("method", ["tools/call", "ping", "x"])
+def test_a_request_that_cannot_be_read_is_answered_where_the_server_has_no_sessions(method: str) -> None:
+    line = b'{"jsonrpc":"2.0","id":"q","method":"%s","params":{nonsense}}\n' % method.encode()
+    hold([*per_request.opening("2025-11-25"), client(line), expect_to_client(an_error("q", -32700))])

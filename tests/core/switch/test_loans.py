@@ -13,7 +13,7 @@ from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.wiring import Bridging
 from dragoman.core.envelope import Frame
 from dragoman.core.switch.to_session.attribution import OpenQuestion, UnclearQuestions
-from dragoman.core.switch.to_session.loans import SessionLoan, SessionLoans
+from dragoman.core.switch.to_session.loans import SessionLoan, SessionLoans, holder_of
 from dragoman.core.switch.to_session.reading import Served
 
 BRIDGING = cast(
@@ -160,3 +160,9 @@ def test_a_server_that_is_started_again_has_had_nobody_yet() -> None:
     call = begin(loans, "Ben")
     assert loans.find_asked(None, None) == [call]
     assert loans.find_only() is call
+
+
+@pytest.mark.parametrize(("sender", "source", "holder"), [("Ann", ("::1", 5), "Ann"), ("", ("::1", 5), ("::1", 5))])
+def test_where_nobody_has_a_name_the_connection_is_counted(sender: str, source: tuple[str, int], holder: Any) -> None:
+    frame = Frame(b"", "request", b"1", "tools/call", sender=sender, source=source)
+    assert holder_of(cast(PerRequestCall, SimpleNamespace(frame=frame))) == holder
