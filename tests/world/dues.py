@@ -52,6 +52,7 @@ def is_sound(plan: Plan) -> bool:
         and plan.options.get("questions") not in ("refuse", "replay", "task")
         and not plan.front_options.keys() & {"streams", "sessions"}
         and not plan.pool
+        and plan.is_let_in
     )
 
 

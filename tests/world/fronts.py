@@ -17,6 +17,7 @@ from dragoman.transports.base import Transport
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.config import Admission, FrontConfig, Limits, Patience
 from dragoman.transports.http.connection import ServedConnection
+from dragoman.transports.http.pages import Pages
 from dragoman.transports.http.sessions import Caller, Runner
 from dragoman.transports.http.site import Site
 from dragoman_spec import HANDSHAKE_REVISIONS
@@ -123,7 +124,15 @@ class _Thief:
 class WebFront:
     """The HTTP front, with its connections."""
 
-    def __init__(self, plan: Plan, network: Network, served: Served, record: Record, paths: dict[str, Served]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        network: Network,
+        served: Served,
+        record: Record,
+        paths: dict[str, Served],
+        pages: Pages | None = None,
+    ) -> None:
         self._network = network
         self._record = record
         self.draining: list[asyncio.Future[None]] = []
@@ -136,7 +145,7 @@ class WebFront:
         self._issuer = Issuer(plan, network, record) if plan.guard else None
         self._guard = make_guard(plan) if plan.guard else None
         config = config_of(plan, self.principals)
-        self.front = HttpFront(serve, dataclasses.replace(config, admission=self._admission()))
+        self.front = HttpFront(serve, dataclasses.replace(config, admission=self._admission()), pages=pages)
         if paths:
             self.front.offer(list(paths))
         tidying = self.front.sessions.tidying.count_connection

@@ -54,6 +54,25 @@ class _Waiting(selectors.SelectSelector):
         return []
 
 
+class Listening:
+    """What asyncio calls a server: somebody who listens.
+
+    Attributes:
+        sockets: One, which knows where.
+    """
+
+    def __init__(self, network: Network, address: Address) -> None:
+        self.sockets = [self]
+        self._network = network
+        self._address = address
+
+    def getsockname(self) -> Address:
+        return self._address
+
+    def close(self) -> None:
+        self._network.stop(self._address)
+
+
 class WorldLoop(asyncio.SelectorEventLoop):
     """An event loop in a world.
 
@@ -112,6 +131,24 @@ class WorldLoop(asyncio.SelectorEventLoop):
         transport = StreamTransport(end, protocol, self.network, there, here)
         transport.begin()
         return transport, protocol
+
+    async def create_server(  # type: ignore[override]
+        self, protocol_factory: Any, host: str, port: int, **more: Any
+    ) -> Listening:
+        """Listen: for a person who comes back, say.
+
+        Raises:
+            OSError: Somebody else does at this port.
+        """
+        address = host, port or self.network.free_port()
+        if self.network.listens(address):
+            raise OSError(98, "address already in use")
+
+        def accept(end: End, source: Address) -> None:
+            StreamTransport(end, protocol_factory(), self.network, source, address).begin()
+
+        self.network.listen(address, accept)
+        return Listening(self.network, address)
 
     async def create_unix_connection(self, protocol_factory: Any, path: Any = None, **more: Any) -> Any:
         """Connect to a socket in a folder, which is an address without a port here."""

@@ -60,6 +60,10 @@ class Network:
         """Take connections at an address, on the machine on which this is called."""
         self._listeners[address] = accept, contextvars.copy_context()
 
+    def free_port(self) -> int:
+        """Give a port at which nobody has listened yet."""
+        return next(self._ports)
+
     def stop(self, address: Address) -> None:
         """Take no more; those that are open stay."""
         self._listeners.pop(address, None)

@@ -158,7 +158,7 @@ def a_session_over_http_is_deleted(plan: Plan, talk: Talk) -> Iterator[str]:
     """A server over HTTP is told when the session that it has opened is over."""
     if plan.faults or plan.network.late_s > 1 or plan.instances > 1 or plan.hops > 1 or plan.scope != "client":
         return
-    if plan.guard:
+    if plan.guard or plan.signin:
         return  # whose token has ended cannot say goodbye any more
     if any(event.what == "is cut" for event in talk.record.events):
         return  # whoever breaks off may come back

@@ -40,6 +40,8 @@ class ClientPlan:
             `secret`, `nothing`, or a token that does not count: `forged`, `foreign` (for somebody else), `elsewhere`
             (of another issuer).
         path: The server at whose path it comes, where each has one; empty: the path of all.
+        visits: What who is behind it does with a link: `goes`, `hands on` (to somebody else), `declines`, `ignores`.
+            Empty: it shows none.
     """
 
     name: str
@@ -53,6 +55,7 @@ class ClientPlan:
     tasks: bool = False
     shows: str = "secret"
     path: str = ""
+    visits: str = ""
 
 
 @dataclass
@@ -111,6 +114,10 @@ class Plan:
         events: Whether instances keep in the store what clients may resume.
         guard: How tokens are looked at: whether the issuer is asked about each (`asks`), how long they live
             (`lives_s`), and whether each server has a path of its own (`paths`). Empty: there is no guard.
+        signin: How servers are signed in at: how long tokens live (`lives_s`), whether they are refreshed (`refresh`,
+            `rotates`, `refreshes`), wanted for more (`steps`); whether clients have a secret; what the `person` is
+            like; who is `hostile`, and how; whether each connection is of another process (`apart`); whether people
+            come by links (`far`). Empty: servers want no tokens.
         access: Who may what: `rules`, as a configuration file has them, and `per_minute`, with `burst`, for each.
     """
 
@@ -132,12 +139,19 @@ class Plan:
     store: str = ""
     access: Act = field(default_factory=dict)
     guard: Act = field(default_factory=dict)
+    signin: Act = field(default_factory=dict)
     events: bool = False
 
     @property
     def uses_http(self) -> bool:
         """Whether some of it goes over HTTP."""
         return self.front == "http" or any(server.link != "lines" for server in self.servers)
+
+    @property
+    def is_let_in(self) -> bool:
+        """Whether its servers want no tokens, or get them as soon as somebody here has signed in."""
+        is_honest = not self.signin.get("hostile") and self.signin.get("person", "yes") in ("yes", "slow")
+        return is_honest and not self.signin.get("far")
 
     @property
     def is_calm(self) -> bool:
@@ -148,6 +162,7 @@ class Plan:
             not self.faults
             and not self.access
             and not self.guard
+            and self.is_let_in
             and not {act["do"] for act in acts} & {"leave", "cut", "cancel", "junk", "stall", "odd"}
             and not any(step[0] == "die" for act in acts for step in act.get("steps", []))
             and all(client.manner in ("good", "slow") for client in self.clients)

@@ -16,6 +16,7 @@ from tests.world.bents import AMONG_SEVERAL, EVERYWHERE
 from tests.world.guard_plans import add_guard
 from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
 from tests.world.replica_plans import BENTS_OF_REPLICAS, keep_events
+from tests.world.signin_plans import add_sign_in
 from tests.world.streams import Manner
 from tests.world.task_plans import add_tasks
 
@@ -97,6 +98,15 @@ def _guard(plan: Plan, chance: random.Random) -> None:
     plan.front_options = _make_front_options(chance)
 
 
+def _signin(plan: Plan, chance: random.Random) -> None:
+    """Servers want tokens, and somebody signs in."""
+    plan.scope = chance.choice(("client", "client", "shared", "principal"))
+    plan.front = chance.choice(("http", "lines"))
+    plan.router = chance.random() < 0.3
+    if plan.front == "http":
+        plan.front_options = _make_front_options(chance)
+
+
 CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "direct": _direct,
     "shared": _shared,
@@ -108,6 +118,7 @@ CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "access": _access,
     "tasks": _tasks,
     "guard": _guard,
+    "signin": _signin,
 }
 """The kinds of worlds, by name."""
 
@@ -128,6 +139,8 @@ def make_plan(cell: str, seed: int) -> Plan:
         add_tasks(plan, chance)
     elif cell == "guard":
         add_guard(plan, chance)
+    elif cell == "signin":
+        add_sign_in(plan, chance)
     else:
         bents[seed * _step_of(len(bents)) % len(bents)](plan, chance)
     if cell == "ways":

@@ -12,6 +12,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from dragoman.config import ServerConfig
@@ -37,6 +38,7 @@ from tests.world import (
     promises,
     replica_rules,
     sharing,
+    signins,
     tasks,
     ways_seen,
 )
@@ -57,6 +59,7 @@ from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
 from tests.world.record import Record
 from tests.world.replicas import Replicas
 from tests.world.rules import Finding, Talk, judge
+from tests.world.signin_servers import SigningIn
 from tests.world.situations import Step, marks_of, steps_counted
 from tests.world.system import System, installed
 from tests.world.transports import LineTransport
@@ -94,6 +97,7 @@ RULE_BOOKS: Final = (
     tasks,
     guards,
     arrays,
+    signins,
 )
 """Modules of rules beside `rules`; they are among `RULES` when they have been imported."""
 
@@ -135,8 +139,13 @@ class World:
         loop.network = self.network
         self.processes: dict[str, Process] = {}
         self.front: Front | None = None
+        self.signing_in = SigningIn(plan, self.network, self.record) if plan.signin else None
         for number, server in enumerate(plan.servers):
-            if server.link != "lines":
+            if self.signing_in is not None:
+                place, runs = self.signing_in.place(number), self.servers[server.name]
+                made = self.signing_in.serve(server.name, self.network, place, server, plan.seed, self.record, runs)
+                self.processes[server.name] = made
+            elif server.link != "lines":
                 address = f"10.0.0.{number + 1}", 80
                 runs = self.servers[server.name]
                 make = LINKED.get(server.link, HttpServer)
@@ -149,6 +158,8 @@ class World:
 
     def open_server(self, plan: ServerPlan) -> Callable[[], Transport]:
         """Give what opens a connection to another run of a server."""
+        if self.signing_in is not None:
+            return self.signing_in.opens(plan.name)
         if plan.link != "lines":
             where = f"//10.0.0.{self.plan.servers.index(plan) + 1}/mcp"
             kind = Kind.SSE if plan.link == "sse" else Kind.STREAMABLE_HTTP
@@ -240,7 +251,8 @@ class World:
             paths = {
                 server.name: self._serve_path(server) for server in self.plan.servers if self.plan.guard.get("paths")
             }
-            return WebFront(self.plan, self.network, (pool, config), self.record, paths)
+            pages = None if self.signing_in is None else self.signing_in.invitations
+            return WebFront(self.plan, self.network, (pool, config), self.record, paths, pages)
         return LineFront(self.network, pool, config, self.record, self._start)
 
     def _serve_path(self, server: ServerPlan) -> Served:
@@ -261,6 +273,8 @@ class World:
             await asyncio.sleep(plan.begins_s)
         client = Client(plan, self.plan.seed, self.record)
         self.clients.append(client)
+        if self.signing_in is not None and self.signing_in.far is not None:
+            client.visit = partial(self.signing_in.far.open, plan)
         front.admit(client)
         await client.live(PATIENCE_S)
 
@@ -275,6 +289,8 @@ class World:
         await asyncio.wait_for(self.front.close(), _END_S)
         for pool in self.pools:
             await asyncio.wait_for(pool.close(), _END_S)
+        if self.signing_in is not None:
+            await self.signing_in.close()
         for runs in self.servers.values():
             for run in runs:
                 run.stop()
@@ -297,6 +313,8 @@ class World:
                 if self.runners:  # in the order in which clients came
                     self.record.add(self.clients[number].name, f"is told to {fault['do']}")
                     getattr(self.runners[number], fault["do"])("the world says so")
+            case "sign-in" if self.signing_in is not None:
+                await self.signing_in.fail(fault)
             case "reload" if self.gate is not None:
                 self.record.add("proxy", "is read again", fault.get("servers"))
                 self.gate.reload(fault)

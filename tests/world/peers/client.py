@@ -24,6 +24,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from tests.world.peers.client_tasks import SINCE, follow, task_of
@@ -48,6 +50,10 @@ from tests.world.wires import Resuming, Wire
 _PATIENCE_S: Final = 10.0
 """How long a client that is not sure what its server is waits for the answer, as SDKs do."""
 
+_TRIES: Final = 2
+_AGAIN_S: Final = 25.0
+"""How often, and how much later, a client opens a session again where somebody has to sign in first."""
+
 _JUNK: list[Any] = [
     b"no JSON\n",
     b'{"jsonrpc": "2.0", "id": 77, "method"\n',
@@ -67,6 +73,7 @@ class Client:
         record: Where it is noted what it says and hears.
 
     Attributes:
+        visit: Has who is behind it see a link; None where nobody comes by links.
         done: Set when it has done everything, and has got every answer that it waits for, or is gone.
     """
 
@@ -76,6 +83,7 @@ class Client:
         self.wire: Wire | None = None
         self.is_over = False
         self.done = asyncio.Event()
+        self.visit: Callable[[str], None] | None = None
         self._seed = seed
         self._record = record
         self._last = 0
@@ -85,6 +93,7 @@ class Client:
         self._gathered: list[Body] | None = None  # what goes out as one array
         self._free_ids: list[Any] = []  # of requests that were cancelled, for who uses ids again
         self._has = plan.has
+        self._tries = 0
         self._opened, self._discovered = asyncio.Event(), asyncio.Event()
         self._answers: dict[tuple[str, Any], asyncio.Future[Body | None]] = {}  # of requests that somebody here awaits
         self._tasks: dict[asyncio.Task[None], None] = {}
@@ -132,12 +141,17 @@ class Client:
             asked = self._waiting.pop(key_of(frame.get("id")), None)
             if asked is None:
                 return
+            self._see_link(str((frame.get("error") or {}).get("message")))
             self._settle(key_of(frame.get("id")), frame)
             if asked["method"] == "server/discover":
                 self._discovered.set()
             elif asked["method"] == "initialize":
                 if "result" not in frame and self.plan.manner == "stubborn":
                     self._opened.set()
+                    return
+                if "result" not in frame and self.visit is not None and self._tries < _TRIES:
+                    self._tries += 1
+                    self._keep(asyncio.ensure_future(self._open_later()))
                     return
                 if "result" not in frame:
                     self._end()
@@ -149,6 +163,12 @@ class Client:
             elif (task := task_of(asked, frame.get("result"))) is not None and not self.done.is_set():
                 self._keep(asyncio.ensure_future(follow(self, asked, task)))
             self._see()
+
+    def _see_link(self, text: str) -> None:
+        """Have who is behind it see a link, if there is one in what was said."""
+        found = re.search(r"http\S*token=[^\s,]*", text)
+        if found is not None and self.visit is not None:
+            self.visit(found[0])
 
     def refuse(self, key: Any) -> None:
         """A request was refused, or its answer was lost."""
@@ -203,13 +223,25 @@ class Client:
             self._opened.set()
             return
         info = {"name": self.name, "version": "1"}
-        has: Body = {name: {} for name in self.plan.has}
+        has = self._declare(self.plan.has)
         if self.plan.manner == "unsure" and not self._last:
             self._keep(asyncio.ensure_future(self._discover()))
             return
         self._ask("initialize", {"protocolVersion": self.plan.revision, "capabilities": has, "clientInfo": info})
         if self.plan.manner == "hasty":
             self._opened.set()
+
+    def _declare(self, kinds: list[str]) -> Body:
+        """Say what it can be asked; who shows links, says so."""
+        found: Body = {name: {} for name in kinds}
+        if self.visit is not None and self.plan.visits and "elicitation" in found:
+            found["elicitation"] = {"form": {}, "url": {}} if self.plan.revision >= SINCE else {}
+        return found
+
+    async def _open_later(self) -> None:
+        """Open a session again: by then, somebody may have signed in."""
+        await asyncio.sleep(_AGAIN_S)
+        self._open()
 
     async def _discover(self) -> None:
         """Ask what the server is, as in the newest revision, and open a session when that has taken long enough."""
@@ -226,7 +258,7 @@ class Client:
         if self._free_ids and method != "initialize":
             key = self._free_ids.pop()
         if self.is_stateless:
-            has: Body = {name: {} for name in self._has} | ({"extensions": {TASKS: {}}} if self.plan.tasks else {})
+            has = self._declare(self._has) | ({"extensions": {TASKS: {}}} if self.plan.tasks else {})
             meta = {f"{META}protocolVersion": PER_REQUEST, f"{META}clientCapabilities": has}
             info = {f"{META}clientInfo": {"name": self.name, "version": "1"}}
             params = {**params, "_meta": {**(params.get("_meta") or {}), **meta, **info}}
@@ -371,6 +403,7 @@ class Client:
         token = (params.get("_meta") or {}).get("progressToken")
         if token is not None:
             self._say(notification("notifications/progress", {"progressToken": token, "progress": 1}), via)
+        self._see_link(str(params.get("url")))
         times = await self.consider(method, text_of(method, params))
         for _ in range(times):
             self._say(self._reply(frame["id"], method, params), via)
@@ -388,7 +421,12 @@ class Client:
         kind = method.partition("/")[0]
         if method != "ping" and kind not in self.plan.has:
             return error(key, -32601, f"{self.name} has no {method}")
-        return result(key, answer(method, text_of(method, params), self.name))
+        return result(key, self._answer_of(method, params))
+
+    def _answer_of(self, method: str, params: Body) -> Body:
+        if params.get("mode") == "url":
+            return {"action": "decline" if self.plan.visits == "declines" else "accept"}
+        return answer(method, text_of(method, params), self.name)
 
     async def _come_back(self, asked: Body, said: Body) -> None:
         """Answer what a call without a session wants to know, and send it again."""
@@ -397,7 +435,8 @@ class Client:
             method, params = one["method"], one.get("params") or {}
             if not await self.consider(method, text_of(method, params)):
                 return
-            answers[name] = answer(method, text_of(method, params), self.name)
+            self._see_link(str(params.get("url")))
+            answers[name] = self._answer_of(method, params)
         state = {"requestState": said["requestState"]} if "requestState" in said else {}
         act = next((act for act, key in self._keys.items() if key == asked["id"]), None)
         again = {name: value for name, value in asked["params"].items() if name not in ("requestState",)}
