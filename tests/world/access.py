@@ -16,7 +16,7 @@ from dragoman.cli.routing import with_rules
 from dragoman.config import Configuration, parse_config
 from dragoman.middlewares.access import Rules
 from dragoman.middlewares.limit import RateLimit
-from dragoman.proxy import ProxyConfig, _wiring_of, host_settings_of
+from dragoman.proxy import ProxyConfig, _keeper_of, _wiring_of, host_settings_of
 from dragoman.router import Router
 from tests.world.peers.words import secrets_in
 from tests.world.plan import Act, Plan
@@ -28,9 +28,13 @@ _LISTS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTempl
 
 
 def forget() -> None:
-    """Let go what is remembered of the last few configurations of a process: that has what stands before a proxy."""
+    """Let go what is remembered of the last few configurations of a process: that has what stands before a proxy.
+
+    What seals states is made once for each key, too, and takes random numbers: in a world that comes again, as well.
+    """
     _wiring_of.cache_clear()
     host_settings_of.cache_clear()
+    _keeper_of.cache_clear()
 
 
 def configure(names: Sequence[str], rules: Sequence[Act] | None, is_alone: bool = False) -> Configuration:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from tests.world.network import Address, Network, StreamTransport
 from tests.world.streams import End
 from tests.world.system import System
+from tests.world.tls import start_tls
 
 _MOST_TURNS: Final = 300_000
 """How many turns of the loop one world may take: one that never ends is a finding, too."""
@@ -129,6 +130,9 @@ class WorldLoop(asyncio.SelectorEventLoop):
             sock.close()
         protocol = protocol_factory()
         transport = StreamTransport(end, protocol, self.network, there, here)
+        if more.get("ssl") is not None:
+            transport.set_protocol(asyncio.Protocol())
+            return await start_tls(transport, protocol, more["ssl"], more["server_hostname"]), protocol
         transport.begin()
         return transport, protocol
 

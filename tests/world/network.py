@@ -12,7 +12,7 @@ import itertools
 import random
 import select
 from collections.abc import Callable, Iterable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from tests.world.machines import HERE
 from tests.world.streams import RESET, End, Manner, Turns, connect
@@ -72,9 +72,9 @@ class Network:
         """Whether anybody does at an address."""
         return address in self._listeners
 
-    def pair(self, one: str, other: str) -> tuple[End, End]:
-        """Make a connection that nobody has to listen for."""
-        ends = connect((one, other), self.manner, self.chance, self._turns)
+    def pair(self, one: str, other: str, manner: Manner | None = None) -> tuple[End, End]:
+        """Make a connection that nobody has to listen for; it behaves as all do, or otherwise."""
+        ends = connect((one, other), manner or self.manner, self.chance, self._turns)
         here = HERE.get()
         if here is not None:
             here.own(ends[1])
@@ -90,7 +90,7 @@ class Network:
         if self.chance.random() < self.manner.late:
             await asyncio.sleep(self.chance.uniform(0, min(self.manner.late_s, 1.0)))
 
-    def dial(self, address: Address, name: str) -> tuple[End, Address]:
+    def dial(self, address: Address, name: str, manner: Manner | None = None) -> tuple[End, Address]:
         """Connect to an address; give our end, and the address that the other end sees.
 
         Raises:
@@ -101,7 +101,7 @@ class Network:
         if listener is None or (here is not None and here.is_gone):
             raise ConnectionRefusedError(111, "connection refused")
         accept, context = listener
-        theirs, ours = self.pair(f"{address[0]}:{address[1]}", name)
+        theirs, ours = self.pair(f"{address[0]}:{address[1]}", name, manner)
         there = context.get(HERE)
         if there is not None:
             there.own(theirs)
@@ -156,7 +156,7 @@ class StreamTransport(asyncio.Transport):
         super().__init__({"peername": peer, "sockname": here, "socket": self._made})
         self._end = end
         self._network = network
-        self._protocol = cast(asyncio.Protocol, protocol)
+        self._protocol: Any = protocol
         self._loop = asyncio.get_running_loop()
         self._is_closing = self._is_lost = self._is_full = self._is_reading = False
 
@@ -168,11 +168,14 @@ class StreamTransport(asyncio.Transport):
 
     # What protocols call
 
+    _start_tls_compatible = True  # asyncio asks this of transports that are not its own
+
     def get_protocol(self) -> asyncio.BaseProtocol:
-        return self._protocol
+        found: asyncio.BaseProtocol = self._protocol
+        return found
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self._protocol = cast(asyncio.Protocol, protocol)
+        self._protocol = protocol
 
     def is_closing(self) -> bool:
         return self._is_closing
@@ -214,6 +217,10 @@ class StreamTransport(asyncio.Transport):
             if not self._is_full:
                 self._loop.call_soon(self._lose, None)
 
+    def _force_close(self, error: BaseException | None) -> None:
+        """What asyncio's TLS calls when it is broken off."""
+        self.abort()
+
     def abort(self) -> None:
         self._is_closing = True
         if not self._is_lost:
@@ -231,8 +238,14 @@ class StreamTransport(asyncio.Transport):
     # What the connection tells
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_closing:
-            self._protocol.data_received(data)
+        while data and not self._is_closing:
+            if not isinstance(self._protocol, asyncio.BufferedProtocol):
+                self._protocol.data_received(data)
+                return
+            room: Any = self._protocol.get_buffer(len(data))
+            count = min(len(room), len(data))
+            room[:count], data = data[:count], data[count:]
+            self._protocol.buffer_updated(count)
 
     def ended(self, reason: str) -> None:
         if reason == RESET:

@@ -100,7 +100,7 @@ class AtHome:
     goes_on = False
 
     def __init__(self, plan: Plan, network: Network, record: Record) -> None:
-        self.tasks: set[asyncio.Task[Any]] = set()
+        self.tasks: dict[asyncio.Task[Any], None] = {}  # in their order
         self._plan = plan
         self._network = network
         self._record = record
@@ -132,8 +132,8 @@ class AtHome:
     def begin(self, work: Any) -> None:
         """Let somebody do something."""
         task = asyncio.ensure_future(work)
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        self.tasks[task] = None
+        task.add_done_callback(self.tasks.pop)
 
     async def _sign_in(self, peer: str, url: str) -> None:
         person = self._plan.signin["person"]

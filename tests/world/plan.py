@@ -72,6 +72,7 @@ class ServerPlan:
         link: How the proxy reaches it: `lines`, as over pipes, `http`, `websocket` or `sse`.
         has: Its capabilities, beside tools.
         tasks: Whether its tools run as tasks: `optional`, `required`, or not at all.
+        tls: Whether it is reached by TLS.
         arrays: Whether what it says in one moment goes out as one array, where its revision has those.
     """
 
@@ -83,6 +84,7 @@ class ServerPlan:
     has: list[str] = field(default_factory=list)
     tasks: str = ""
     arrays: bool = False
+    tls: bool = False
 
     @property
     def is_slow(self) -> bool:

@@ -14,6 +14,7 @@ from tests.world.access_plans import bend
 from tests.world.arrays import add_arrays
 from tests.world.bents import AMONG_SEVERAL, EVERYWHERE
 from tests.world.guard_plans import add_guard
+from tests.world.peers.words import chance_of
 from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
 from tests.world.replica_plans import BENTS_OF_REPLICAS, keep_events
 from tests.world.signin_plans import add_sign_in
@@ -154,6 +155,8 @@ def make_plan(cell: str, seed: int) -> Plan:
                 client.manner = "good"  # what is posted may come in another order
             if client.way and client.revision not in HANDSHAKE_REVISIONS:
                 client.revision = chance.choice(HANDSHAKE_REVISIONS)
+        for server in plan.servers:
+            server.tls = server.link != "lines" and chance_of(seed, "tls", server.name).random() < 0.4
     if plan.front == "http" and plan.instances == 1 and chance.random() < 0.1:
         whom = chance.choice(plan.clients).principal
         at_s = chance.choice((1.0, 4.0, 15.0))

@@ -8,6 +8,7 @@ time before, as one that writes to its disk now and then.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import random
 from typing import Final
@@ -16,6 +17,9 @@ from tests.world.machines import HERE, Machine
 from tests.world.network import Address, Network
 from tests.world.record import Record
 from tests.world.streams import RESET, End
+
+with contextlib.suppress(ImportError):  # the library of Redis does so at its first connection, and it draws numbers
+    import opentelemetry.context  # noqa: F401
 
 _NOTHING: Final = b"_\r\n"
 

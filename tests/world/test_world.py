@@ -56,6 +56,11 @@ def test_one_seed_is_one_world_in_every_process() -> None:
     assert told[0] == told[1]
 
 
+def test_a_world_that_comes_again_in_one_process_is_the_same() -> None:
+    """A question across the eras is sealed in it, with a key of its own."""
+    assert run_world(make_plan("ways", 115)).record.digest() == run_world(make_plan("ways", 115)).record.digest()
+
+
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_plan_is_the_same_when_it_was_written_down(cell: str) -> None:
     plan = make_plan(cell, 5)

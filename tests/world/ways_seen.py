@@ -32,6 +32,12 @@ def _asked_by_sse(plan: Plan, talk: Talk) -> bool:
     return _asked(plan, talk, "sse")
 
 
+@sometimes("a server is called by TLS, and answers")
+def _by_tls(plan: Plan, talk: Talk) -> bool:
+    names = {server.name for server in plan.servers if server.tls}
+    return any(one.answers for run in talk.servers() if run.partition(".")[0] in names for one in talk.got[run])
+
+
 @sometimes("a WebSocket breaks while a call is open")
 def _breaks(plan: Plan, talk: Talk) -> bool:
     cut = {event.peer for event in _of(plan, talk, "websocket") if event.what == "is cut"}

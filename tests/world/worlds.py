@@ -62,6 +62,7 @@ from tests.world.rules import Finding, Talk, judge
 from tests.world.signin_servers import SigningIn
 from tests.world.situations import Step, marks_of, steps_counted
 from tests.world.system import System, installed
+from tests.world.tls import TlsDoor, certificates
 from tests.world.transports import LineTransport
 from tests.world.wires import LineWire
 
@@ -138,6 +139,7 @@ class World:
         system.make_poll = lambda: Poll(self.network)
         loop.network = self.network
         self.processes: dict[str, Process] = {}
+        self._doors: list[TlsDoor] = []
         self.front: Front | None = None
         self.signing_in = SigningIn(plan, self.network, self.record) if plan.signin else None
         for number, server in enumerate(plan.servers):
@@ -148,6 +150,8 @@ class World:
             elif server.link != "lines":
                 address = f"10.0.0.{number + 1}", 80
                 runs = self.servers[server.name]
+                if server.tls:
+                    self._doors.append(TlsDoor(self.network, (address[0], 443), address))
                 make = LINKED.get(server.link, HttpServer)
                 self.processes[server.name] = make(self.network, address, server, plan.seed, self.record, runs)
         self._known: dict[tuple[str, int], KnownServer] = {}
@@ -163,8 +167,9 @@ class World:
         if plan.link != "lines":
             where = f"//10.0.0.{self.plan.servers.index(plan) + 1}/mcp"
             kind = Kind.SSE if plan.link == "sse" else Kind.STREAMABLE_HTTP
-            scheme = "ws:" if plan.link == "websocket" else "http:"
-            config = UpstreamConfig(scheme + where, kind=kind, proxy="none", name=plan.name)
+            scheme = f"{'ws' if plan.link == 'websocket' else 'http'}{'s' * plan.tls}:"
+            trusted = str(certificates() / "ca.pem") if plan.tls else None
+            config = UpstreamConfig(scheme + where, kind=kind, proxy="none", name=plan.name, ca_file=trusted)
             return lambda: open_upstream(config)
 
         def opens() -> Transport:
@@ -291,6 +296,8 @@ class World:
             await asyncio.wait_for(pool.close(), _END_S)
         if self.signing_in is not None:
             await self.signing_in.close()
+        for door in self._doors:
+            door.close()
         for runs in self.servers.values():
             for run in runs:
                 run.stop()
@@ -353,8 +360,7 @@ def run_world(plan: Plan) -> Outcome:
         before = census()
         with steps_counted() as steps, watched() as books, watched_loans() as loans:
             record = _run(plan, system, books, loans)
-        if plan.access:
-            access.forget()
+        access.forget()
         collect()
         steps.update((kind, *step) for kind, taken in loans.taken.items() for step in taken & DRAWN[kind])
         record.notes += [("loan-states", text) for text in loans.undrawn()]

@@ -265,13 +265,13 @@ class _Connection:
         self._authority = authority
         self._end = end
         self._reader = Reader(True, lambda _: None, lambda _: None, self._take)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in their order
         end.start(self)
 
     def _take(self, message: Message) -> None:
         task = asyncio.get_running_loop().create_task(self._answer(message))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
 
     async def _answer(self, message: Message) -> None:
         self._end.write(await self._authority.answer(message))
@@ -280,7 +280,7 @@ class _Connection:
         self._reader.feed(data)
 
     def ended(self, reason: str) -> None:
-        for task in self._tasks:
+        for task in list(self._tasks):
             task.cancel()
         if reason != RESET:
             self._end.close()
