@@ -367,7 +367,7 @@ class ServedConnection(asyncio.Protocol):
         expects = False
         for name, value in self._headers:
             if name == b"expect":
-                expects = value.lower() == b"100-continue"
+                expects = version == "1.1" and value.lower() == b"100-continue"  # RFC 9110, 10.1.1
             elif name == b"transfer-encoding" and value.strip().lower() != b"chunked":
                 raise ValueError("its Transfer-Encoding is another one than chunked")
         return expects

@@ -115,7 +115,10 @@ class Turn(Wire):
         if message["type"] == "http.response.start":
             headers = tuple((bytes(name).lower(), bytes(value)) for name, value in message.get("headers", ()))
             has_length = message["status"] in _BARE or any(name == b"content-length" for name, _ in headers)
-            self._is_chunked = not has_length and self.scope["method"] != "HEAD"
+            # "A server MUST NOT send a response containing Transfer-Encoding unless the corresponding request
+            # indicates HTTP/1.1 (or later minor revisions)": the end of the connection ends that body (RFC 9112, 6.1).
+            is_counted = has_length or self.scope["http_version"] == "1.0"
+            self._is_chunked = not is_counted and self.scope["method"] != "HEAD"
             head = self._begin(message["status"], headers)
             self._flow.transport.write(head + (b"transfer-encoding: chunked\r\n\r\n" if self._is_chunked else b"\r\n"))
             return
