@@ -19,7 +19,7 @@ from dragoman.cli.session import (
     run_session,
     with_progress,
 )
-from dragoman.cli.values import name_type, read_value, signature, types_of
+from dragoman.cli.values import name_type, read_value, signature, texts_of, types_of
 from dragoman.values import matching
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def check_values(tool: str, given: Mapping[str, Any], schema: Mapping[str, Any])
     Raises:
         WrongArgument: An argument is missing, or is text where no text will do.
     """
-    required, known = schema.get("required"), schema.get("properties") or {}
-    missing = [key for key in required if key not in given] if isinstance(required, list) else []
+    known = schema.get("properties") or {}
+    missing = [key for key in texts_of(schema.get("required")) if key not in given]
     if missing:
         raise WrongArgument(f"{tool} needs {', '.join(missing)}; it is {signature(tool, schema)}")
     for key, value in given.items():
@@ -133,7 +133,7 @@ pair = explaining(matching(r"(?s)[^=]+=.*", "KEY=VALUE", lambda text: tuple(text
 def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f"expected a JSON object, found {text!r}")

@@ -40,7 +40,7 @@ class ProgressLine:
         """Show the params of a progress notification, of whatever revision."""
         said = progress.model_dump()
         total, message = said.get("total"), said.get("message")
-        done = f"{said['progress']:g}" + ("" if total is None else f" of {total:g}")
+        done = _show(said["progress"]) + ("" if total is None else f" of {_show(total)}")
         self.show(f"{done}  {message}" if message else done)
 
     def close(self) -> None:
@@ -51,3 +51,12 @@ class ProgressLine:
     def _write(self, text: str) -> None:
         write_styled(text, sys.stderr)
         sys.stderr.flush()
+
+
+def _show(number: float) -> str:
+    try:
+        return f"{number:g}"
+    except OverflowError:  # a whole number beyond those of floats
+        from decimal import Decimal
+
+        return f"{Decimal(number):.0e}"
