@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Final
 
+from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.world.plan import Act, Plan
 
 _SHORT_OR_LONG_S: Final = (1.0, 5.0, 15.0, 60.0)
@@ -59,6 +60,20 @@ def keep_events(plan: Plan, chance: random.Random) -> None:
             at_s = chance.choice(client.acts)["at"] + chance.choice((0.3, 1.5, 6.0))
             client.acts.append({"at": at_s, "do": "break", "n": len(client.acts) + 100})
             client.acts.sort(key=lambda act: float(act["at"]))
+    if plan.events and chance.random() < 0.3:
+        _kill_under_a_stream(plan, chance)
+
+
+def _kill_under_a_stream(plan: Plan, chance: random.Random) -> None:
+    """Kill an instance, perhaps that from which a client reads the stream of a call: it goes on at another one."""
+    client, server = plan.clients[0], plan.servers[0].name
+    client.revision, client.manner, client.begins_s = HANDSHAKE_REVISIONS[-1], "good", 0.0
+    steps = [["progress"], ["wait", 30.0], ["answer", "text"]]
+    call = {"at": 1.0, "do": "call", "n": 300, "server": server, "progress": True, "steps": steps}
+    client.acts.append(call)
+    client.acts.sort(key=lambda act: float(act["at"]))
+    plan.faults = [fault for fault in plan.faults if fault["do"] not in ("kill", "store", "silence", "hang")]
+    plan.faults.append({"at": 8.0, "do": "kill", "client": chance.randrange(plan.instances), "for_s": 15.0})
 
 
 BENTS_OF_REPLICAS: Final[tuple[Callable[[Plan, random.Random], None], ...]] = (

@@ -19,7 +19,8 @@ from tests.world.record import Record
 from tests.world.streams import RESET, End
 
 with contextlib.suppress(ImportError):  # the library of Redis does so at its first connection, and it draws numbers
-    import opentelemetry.context  # noqa: F401
+    import opentelemetry.metrics
+    import opentelemetry.trace  # noqa: F401
 
 _NOTHING: Final = b"_\r\n"
 
