@@ -123,7 +123,7 @@ def uv_program(session: nox.Session) -> str | None:
 
     uv reads none of pip's configuration, so it would ask another index than a person has told pip.
     """
-    if os.environ.get("DRAGOMAN_INSTALL") == "pip" or pip_has_an_index():
+    if os.environ.get("DRAGOMAN_INSTALL") == "pip" or pip_has_an_index(str(Path(session.bin) / "python")):
         return None
     brought = session.cache_dir.resolve() / "uv"
     for program in (shutil.which("uv"), shutil.which("uv", path=brought / "bin")):
@@ -138,9 +138,9 @@ def uv_program(session: nox.Session) -> str | None:
 
 
 @functools.cache
-def pip_has_an_index() -> bool:
+def pip_has_an_index(python: str) -> bool:
     """Say whether pip is configured to ask an index of its own."""
-    command = [sys.executable, "-m", "pip", "config", "list"]
+    command = [python, "-m", "pip", "config", "list"]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return re.search(r"(?<!extra-)index-url=|\.no-index=", said) is not None
 
@@ -196,9 +196,10 @@ def mutants(session: nox.Session) -> None:
 def peers(session: nox.Session) -> None:
     """Visit real servers with real clients: all pairs over stdio, some over each other link; ARGS go to pytest.
 
-    `-- full` for all pairs over every link, and before three instances with every balancer; `-- quick` for four pairs
-    over stdio, `-- servers` for released servers before the default clients. The environments with released SDKs are
-    made once and kept until their requirements change; peers from npm are left out where there is no npm.
+    Every release is there, and each at every balancer and issuer in turn. `-- full` has all pairs over every link, at
+    every balancer and every issuer; `-- quick` four pairs over stdio, `-- servers` released servers before the default
+    clients. The environments with released SDKs are made once and kept until their requirements change; peers from npm
+    are left out where there is no npm.
     """
     install(session, "test")
     if "servers" in session.posargs:

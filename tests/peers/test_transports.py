@@ -1,6 +1,6 @@
 """The same peers and the same table over every other link: HTTP, HTTP+SSE and WebSocket, on either side of the proxy.
 
-Each link is visited by four pairs, `nox -s peers -- full` visits with all 16.
+Each link is visited by four pairs, and without the proxy by one; `nox -s peers -- full` visits with all 16.
 """
 
 from __future__ import annotations

@@ -51,10 +51,12 @@ def pairs_of(link: str) -> tuple[tuple[str, str], ...]:
     """Return the pairs (client, server) that are joined this way, as far as they are selected.
 
     By default stdio has all 16, and each other link four, in which every revision is once a client and once a server;
-    together the links have all 16 again.
+    together the links have all 16 again. Without a proxy every revision is with itself over stdio, and one over each
+    other link.
     """
     if link.startswith("direct"):
-        return tuple((letter, letter) for letter in REVISIONS)
+        over = DIRECT_LINKS.index(link) if link in DIRECT_LINKS and SELECTION != "full" else None
+        return tuple((letter, letter) for place, letter in enumerate(REVISIONS) if over in (None, place - 1))
     if SELECTION == "quick":
         return QUICK_PAIRS if link == "proxy" else ()
     if SELECTION == "full" or link == "proxy":
