@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -29,6 +30,25 @@ class InMemory:
 
     async def drop(self, key: str) -> None:
         self.kept.pop(key, None)
+
+
+class Slow(InMemory):
+    """A directory that does nothing before it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = asyncio.Event()
+        self.commands = 0
+
+    async def keep(self, key: str, text: str, kept_s: float) -> None:
+        await self.may.wait()
+        self.commands += 1
+        await super().keep(key, text, kept_s)
+
+    async def drop(self, key: str) -> None:
+        await self.may.wait()
+        self.commands += 1
+        await super().drop(key)
 
 
 def answer(key: int) -> dict[str, Any]:
@@ -80,3 +100,70 @@ def test_where_nothing_was_told_the_errors_come_once() -> None:
 
 def test_what_the_store_keeps_no_longer_does_not_count_as_told() -> None:
     assert rest([1], [PROGRESS] * 4, 3, dropped=3) == [PROGRESS, ("gone", 1)]
+
+
+def test_what_is_over_before_the_store_has_it_takes_nothing() -> None:
+    async def flood() -> tuple[int, int, dict[str, str]]:
+        directory = Slow()
+        log = EventLog(directory, SEAL, os.urandom, 60.0)  # type: ignore[arg-type]
+        line = json.dumps(PROGRESS).encode()
+        tracemalloc.start()
+        for number in range(1, 20_001):
+            log.note("bob", "p1", number, line)
+            if number > 10:
+                log.note("bob", "p1", number - 10, None)
+            if number == 100:
+                await asyncio.sleep(0)
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        directory.may.set()
+        await log.end()
+        return held, directory.commands, directory.kept
+
+    held, commands, kept = asyncio.run(flood())
+    assert held < 200_000
+    assert commands < 50
+    assert len(kept) == 10
+
+
+def test_what_a_stream_has_no_longer_is_dropped_from_the_store() -> None:
+    async def come_and_go() -> dict[str, str]:
+        directory = InMemory()
+        log = EventLog(directory, SEAL, os.urandom, 60.0)  # type: ignore[arg-type]
+        for number in range(5):
+            log.note("session", "p1", number, b"[]")
+        await log.end()
+        assert len(directory.kept) == 5
+        for number in range(5):
+            log.note("session", "p1", number, None)
+        await log.end()
+        return directory.kept
+
+    assert asyncio.run(come_and_go()) == {}
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_session_that_floods_a_slow_store_leaves_room_for_others(is_first: bool) -> None:
+    async def flood() -> list[bytes] | None:
+        directory = Slow()
+        log = EventLog(directory, SEAL, os.urandom, 60.0)  # type: ignore[arg-type]
+        line = json.dumps(PROGRESS | {"x": "y" * 1000}).encode()
+
+        def ask() -> None:
+            log.note("ada", "p1", 0, b"[7]")
+            log.note("ada", "p1", 1, json.dumps(PROGRESS).encode())
+
+        if is_first:
+            ask()
+        for number in range(1, 5001):
+            log.note("bob", "p1", number, line)
+            if number == 4000 and not is_first:
+                ask()
+        directory.may.set()
+        for _ in range(4):  # each session has its turn
+            await asyncio.sleep(0)
+        return await log.find_rest("ada", "p1-0")
+
+    found = asyncio.run(flood())
+    assert found is not None
+    assert [json.loads(line).get("id") for line in found] == [None, 7]

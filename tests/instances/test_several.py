@@ -131,6 +131,20 @@ def test_a_session_is_served_wherever_its_requests_come(store: list[str]) -> Non
             assert proxy.post(CALL, mcp_session_id=session)[0] == 404
 
 
+def test_a_head_request_that_names_another_instance_holds_nobody_up(store: list[str]) -> None:
+    """Its answer has a length and no body; who waits for that waits for ever, and so does what follows."""
+    with instances(2, *store) as (first, second):
+        head = f"Host: 127.0.0.1\r\nMcp-Session-Id: {open_session(first)}\r\n"
+        peer = socket.create_connection(("127.0.0.1", urlsplit(second.url).port), PATIENCE_S)
+        peer.sendall(f"HEAD /mcp HTTP/1.1\r\n{head}\r\nGET /healthz HTTP/1.1\r\n{head}\r\n".encode())
+        said = b""
+        with peer:
+            while said.count(b"HTTP/1.1 ") < 2:
+                said += (part := peer.recv(4096))
+                assert part
+        assert said.startswith(b"HTTP/1.1 405 ")
+
+
 def test_an_answer_that_was_handed_on_says_nothing_twice(store: list[str]) -> None:
     with instances(2, *store) as proxies:
         session = open_session(proxies[0])

@@ -145,6 +145,8 @@ class Adoption:
             session_id: Its id.
             is_over: Whether it is over for good; if not, another instance may go on.
         """
+        if self._events is not None:
+            self._events.forget(_digest(session_id))
         if is_over:
             self._later(self.end_for_good(session_id))
         else:

@@ -49,6 +49,9 @@ _OF_CONNECTION: Final = frozenset(
 ) | {HOP}
 """Headers that are about one connection alone (RFC 9110, 7.6.1), and those that are written anew."""
 
+_HANDED_ON: Final = frozenset({"GET", "POST", "DELETE"})
+"""What a session is used by; an answer to HEAD has the length of a body that never comes."""
+
 _UNREACHABLE: Final = "the instance of the proxy that has this cannot be reached just now"
 
 
@@ -85,6 +88,8 @@ class InstanceRelay:
         Raises:
             RequestRefused: 421: another instance handed it on, and is to go on without this one, which has given it up.
         """
+        if request.method not in _HANDED_ON:
+            return ""
         if find_path(request.scope) == self._config.paths.messages:
             query = parse_qs(request.scope["query_string"].decode("latin-1"))
             session = query.get("sessionId", [""])[0]
