@@ -85,7 +85,20 @@ def test_an_answer_that_says_nothing_may_be_given_again(answer: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("answer", [*NOT_OBJECTS, None, {}, {"content": {"color": "red"}}, {"action": 5}])
+@pytest.mark.parametrize("answer", [*NOT_OBJECTS, None])
+def test_what_a_client_answers_that_is_no_response_ends_its_call(answer: Any) -> None:
+    hold(
+        [
+            *calling(has=CAN),
+            server(wants_input(1, "s", color=COLOR)),
+            expect_to_client(lambda frame: frame["method"] == "elicitation/create"),
+            client({"jsonrpc": "2.0", "id": f"{Q}1", "result": answer}),
+            expect_to_client(lambda frame: frame["result"]["isError"] and "not a response" in str(frame)),
+        ]
+    )
+
+
+@pytest.mark.parametrize("answer", [{}, {"content": {"color": "red"}}, {"action": 5}])
 def test_a_client_whose_answer_is_not_one_has_closed_the_form(answer: Any) -> None:
     """The server says what becomes of its call."""
     hold(

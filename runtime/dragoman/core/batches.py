@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final
 
 from dragoman.core.codes import INVALID_REQUEST
-from dragoman.core.envelope import Frame, Malformed, check_response, classify, rewrite
+from dragoman.core.envelope import Frame, Malformed, classify, mend_response, rewrite
 from dragoman.core.exact_json import encode_line
 from dragoman_spec import REVISIONS, facts
 
@@ -78,4 +78,4 @@ def read_member(member: Any, stream: bytes | None) -> Frame | Malformed:
     if isinstance(frame, Frame) and frame.method == "initialize":
         # "The initialize request MUST NOT be part of a JSON-RPC batch" (2025-03-26/basic/lifecycle).
         return Malformed(INVALID_REQUEST, "initialize must not be part of a batch", frame.key)
-    return check_response(frame) if isinstance(frame, Frame) else frame
+    return mend_response(frame) if isinstance(frame, Frame) else frame

@@ -69,6 +69,7 @@ class Malformed(NamedTuple):
         key: The id, where one could be read.
         is_response: Whether it meant to answer a request, perhaps: everything without a method does.
         line: What came, for the log.
+        is_told: Whether who sent it knows already: a status has said so.
     """
 
     code: int
@@ -76,11 +77,12 @@ class Malformed(NamedTuple):
     key: bytes | None = None
     is_response: bool = False
     line: bytes | Overlong = b""
+    is_told: bool = False
 
     @property
     def is_owed(self) -> bool:
         """Whether who sent it may wait for an answer: nobody answers a response, if it is clear that it is one."""
-        return not self.is_response or self.reason in (_NEITHER, TWO_FRAMES)
+        return not self.is_told and (not self.is_response or self.reason in (_NEITHER, TWO_FRAMES))
 
 
 def classify(line: bytes, body: Any, stream: bytes | None = None) -> Frame | Malformed:
@@ -101,7 +103,8 @@ def classify(line: bytes, body: Any, stream: bytes | None = None) -> Frame | Mal
     is_response = "method" not in body
     fault = _find_fault(body, key, is_response)
     if fault is not None:
-        return Malformed(INVALID_REQUEST, fault, key, is_response)
+        is_answer = is_response or (not isinstance(body["method"], str) and ("result" in body or "error" in body))
+        return Malformed(INVALID_REQUEST, fault, key, is_answer)
     if is_response:
         return Frame(line, "result" if body.get("error") is None else "error", key, None, body)
     return Frame(line, "request" if "id" in body else "notification", key, body["method"], body, stream)
@@ -118,6 +121,8 @@ def _find_fault(body: dict[str, Any], key: bytes | None, is_response: bool) -> s
             return "expected either result or error, found both"
         if key is None and (error is None or body.get("id") is not None):
             return "expected a response to carry the id of a request"
+        if error is None and not isinstance(result, dict):
+            return "expected result to be an object"  # no peer could read it as what it waits for
         return None if isinstance(error, dict | None) else "expected error to be an object"
     if not isinstance(body.get("method"), str):
         return f"expected method to be a string, found {_named(body.get('method'))}"
@@ -229,14 +234,6 @@ def mend_response(frame: Frame) -> Frame:
     if all(map(is_, mended, bodies)):
         return frame
     return rewrite(frame, mended if frame.kind == "batch" else mended[0])
-
-
-def check_response(frame: Frame) -> Frame | Malformed:
-    """Return what a server said, mended; what no client could read as the result that it waits for is not a frame."""
-    frame = mend_response(frame)
-    if frame.kind != "result" or isinstance(frame.body.get("result"), dict):
-        return frame
-    return Malformed(INVALID_REQUEST, "expected result to be an object", frame.key, True, frame.raw)
 
 
 def _mend(body: Any) -> Any:

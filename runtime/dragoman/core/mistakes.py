@@ -57,7 +57,7 @@ class Mistakes:
         self._counters.malformed += 1
         if side is Side.SERVER:
             logger.warning("%s", explain_malformed(malformed))
-        else:
+        elif deserves_a_line(self._counters.malformed):
             logger.warning("malformed line from the client: %s", malformed.reason)
 
     def refuse_unfit(self, side: Side, call: Call, unfit: Unfit, limit: int) -> Refusal:

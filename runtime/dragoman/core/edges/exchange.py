@@ -234,6 +234,8 @@ class Exchange:
             malformed: What is wrong with it.
             beside: The ids of requests that come with it in one array.
         """
+        if malformed.is_told and malformed.key not in self.calls[side.other].waiting:
+            return
         self.mistakes.note_malformed(side, malformed)
         answer = self.answer_malformed(side, malformed, beside)
         if answer is not None:

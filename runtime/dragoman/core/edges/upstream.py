@@ -21,7 +21,7 @@ from dragoman.core.edges.offer import OFFER_ID, Accepted, InitializeRefused, Int
 from dragoman.core.edges.opening import READ_SILENCE_S, SILENCE_S, Ended, Event, Found, open_server
 from dragoman.core.edges.recovery import Recovery
 from dragoman.core.edges.session_state import NOTED
-from dragoman.core.envelope import Frame, Malformed, Refusal, check_response, result_frame
+from dragoman.core.envelope import Frame, Malformed, Refusal, mend_response, result_frame
 from dragoman.core.exact_json import encode
 from dragoman.core.negotiation import AUTO
 from dragoman.core.settings import Settings
@@ -209,7 +209,7 @@ class UpstreamEdge:
     def take(self, frame: Frame | Malformed) -> None:
         """Take a frame of the server."""
         if isinstance(frame, Frame) and frame.body is not None:
-            frame = check_response(cut(frame) if frame.kind == "batch" else frame)
+            frame = mend_response(cut(frame) if frame.kind == "batch" else frame)
         if self.state is _OPENING:
             if self._listener.waits_for(self):
                 self._go_on(frame)

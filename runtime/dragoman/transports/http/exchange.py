@@ -7,16 +7,19 @@ Must not: know MCP beyond the JSON-RPC error that explains a refusal. Called by 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
-from collections.abc import Awaitable, Callable, Generator, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, MutableMapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from dragoman.core.codes import INVALID_REQUEST
-from dragoman.core.envelope import encode_error
+from dragoman.core.envelope import Malformed, encode_error
 from dragoman.core.exact_json import encode_line
 from dragoman.core.label import LABEL
+from dragoman.core.lines import HEAD_BYTES
 from dragoman.core.origin import Origin
+from dragoman.core.peek import read_beginning
 from dragoman.transports.base import HasHeads, Headers, HttpHeads
 from dragoman.transports.http.config import Limits
 from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold
@@ -78,6 +81,9 @@ LARGE_BYTES: Final = 64 * 1024
 
 _PIECE_BYTES: Final = 1024 * 1024
 
+_BEGINNING_S: Final = 1.0
+"""How long the beginning of a body is waited for that is too large to be read."""
+
 
 class RequestRefused(Exception):
     """A request that is not served: the status and the reason, which the client is told.
@@ -90,7 +96,12 @@ class RequestRefused(Exception):
         key: The id of the JSON-RPC request, as JSON, where there is one.
         advice: For whoever runs the proxy: what to do if this should have been served.
         option: The option that sets the limit which this is beyond, if it is.
+
+    Attributes:
+        garbled: What in it may have answered a question: whoever waits has to hear that no answer comes.
     """
+
+    garbled: Sequence[Malformed] = ()
 
     def __init__(
         self,
@@ -355,7 +366,7 @@ class HttpRequest:
         """
         length = self.headers.get(b"content-length", b"0").strip(b" \t")  # a parser may have left what is around it
         if not length.isdigit() or int(length) > limit_bytes:
-            raise _too_large(limit_bytes)
+            raise _too_large(limit_bytes, await self._read_beginning())
         if self.body is not None:
             return self.body
         try:
@@ -375,10 +386,20 @@ class HttpRequest:
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > limit_bytes:
-                raise _too_large(limit_bytes)
+                raise _too_large(limit_bytes, b"".join(parts)[:HEAD_BYTES])
             self._count(size)
             more = message.get("more_body", False)
         return b"".join(parts)
+
+    async def _read_beginning(self) -> bytes:
+        """Return what comes at once of a body that is not read: an answer may be in it for which a server waits."""
+        if b"expect" in self.headers:  # to receive would ask for the rest
+            return b""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_BEGINNING_S):
+                beginning: bytes = (await self.wire.receive()).get("body", b"")
+                return beginning[:HEAD_BYTES]
+        return b""
 
     def _count(self, size: int) -> None:
         """Count what has been read, where the server does not do so itself, and sooner."""
@@ -471,9 +492,11 @@ async def _fail(error: Exception) -> None:
     raise error
 
 
-def _too_large(limit_bytes: int) -> RequestRefused:
+def _too_large(limit_bytes: int, beginning: bytes) -> RequestRefused:
     reason = f"the body is larger than the limit of {limit_bytes} bytes"
-    return RequestRefused(413, reason, (b"connection", b"close"), option="--max-body")
+    refused = RequestRefused(413, reason, (b"connection", b"close"), option="--max-body")
+    refused.garbled = [read_beginning(beginning, refused.code, reason)._replace(is_told=True)]
+    return refused
 
 
 @lru_cache(maxsize=64)

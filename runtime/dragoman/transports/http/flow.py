@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Final, Generic, Protocol, TypeVar
 
-from dragoman.core.envelope import Frame
+from dragoman.core.envelope import Frame, Malformed
 from dragoman.core.origin import Origin
 from dragoman.transports.base import HttpHeads, Receiver
 from dragoman.transports.countdown import Countdown
@@ -82,7 +82,7 @@ class FlowingTransport:
         self.readable = Gate()
         self._high_water_bytes = high_water_bytes
         self._receiver: Receiver | None = None
-        self._early: list[Frame] = []
+        self._early: list[Frame | Malformed] = []
         self._waiting_bytes = 0
         self._drained = Gate()
 
@@ -113,14 +113,19 @@ class FlowingTransport:
     def sweep(self, now: float) -> None:
         """Forget what nobody will ask for any more: nothing, where what has been sent is not kept."""
 
-    def deliver(self, frame: Frame) -> None:
+    def deliver(self, frame: Frame | Malformed) -> None:
         """Hand on what the client says."""
-        if self.origin is not None:
+        if self.origin is not None and isinstance(frame, Frame):
             frame = frame._replace(origin=self.origin)
         if self._receiver is None:
             self._early.append(frame)
         else:
             self._receiver.received((frame,))
+
+    def lose_answers(self, garbled: Iterable[Malformed]) -> None:
+        """Hand on what may have answered something, and is refused."""
+        for answer in garbled:
+            self.deliver(answer)
 
     def end(self, reason: str) -> None:
         """Record that the client says no more, and tell the proxy."""

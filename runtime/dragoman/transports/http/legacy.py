@@ -118,6 +118,9 @@ class LegacyFront:
                     raise RequestRefused(404, "the session is over")
                 request.brings, request.keys = session.transport, posted.keys
                 session.transport.deliver(posted.frame)
+            except RequestRefused as refused:
+                session.transport.lose_answers(refused.garbled)
+                raise
             finally:
                 if waits:
                     session.turn.release()

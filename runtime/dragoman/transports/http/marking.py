@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from dragoman.core.envelope import Frame, decoded, id_of, key_of, rewrite
+from dragoman.core.envelope import Frame, Malformed, decoded, id_of, key_of, rewrite
 from dragoman.core.methods import CANCELLED
 
 
@@ -33,6 +33,11 @@ class Marking:
     def unmark(self, frame: Frame) -> Frame | None:
         """Return what comes from it; None where all of it answers what was asked elsewhere."""
         return _change(frame, self._unmark) if frame.method is None else frame
+
+    def unmark_garbled(self, answer: Malformed) -> Malformed:
+        """Return an answer that cannot be read under the id that it answers; without one if that is from elsewhere."""
+        unmarked = self._unmark({"id": id_of(answer.key or b"null")}) or {"id": None}
+        return answer._replace(key=key_of(unmarked["id"]))
 
     def _mark(self, body: Any) -> Any:
         if isinstance(body, dict) and "method" in body:

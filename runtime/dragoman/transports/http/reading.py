@@ -9,17 +9,19 @@ decoded once, and the frame has everything that was found.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import orjson
 
-from dragoman.core.batches import explain_batches, has_batches
-from dragoman.core.codes import PARSE_ERROR
-from dragoman.core.envelope import Frame, classify, key_of, new_frame
+from dragoman.core.batches import MOST_MEMBERS, explain_batches, has_batches
+from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
+from dragoman.core.envelope import Frame, Malformed, classify, key_of, new_frame
 from dragoman.core.exact_json import decode, is_heavier, may_hold_long_integer, outline
-from dragoman.core.peek import peek
+from dragoman.core.peek import peek, read_beginning
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.core.unchecked import find, is_deeper
+from dragoman.core.wholeness import read_broken
 from dragoman.transports.http.exchange import HttpRequest, RequestRefused
 
 _NOTHING: Final[frozenset[bytes]] = frozenset()
@@ -28,6 +30,8 @@ _MEMBERS_OF_REQUEST: Final = 4
 """Where there are no more, only one other than those of `_EDGES` can be at the side of the id."""
 
 _NO_PARAMS: Final[dict[str, Any]] = {}
+
+_ANSWER: Final = frozenset({"result", "error"})
 
 _EDGES: Final = frozenset({"jsonrpc", "id", "method"})
 """What may stand between a member and the edge of its object where a peek finds it."""
@@ -67,6 +71,24 @@ def read_noted(request: HttpRequest, body: bytes, nesting: int, keeps_body: bool
     return posted._replace(frame=posted.frame._replace(origin=request.origin))
 
 
+def blame(refused: RequestRefused, value: Any) -> RequestRefused:
+    """Note in a refusal what may have answered something: its server waits.
+
+    Args:
+        refused: What its client is told.
+        value: The message that is refused, decoded.
+    """
+    members = value[:MOST_MEMBERS] if isinstance(value, list) else [value]
+    answers = (one for one in members if isinstance(one, dict) and ("method" not in one or not _ANSWER.isdisjoint(one)))
+    keys = dict.fromkeys(key_of(one.get("id")) for one in answers)
+    return _note(refused, [Malformed(refused.code, refused.reason, key, is_response=True) for key in keys])
+
+
+def _note(refused: RequestRefused, found: Iterable[Malformed]) -> RequestRefused:
+    refused.garbled = [one._replace(is_told=True) for one in found if one.is_response and one.key is not None]
+    return refused
+
+
 def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
     """Read a body.
 
@@ -80,10 +102,11 @@ def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
     """
     bare = outline(body)
     if len(bare) > _CONTAINERS and is_heavier(bare, _VALUES, _CONTAINERS):
-        raise RequestRefused(413, f"expected no more than {_VALUES} values, {_CONTAINERS} of them arrays and objects")
+        reason = f"expected no more than {_VALUES} values, {_CONTAINERS} of them arrays and objects"
+        raise _note(RequestRefused(413, reason), [read_beginning(body, INVALID_REQUEST, reason)])
     value = _decode(body)
     if bare.count(b"[") + bare.count(b"{") > nesting and is_deeper(value, nesting):
-        raise RequestRefused(400, f"expected no more than {nesting} levels of arrays and objects")
+        raise blame(RequestRefused(400, f"expected no more than {nesting} levels of arrays and objects"), value)
     line = _on_one_line(body, bare)
     seen = peek(line)
     if seen is not None and _is_this_request(value, seen):
@@ -93,6 +116,14 @@ def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
         elif noted:
             seen = seen._replace(bare=noted)
         return new_frame(Posted, (seen, frozenset((seen.key,)), (), False, seen.method == "initialize"))
+    try:
+        return _read_other(body, value, line, seen)
+    except RequestRefused as refused:
+        raise blame(refused, value) from None
+
+
+def _read_other(body: bytes, value: Any, line: bytes, seen: Frame | None) -> Posted:
+    """Read what is not a plain request."""
     if isinstance(value, list):
         posted = _read_batch(Frame(line, "batch", None, None, value))
         if repeats_name(body):
@@ -102,7 +133,9 @@ def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
     # The core, or the server, could take it for another frame than we do, and what one waits for the other never see.
     if repeats_name(body) if seen is None else seen[1:4] != frame[1:4] or _is_in_the_middle("id", value):
         raise RequestRefused(400, TWO_FRAMES)
-    return _read_single(frame, frame._replace(body=None) if seen is None else seen)
+    if seen is None:  # an answer may have to be mended
+        seen = frame._replace(body=None if frame.method is not None else _decode_exactly(line))
+    return _read_single(frame, seen)
 
 
 def _is_this_request(value: Any, seen: Frame) -> bool:
@@ -162,14 +195,14 @@ def _read_batch(frame: Frame) -> Posted:
     )
 
 
-def check_batch(revision: str | None) -> None:
+def check_batch(posted: Posted, revision: str | None) -> None:
     """Check that an array is posted only where arrays are known.
 
     Raises:
         RequestRefused: 400.
     """
     if not has_batches(revision):
-        raise RequestRefused(400, f"expected one JSON-RPC object: {explain_batches()}")
+        raise blame(RequestRefused(400, f"expected one JSON-RPC object: {explain_batches()}"), posted.frame.body)
 
 
 def check_content(headers: dict[bytes, bytes]) -> None:
@@ -193,10 +226,15 @@ def _decode(body: bytes) -> Any:
             return value  # orjson is quick, but not exact about ids beyond 64 bits
     except orjson.JSONDecodeError:
         pass
+    return _decode_exactly(body)
+
+
+def _decode_exactly(body: bytes) -> Any:
     try:
         return decode(body)
     except ValueError as error:
-        raise RequestRefused(400, str(error), code=PARSE_ERROR) from None
+        refused = RequestRefused(400, str(error), code=PARSE_ERROR)
+        raise _note(refused, read_broken(body, refused.code, refused.reason)) from None
 
 
 def _read_frame(line: bytes, member: Any, in_batch: bool) -> Frame:

@@ -28,7 +28,7 @@ from dragoman.transports.http.exchange import (
 )
 from dragoman.transports.http.per_request import PerRequestHttpFront, RequestHead
 from dragoman.transports.http.pump import pump
-from dragoman.transports.http.reading import Posted, check_batch, check_content, read_noted
+from dragoman.transports.http.reading import Posted, blame, check_batch, check_content, read_noted
 from dragoman.transports.http.resource import reply_refused
 from dragoman.transports.http.sessions import MAX_STREAMS, NO_SESSION, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_message
@@ -123,6 +123,9 @@ class StreamableFront:
                 if self._sessions.relay is not None:
                     yield self._keep(session, posted, request)
                 call = self._post(transport, posted, takes_stream and not (config.answers == "json" and takes_json))
+            except RequestRefused as refused:
+                transport.lose_answers(refused.garbled)
+                raise
             finally:
                 if waits:
                     session.turn.release()
@@ -250,11 +253,12 @@ class StreamableFront:
             RequestRefused: It cannot be.
         """
         if posted.is_batch:
-            check_batch(transport.revision)
+            check_batch(posted, transport.revision)
         if transport.may_take(posted, self._config.limits.streams):
             return transport.post(posted, takes_stream)
         if transport.is_waiting(posted.keys):
-            raise RequestRefused(400, "the id of this request belongs to one that is not answered yet")
+            refused = RequestRefused(400, "the id of this request belongs to one that is not answered yet")
+            raise blame(refused, posted.frame.body) if posted.is_batch else refused
         if transport.over:
             raise RequestRefused(404, NO_SESSION)
         raise _too_many_streams(_only_key(posted))

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dragoman.core.envelope import Frame, decoded, key_of, to_keep
+from dragoman.core.envelope import Frame, Malformed, decoded, key_of, to_keep
 from dragoman.core.exact_json import encode_line
 from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import Awaited
@@ -209,6 +209,10 @@ class StreamableSession(FlowingTransport):
             if given_up is not None:
                 given_up.forgo(key)
         return call
+
+    def lose_answers(self, garbled: Iterable[Malformed]) -> None:
+        """Hand on what may have answered something, and is refused."""
+        super().lose_answers(garbled if self._marking is None else map(self._marking.unmark_garbled, garbled))
 
     def may_take(self, posted: Posted, most: int) -> bool:
         """Whether what a client posted can be delivered, with so many requests at most."""

@@ -217,7 +217,11 @@ class WebSocketFront:
                 frame = read_posted(body, self._config.limits.nesting).frame
             except RequestRefused as refused:
                 logger.info("a message over websocket is refused: %s", refused.reason)
-                transport.send(_refuse_message(body, refused))
+                # What has no more than an id answers a question, or is answered itself: the core knows.
+                answers = [one._replace(is_told=one.key != refused.key) for one in refused.garbled]
+                transport.lose_answers(answers)
+                if all(one.is_told for one in answers):
+                    transport.send(_refuse_message(body, refused))
             else:
                 transport.deliver(frame)
 
