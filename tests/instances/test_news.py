@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -17,6 +18,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from dragoman.core.envelope import Frame, notification_frame
+from dragoman.instances.news import News
 from tests.cli.test_listen import Listening
 from tests.instances.test_several import CALL, META, instances, is_open, open_session, redis, store
 from tests.support.ports import free_port
@@ -244,3 +247,46 @@ def test_who_listens_through_a_router_hears_of_its_servers(store: list[str], tmp
         change(proxies[1])
         heard.wait(LISTS)
         heard.wait(UPDATED, "a:1")
+
+
+class Wire:
+    """What instances say to each other, by memory."""
+
+    def __init__(self) -> None:
+        self.others: list[News] = []
+
+    async def tell(self, text: str) -> None:
+        for other in self.others:
+            other.hear(text)
+
+
+class Hears:
+    """A host that notes what it is told."""
+
+    server_name = ""
+
+    def __init__(self, whose: str) -> None:
+        self.whose = whose
+        self.heard: list[str | None] = []
+
+    def hear(self, frame: Frame | None) -> None:
+        self.heard.append(None if frame is None else frame.method)
+
+
+def test_a_server_that_tells_of_very_much_takes_nothing_of_the_others_away() -> None:
+    async def tell() -> tuple[Hears, Hears]:
+        here, there, wire = News(), News(), Wire()
+        wire.others.append(there)
+        here.begin(wire)  # type: ignore[arg-type]
+        ada, bob = Hears("ada"), Hears("bob")
+        there.join(ada)
+        there.join(bob)
+        here.tell(Hears("bob"), [notification_frame(LISTS, None)])
+        here.tell(Hears("ada"), [notification_frame(UPDATED, {"uri": f"a:{number}"}) for number in range(1000)])
+        await asyncio.sleep(0)
+        await here.end()
+        return ada, bob
+
+    ada, bob = asyncio.run(tell())
+    assert bob.heard == [LISTS]
+    assert ada.heard == [None]  # everything may have changed

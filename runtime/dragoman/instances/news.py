@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.core.envelope import Frame, Malformed, notification_frame, read_params
 from dragoman.core.methods import UPDATED
-from dragoman.core.places import keep_latest
 from dragoman.core.streams import ANNOUNCED
 
 if TYPE_CHECKING:
@@ -30,8 +29,11 @@ if TYPE_CHECKING:
     from dragoman.instances.directory import Directory
 
 _PAUSE_S: Final = 0.5
-_MOST: Final = 256
-"""How many different things are said at once; of more, the oldest are left out."""
+_MOST: Final = 64
+"""How many different things of one principal's server are said at once; of more, that everything may have changed."""
+
+_EVERYTHING: Final = ("", "")
+"""What stands in place of a method and a URI where everything may have changed."""
 
 _AT_ONCE: Final = 16
 _LONGEST: Final = 1024
@@ -43,7 +45,7 @@ class News:
 
     def __init__(self) -> None:
         self._hosts: dict[str, dict[NewsReader, None]] = {}
-        self._waiting: dict[tuple[str, str, str], None] = {}
+        self._waiting: dict[str, dict[tuple[str, str], None]] = {}  # by whose it is
         self._directory: Directory | None = None
         self._saying: asyncio.Task[None] | None = None
 
@@ -75,7 +77,7 @@ class News:
             if isinstance(frame, Frame) and frame.method in ANNOUNCED and frame.kind == "notification":
                 uri = read_params(frame).get("uri") if frame.method == UPDATED else ""
                 if isinstance(uri, str) and len(uri) <= _LONGEST:
-                    keep_latest(self._waiting, (_digest(host), frame.method, uri), None, _MOST)
+                    self._note(_digest(host), frame.method, uri)
         if self._waiting and self._saying is None and self._directory is not None:
             self._saying = asyncio.create_task(self._say())
             self._saying.add_done_callback(self._said)
@@ -85,16 +87,24 @@ class News:
         for key, method, uri in _read(text):
             params: dict[str, Any] | None = {"uri": uri} if method == UPDATED else None
             for host in list(self._hosts.get(key, ())):
-                host.hear(notification_frame(method, params))
+                host.hear(notification_frame(method, params) if method else None)
 
     def catch_up(self) -> None:
         """Take note that nobody knows what others have said for a while."""
         for host in [host for hosts in self._hosts.values() for host in hosts]:
             host.hear(None)
 
+    def _note(self, whose: str, method: str, uri: str) -> None:
+        waiting = self._waiting.setdefault(whose, {})
+        if _EVERYTHING not in waiting:
+            waiting[method, uri] = None
+        if len(waiting) > _MOST:
+            self._waiting[whose] = {_EVERYTHING: None}
+
     async def _say(self) -> None:
         while self._waiting and self._directory is not None:
-            said, self._waiting = list(self._waiting), {}
+            waiting, self._waiting = self._waiting, {}
+            said = [(whose, *what) for whose, things in waiting.items() for what in things]
             for start in range(0, len(said), _AT_ONCE):
                 await self._directory.tell(json.dumps(said[start : start + _AT_ONCE]))
             await asyncio.sleep(_PAUSE_S)
@@ -117,4 +127,5 @@ def _read(text: bytes | str) -> list[tuple[str, str, str]]:
         entries = [(key, method, uri) for key, method, uri in said]
     except (ValueError, TypeError, RecursionError):
         return []
-    return [one for one in entries if all(isinstance(part, str) for part in one) and one[1] in ANNOUNCED][:_MOST]
+    texts = [one for one in entries[:_AT_ONCE] if all(isinstance(part, str) for part in one)]
+    return [one for one in texts if one[1] in ANNOUNCED or one[1:] == _EVERYTHING]
