@@ -11,7 +11,8 @@ import base64
 import binascii
 import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -40,6 +41,13 @@ HOP: Final = b"dragoman-hop"
 _NAME_BYTES: Final = 8
 _MOST_HEIRS: Final = 100
 _CONNECT_S: Final = 2.0
+LOOK_S: Final = 5.0
+"""How often an instance whose answers are waited for is asked whether it is there."""
+
+SILENCE_S: Final = 10.0
+"""How long it may take for that; so long nobody finds one in a store that says nothing, either."""
+
+_TRY_AGAIN_S: Final = 1.0
 _PIECE_BYTES: Final = 1024 * 1024
 _TOKEN_HEAD: Final = 24
 """So many characters of a token say which version it is, and which instance has sealed it."""
@@ -51,6 +59,9 @@ _OF_CONNECTION: Final = frozenset(
 
 _HANDED_ON: Final = frozenset({"GET", "POST", "DELETE"})
 """What a session is used by; an answer to HEAD has the length of a body that never comes."""
+
+_PROBE: Final = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n%b:  0  0 http\r\n\r\n" % HOP
+"""What is answered by whoever is there, if only that there is no such page."""
 
 _UNREACHABLE: Final = "the instance of the proxy that has this cannot be reached just now"
 
@@ -81,6 +92,8 @@ class InstanceRelay:
         self._sessions = front.sessions
         self._shelves: dict[str, Shelf] = {}
         self._open: set[HttpConnection] = set()
+        self._waiting: dict[str, set[Callable[[str], None]]] = {}
+        self._looking: dict[str, asyncio.Task[None]] = {}
 
     def find_session(self, request: HttpRequest) -> str:
         """Return the id that a request names of a session that another instance has, or had; nothing for none.
@@ -167,12 +180,13 @@ class InstanceRelay:
             raise RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, _UNREACHABLE, RETRY_AFTER) from None
         answer = connection.begin(_write_head(request, len(body)), body, request.hold.release, None)
 
-        def leave() -> None:
-            answer.fail("its client has gone")
+        def give_up(reason: str) -> None:
+            answer.fail(reason)
             connection.drop()
 
-        request.wire.watch(leave)
+        request.wire.watch(partial(give_up, "its client has gone"))
         try:
+            self._wait_for(address, give_up)
             await answer.until_head()
             if answer.status == HTTPStatus.MISDIRECTED_REQUEST and HANDED_BACK in answer.headers:
                 return False
@@ -183,11 +197,14 @@ class InstanceRelay:
             elif not request.wire.is_gone:
                 raise RequestRefused(HTTPStatus.BAD_GATEWAY, GONE, code=INTERNAL_ERROR) from None
         finally:
+            self._waiting[address].discard(give_up)
             answer.close()
         return True
 
     async def close(self) -> None:
         """Close every connection."""
+        for looking in self._looking.values():
+            looking.cancel()
         for shelf in self._shelves.values():
             shelf.drop()
         for connection in list(self._open):
@@ -212,6 +229,44 @@ class InstanceRelay:
                 await request.send_part(b"", more=False)
         except TimeoutError:
             request.wire.abort()
+
+    def _wait_for(self, address: str, give_up: Callable[[str], None]) -> None:
+        """Have this called if the instance at an address is found to hang; its kernel takes what it never reads."""
+        self._waiting.setdefault(address, set()).add(give_up)
+        if address not in self._looking:
+            self._looking[address] = asyncio.create_task(self._look(address))
+
+    async def _look(self, address: str) -> None:
+        try:
+            await asyncio.sleep(LOOK_S)
+            while self._waiting[address]:
+                if not await self._answers(address):
+                    for give_up in list(self._waiting[address]):
+                        give_up("it does not answer")
+                await asyncio.sleep(LOOK_S)
+        finally:
+            del self._looking[address]
+            if not self._waiting[address]:
+                del self._waiting[address]
+
+    async def _answers(self, address: str) -> bool:
+        """Whether an instance answers anything at all, in the time after which it would count as gone."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SILENCE_S):
+                while True:
+                    answer = None
+                    try:
+                        connection = self._take(address) or await self._connect(address)
+                        answer = connection.begin(_PROBE, None, lambda: None, None)
+                        await answer.until_head()
+                    except (OSError, TransportError):  # perhaps it has just closed this one
+                        await asyncio.sleep(_TRY_AGAIN_S)
+                    else:
+                        return True
+                    finally:
+                        if answer is not None:
+                            answer.close()
+        return False
 
     def _other(self, name: str) -> str:
         return name if len(name) == 2 * _NAME_BYTES and name.isascii() and name.isalnum() and name != self.name else ""
