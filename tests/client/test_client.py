@@ -516,6 +516,22 @@ def test_a_handler_may_refuse_and_may_fail() -> None:
     talk(scripted(), work, sampling=refuse, elicitation=fail)
 
 
+async def wait_for_what_is_cancelled(params: Any) -> Any:
+    dialog = asyncio.get_running_loop().create_future()
+    dialog.cancel()
+    await dialog
+
+
+def test_a_handler_that_awaits_what_somebody_cancels_has_failed() -> None:
+    async def work(client: Any, server: ScriptedServer) -> None:
+        await server.wait_for_method("notifications/initialized")
+        server.say(id="q", method="elicitation/create", params=FORM)
+        failed = await server.wait_for(lambda frame: frame.get("id") == "q")
+        assert failed["error"] == {"code": -32603, "message": "the client's handler failed: CancelledError"}
+
+    talk(scripted(), work, elicitation=wait_for_what_is_cancelled)
+
+
 def test_a_cancelled_question_stops_its_handler() -> None:
     stopped = asyncio.Event()
 

@@ -19,7 +19,7 @@ from dragoman.errors import (
 )
 from dragoman_spec import v2026_07_28 as v
 from tests.client.server import ALL, ScriptedServer
-from tests.client.test_client import TEXT, leaves, run
+from tests.client.test_client import TEXT, leaves, run, wait_for_what_is_cancelled
 
 META = "io.modelcontextprotocol/"
 EXTENSION = META + "tasks"
@@ -209,6 +209,15 @@ def test_a_handler_that_refuses_fails_the_call() -> None:
 
     again = {"resultType": "input_required", "inputRequests": {"who": ASKS}}
     talk(work, answers={"tools/call": asking(again)}, elicitation=refuse)
+
+
+def test_a_handler_that_awaits_what_somebody_cancels_fails_the_call() -> None:
+    async def work(client: Any, server: ScriptedServer) -> None:
+        with pytest.raises(McpError, match="handler failed: CancelledError"):
+            await client.call("add")
+
+    again = {"resultType": "input_required", "inputRequests": {"who": ASKS}}
+    talk(work, answers={"tools/call": asking(again)}, elicitation=wait_for_what_is_cancelled)
 
 
 def test_a_result_of_an_unknown_type_is_a_protocol_error() -> None:

@@ -129,6 +129,24 @@ def test_a_real_trace_is_played_to_the_same_server_and_to_another(tmp_path: Path
     assert "does not start" in out
 
 
+def test_no_word_of_a_server_or_trace_steers_the_terminal(tmp_path: Path) -> None:
+    trace, server = tmp_path / "trace", tmp_path / "server.py"
+    record(trace)
+    trace.write_bytes(trace.read_bytes().replace(b"tools/list", rb"tools/\u001b[31mlist\n: same"))
+    evil = r"""import sys, json
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        result = '{"\\u001b]0;title\\u0007":1,"\\ud800":2}'
+        print('{"jsonrpc":"2.0","id":%s,"result":%s}' % (json.dumps(asked["id"]), result), flush=True)
+"""
+    server.write_text(evil)
+    code, out, _ = play(str(trace), "--play", "--", sys.executable, str(server))
+    assert code == 1
+    assert len(out.splitlines()) == 3
+    assert not set(out) & {"\x1b", "\x07"}
+
+
 def test_a_real_trace_serves_a_client(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     record(trace)

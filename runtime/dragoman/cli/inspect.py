@@ -17,6 +17,7 @@ from dragoman.cli.ink import complain
 from dragoman.cli.inspecting import CannotShow, bind_page, make_key, open_browser, tell_where
 from dragoman.cli.names import own_names
 from dragoman.cli.options import add_options
+from dragoman.cli.screen import shown
 from dragoman.options import PAGE, TLS, Option
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _play(args: argparse.Namespace, path: Path) -> int:
         return EXIT_NO_CAPTURE
     differences = 0
     for line, differs in play(capture, args.command):
-        print(line, flush=True)
+        print(shown(line).replace("\n", " "), flush=True)
         differences += differs
     return EXIT_DIFFERENT if differences else 0
 

@@ -5,12 +5,16 @@ Lives here: the handlers by capability, and answering with models. Must not: wai
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import dragoman_spec
-from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from dragoman.errors import LocalProtocolError, McpError, ValidationFailed
+
+logger = logging.getLogger("dragoman.client")
 
 Handler = Callable[..., Awaitable[Any]]
 
@@ -55,7 +59,7 @@ class Handlers:
         """Let the program answer a request of the server.
 
         Raises:
-            McpError: Nobody answers such requests, or its params are not valid.
+            McpError: Nobody answers such requests, its params are not valid, or what its handler awaited was cancelled.
         """
         if method == "ping":
             return {}
@@ -64,13 +68,13 @@ class Handlers:
             raise McpError(METHOD_NOT_FOUND, f"this client does not answer {method}")
         entry = dragoman_spec.load(self._asks_like).METHODS[method]
         if method == "roots/list":
-            return _dump(self._revision, entry.result, await handler())
+            return _dump(self._revision, entry.result, await _finish(method, handler()))
         try:
             given = dragoman_spec.adapter(self._revision, entry.params).validate_python(params)
         except ValueError as error:
             self._explain(method, params)
             raise McpError(INVALID_PARAMS, f"expected params of {method}, found others") from error
-        return _dump(self._revision, entry.result, await handler(given))
+        return _dump(self._revision, entry.result, await _finish(method, handler(given)))
 
     def _explain(self, method: str, params: dict[str, Any]) -> None:
         """Say where params are not valid.
@@ -83,6 +87,18 @@ class Handlers:
                 dragoman_spec.validate({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}, self._revision)
             except ValidationFailed as error:
                 raise McpError(INVALID_PARAMS, str(error)) from error
+
+
+async def _finish(method: str, answering: Awaitable[Any]) -> Any:
+    """Await a handler; what it awaits may be cancelled by somebody else, as a dialog that is closed."""
+    try:
+        return await answering
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        logger.exception("the handler of %s awaited what was cancelled", method)
+        raise McpError(INTERNAL_ERROR, "the client's handler failed: CancelledError") from None
 
 
 def _dump(revision: str, definition: str | None, result: Any) -> dict[str, Any]:
