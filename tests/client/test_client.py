@@ -582,6 +582,29 @@ def test_a_reader_that_nobody_has_any_more_is_forgotten(monkeypatch: pytest.Monk
     assert talk(scripted(), work) == 0
 
 
+def test_only_so_many_callbacks_wait_and_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.client.notices.LIMIT", 20)
+    at_once, begun, may = 0, list[str](), asyncio.Event()
+
+    async def wait(notice: Any) -> None:
+        nonlocal at_once
+        begun.append(notice.params.data)
+        at_once = max(at_once, len(begun) if not may.is_set() else 0)
+        await may.wait()
+
+    async def work(client: Any, server: ScriptedServer) -> Any:
+        await server.wait_for_method("notifications/initialized")
+        for number in range(200):
+            server.say(method="notifications/message", params={"level": "info", "data": str(number)})
+        await until(lambda: client.discarded == 80)
+        may.set()
+        await until(lambda: len(begun) == 120)
+
+    talk(scripted(), work, on_notification=wait)
+    assert at_once == 100
+    assert begun == [str(number) for number in (*range(100), *range(180, 200))]
+
+
 def test_a_handler_of_notifications_that_fails_later_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def fail(notice: Any) -> None:
         await asyncio.sleep(0)

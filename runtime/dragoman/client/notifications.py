@@ -8,16 +8,20 @@ from __future__ import annotations
 import inspect
 import logging
 from asyncio import Task, create_task
-from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 from weakref import WeakSet
 
 import dragoman_spec
+from dragoman.client import notices
 from dragoman.client.notices import Notices, Takes, take_all
 from dragoman.errors import ValidationFailed
 
 logger = logging.getLogger("dragoman.client")
+
+_AT_ONCE: Final = 100
+"""How many callbacks of the program run at once; those behind them wait."""
 
 
 class Announcements:
@@ -41,6 +45,7 @@ class Announcements:
         self._on_notification = on_notification
         self._readers: WeakSet[Notices] = WeakSet()  # what nobody reads any more gets nothing
         self._running: set[Task[Any]] = set()
+        self._waiting: deque[Coroutine[Any, Any, Any]] = deque()
 
     def read(self, takes: Takes = take_all) -> Notices:
         """Return what goes through the notifications from here on, or those of them that it takes."""
@@ -74,6 +79,8 @@ class Announcements:
             reader.end()
         for task in self._running:
             task.cancel()
+        while self._waiting:
+            self._waiting.popleft().close()
 
     def _find_subscription(self, body: dict[str, Any]) -> object:
         """Return the stream that a notification names."""
@@ -109,12 +116,23 @@ class Announcements:
         except Exception:
             logger.exception("a callback of the program failed")
             return
-        if inspect.iscoroutine(returned):
-            task = create_task(returned)
+        if not inspect.iscoroutine(returned):
+            return
+        self._waiting.append(returned)
+        if len(self._waiting) > notices.LIMIT:
+            self._waiting.popleft().close()
+            self.discard("a notification", f"{notices.LIMIT} wait already for callbacks of the program")
+        self._begin()
+
+    def _begin(self) -> None:
+        """Run callbacks that wait, in the order in which they were called."""
+        while self._waiting and len(self._running) < _AT_ONCE and not self._is_over:
+            task = create_task(self._waiting.popleft())
             self._running.add(task)
             task.add_done_callback(self._ran)
 
     def _ran(self, task: Task[Any]) -> None:
         self._running.discard(task)
+        self._begin()
         if not task.cancelled() and task.exception() is not None:
             logger.error("a callback of the program failed", exc_info=task.exception())
