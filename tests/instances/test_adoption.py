@@ -27,7 +27,8 @@ for line in sys.stdin:
     told = json.loads(line)
     log.write(json.dumps([told.get("method"), told.get("params")]) + "\\n")
     log.flush()
-    if "id" not in told:
+    is_deaf = os.path.exists(sys.argv[1] + ".deaf") and told["method"] in ("resources/subscribe", "logging/setLevel")
+    if "id" not in told or is_deaf:
         continue
     result = {}
     if told["method"] == "initialize":
@@ -238,6 +239,27 @@ def test_what_is_kept_of_a_session_stays_small(folder: list[str], server: Listen
             assert "result" in proxy.post(frame, mcp_session_id=session)[2]
         (record,) = records(folder)
         assert 60_000 < record.stat().st_size < 100_000
+
+
+def test_what_the_server_leaves_unanswered_when_it_is_asked_again_holds_nobody_up(
+    folder: list[str], server: Listening, log: Path
+) -> None:
+    uris = [{"uri": f"a:{number}"} for number in range(3)]
+    lasting = [("logging/setLevel", {"level": "error"}), *(("resources/subscribe", uri) for uri in uris)]
+    with instances(2, *folder, *behind(server), "--max-streams", "1", server=[]) as proxies:
+        session = open_session(proxies[0])
+        for number, (method, params) in enumerate(lasting):
+            frame = {"jsonrpc": "2.0", "id": f"l{number}", "method": method, "params": params}
+            assert "result" in proxies[0].post(frame, mcp_session_id=session)[2]
+        log.write_text("")
+        Path(f"{log}.deaf").touch()
+        kill(proxies[0])
+        wait_until(lambda: proxies[1].post(CALL, mcp_session_id=session)[0] == 200)
+        wait_until(lambda: asked(log, "logging/setLevel") == [{"level": "error"}])
+        assert asked(log, "resources/subscribe") == uris
+        assert len(asked(log, "initialize")) == 1
+        while b"the server has not answered resources/subscribe in 5 s" not in proxies[1].lines.read():
+            pass
 
 
 def test_a_session_for_which_there_is_no_room_now_goes_on_later(folder: list[str], server: Listening) -> None:

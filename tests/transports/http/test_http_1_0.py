@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.support.waiting import pass_time
 from tests.transports.http.stage import call, content, log_message, on_loop, serving, within
 from tests.transports.http.wire import EventReader, connect, read_reply
 
@@ -64,7 +65,7 @@ async def test_no_word_comes_before_the_answer() -> None:
         reader, writer = await connect(stage.port)
         writer.write(head)
         answering = asyncio.create_task(read_reply(reader, writer))
-        await asyncio.sleep(0.05)  # a word would come now
+        await pass_time(0.05)  # a word would come now
         writer.write(b"{" + body)
         await stage.server.hear()
         stage.server.answer(2, **content("done"))

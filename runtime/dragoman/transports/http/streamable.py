@@ -9,6 +9,8 @@ client cancelling its request": nothing here tells the server of it.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -36,8 +38,13 @@ from dragoman.transports.http.streamable_session import PostedCall, StreamableSe
 from dragoman.transports.http.streams import StreamConnection
 from dragoman_spec import HANDSHAKE_REVISIONS, facts
 
+logger = logging.getLogger("dragoman.http")
+
 LASTING: Final = frozenset({SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE})
 """Requests of a client that hold until it asks for something else."""
+
+_AGAIN_S: Final = 5.0
+"""How long the first requests of a client may be held up by what its new session is asked again."""
 
 _INITIALIZED: Final = encode_line({"jsonrpc": "2.0", "method": INITIALIZED})
 _ALLOW_POST: Final = (b"allow", b"POST, OPTIONS")
@@ -225,12 +232,34 @@ class StreamableFront:
                 transport.end("the session that another instance had cannot go on here")
                 return False
             self._post(transport, read_noted(request, _INITIALIZED, nesting), takes_stream=False)
-            for number, (method, params) in enumerate(lasting):
-                frame = {"jsonrpc": "2.0", "id": f"dragoman/again/{number}", "method": method, "params": params}
-                asked = self._post(transport, read_noted(request, encode_line(frame), nesting), takes_stream=False)
-                assert asked is not None
-                await asked
+            await self._ask_again(request, transport, lasting)
         return True
+
+    async def _ask_again(
+        self, request: HttpRequest, transport: StreamableSession, lasting: Sequence[tuple[str, Mapping[str, Any]]]
+    ) -> None:
+        """Ask for what the client had, one by one; once an answer is late, the rest without waiting."""
+        until, is_late = transport.loop.time() + _AGAIN_S, False
+        for number, (method, params) in enumerate(lasting):
+            frame = {"jsonrpc": "2.0", "id": f"dragoman/again/{number}", "method": method, "params": params}
+            posted = read_noted(request, encode_line(frame), self._config.limits.nesting)
+            if is_late:
+                transport.deliver(posted.frame)  # takes no place of the client's: its answer is nobody's
+                continue
+            asked = self._post(transport, posted, takes_stream=False)
+            assert asked is not None
+            try:
+                async with asyncio.timeout_at(until):
+                    await asked
+            except TimeoutError:
+                is_late = True
+                transport.give_up(posted.keys)
+                logger.warning(
+                    "the server has not answered %s in %g s, which it is asked again for a session of an instance that "
+                    "is gone; the session goes on, perhaps without it",
+                    method,
+                    _AGAIN_S,
+                )
 
     def _keep(
         self, session: HttpSession[StreamableSession], posted: Posted, request: HttpRequest

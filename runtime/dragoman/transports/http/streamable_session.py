@@ -204,11 +204,15 @@ class StreamableSession(FlowingTransport):
         frame = posted.frame if self._marking is None else self._marking.unmark(posted.frame)
         if frame is not None:
             self.deliver(frame)
-        for key in posted.cancelled:
+        self.give_up(posted.cancelled)
+        return call
+
+    def give_up(self, keys: Iterable[bytes]) -> None:
+        """Expect no answer to these requests any more: their places are free."""
+        for key in keys:
             given_up = self._calls.pop(key, None)
             if given_up is not None:
                 given_up.forgo(key)
-        return call
 
     def lose_answers(self, garbled: Iterable[Malformed]) -> None:
         """Hand on what may have answered something, and is refused."""
