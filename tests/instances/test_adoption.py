@@ -170,6 +170,25 @@ def test_sessions_of_commands_do_not_go_on(store: list[str]) -> None:
         wait_until(lambda: proxies[1].post(CALL, mcp_session_id=session)[0] == 404)
 
 
+def test_sessions_of_a_file_go_on_while_all_its_servers_are_reached_over_http(
+    store: list[str], server: Listening, tmp_path: Path
+) -> None:
+    file, url = tmp_path / "servers.json", {"url": server.url}
+    file.write_text(json.dumps({"mcpServers": {"one": url, "two": url}}))
+    with instances(3, *store, "--config", str(file), server=[]) as proxies:
+        session, other = open_session(proxies[0]), open_session(proxies[1])
+        kill(proxies[0])
+        wait_until(lambda: proxies[1].post(CALL, mcp_session_id=session)[0] == 200)
+        open_session(proxies[2])
+        commands = tmp_path / "commands"
+        commands.touch()
+        command = {"command": sys.executable, "args": ["-S", "-c", NOTES, str(commands)]}
+        file.write_text(json.dumps({"mcpServers": {"one": url, "two": command}}))
+        wait_until(lambda: len(asked(commands, "initialize")) == 3)  # of all sessions, so both have read the file
+        kill(proxies[1])
+        wait_until(lambda: proxies[2].post(CALL, mcp_session_id=other)[0] == 404)
+
+
 def test_with_restarts_they_go_on_with_a_fresh_server(store: list[str]) -> None:
     with instances(2, *store, "--restarts", "1") as proxies:
         session = open_session(proxies[0])

@@ -69,7 +69,7 @@ def test_a_record_that_is_broken_is_none(tmp_path: Path, kept: bytes) -> None:
         file = tmp_path / f"session:{hashlib.sha256(b'dragoman gone.id').hexdigest()}"
         file.write_bytes(kept)
         os.utime(file, (time.time() + 60, time.time() + 60))
-        return await Adoption(NAME, folder, front(), adopts=True).find_heir("gone.id", "gone", named("/mcp"))
+        return await Adoption(NAME, folder, front(), adopts=lambda: True).find_heir("gone.id", "gone", named("/mcp"))
 
     assert asyncio.run(find()) == ""
 
@@ -106,7 +106,7 @@ def test_an_instance_that_cannot_be_reached_is_not_taken_for_dead(tmp_path: Path
     """It may go on, and have the session: somebody else who opened it would be the second."""
 
     async def hand_on() -> None:
-        relay = InstanceRelay(NAME, folder, front(), adopts=True)
+        relay = InstanceRelay(NAME, folder, front(), adopts=lambda: True)
         await relay.hand_on(cast(HttpRequest, None), "fedcba9876543210", b"")
 
     folder = Elsewhere(str(tmp_path), address)
@@ -131,7 +131,9 @@ class Counting(Folder):
 def test_others_have_their_turn_while_records_are_renewed(tmp_path: Path) -> None:
     async def renew() -> list[int]:
         folder = Counting(str(tmp_path))
-        adoption = Adoption(NAME, folder, HttpFront(nobody, FrontConfig(patience=Patience(idle_s=0.02))), adopts=True)
+        adoption = Adoption(
+            NAME, folder, HttpFront(nobody, FrontConfig(patience=Patience(idle_s=0.02))), adopts=lambda: True
+        )
         for number in range(20):
             session = HttpSession(f"{NAME}.{number}", CALLER, StreamableSession(FrontConfig()), nobody(), "")
             await adoption.remember(session, POSTED)
@@ -161,7 +163,7 @@ def test_a_record_that_could_not_be_kept_is_kept_soon_after(tmp_path: Path) -> N
 
     async def remember() -> None:
         folder = Refusing(str(tmp_path), NAME)
-        adoption = Adoption(NAME, folder, front(), adopts=True)
+        adoption = Adoption(NAME, folder, front(), adopts=lambda: True)
         adoption.begin()
         for number in range(3):
             session = HttpSession(f"{NAME}.{number}", CALLER, StreamableSession(FrontConfig()), nobody(), "")
@@ -191,7 +193,7 @@ class Ending(StreamableFront):
 def test_a_session_that_an_ending_instance_could_not_open_is_still_anybodys(tmp_path: Path) -> None:
     async def find() -> None:
         front = HttpFront(nobody)
-        adoption = Adoption(NAME, folder, front, adopts=True)
+        adoption = Adoption(NAME, folder, front, adopts=lambda: True)
         session = HttpSession("gone.id", CALLER, StreamableSession(FrontConfig()), nobody(), "")
         await adoption.remember(session, POSTED)
         front.streamable = Ending(front)
@@ -259,7 +261,7 @@ def test_an_ending_instance_does_not_say_that_a_session_is_over(tmp_path: Path) 
 
     async def ask() -> None:
         ending = front()
-        ending.sessions.relay = InstanceRelay(NAME, Folder(str(tmp_path), NAME), ending, adopts=True)
+        ending.sessions.relay = InstanceRelay(NAME, Folder(str(tmp_path), NAME), ending, adopts=lambda: True)
         ending.sessions.closing = True
         headers = [(b"host", b"127.0.0.1"), (b"mcp-session-id", f"{NAME}.id".encode())]
         where = {"path": "/mcp", "raw_path": b"/mcp", "query_string": b"", "server": ("127.0.0.1", 80)}

@@ -157,7 +157,7 @@ class Instance:
             events = EventLog(
                 self._directory, seal, lambda count: os.urandom(count), 2 * self.front.config.patience.idle_s
             )
-        self.relay = InstanceRelay(self._own_name, self._directory, self.front, adopts, events)
+        self.relay = InstanceRelay(self._own_name, self._directory, self.front, lambda: adopts, events)
         self.front.sessions.relay = self.relay
         self._directory.on_return = self.relay.adoption.end_inherited
         front, tidying = self.front, self.front.sessions.tidying.count_connection

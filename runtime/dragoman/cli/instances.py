@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import logging
 import os
 import re
@@ -15,6 +16,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from dragoman.config import Configuration
     from dragoman.host.settings import NewsDesk
     from dragoman.instances.directory import Directory
     from dragoman.transports.http.app import HttpFront
@@ -80,7 +82,7 @@ async def among_others(args: argparse.Namespace, front: HttpFront) -> AsyncItera
     name = name_instance(instance_of_process())
     directory = _find_directory(args, name)
     listener = directory.listen()
-    adopts = args.url is not None or args.restarts > 0
+    adopts = functools.partial(_adopts, args)
     events = None
     if args.store_events:
         from dragoman.core.rules.state import Seal
@@ -105,6 +107,14 @@ async def among_others(args: argparse.Namespace, front: HttpFront) -> AsyncItera
                 await relay.close()
     finally:
         listener.close()
+
+
+def _adopts(args: argparse.Namespace) -> bool:
+    """Whether sessions can go on elsewhere: no server is a process of one instance alone, or may be another one."""
+    file: Configuration | None = args.configuration
+    if args.url is not None or args.restarts > 0:
+        return True
+    return file is not None and all(server.url is not None for server in file.enabled)
 
 
 def _find_directory(args: argparse.Namespace, name: str) -> Directory:

@@ -111,6 +111,7 @@ def watch_file(args: argparse.Namespace, router: Router, reloading: Reloading) -
         if args.rules is not None:
             args.rules.change(given)
         router.apply(configuration)
+        args.configuration = configuration
         if args.by_path is not None:
             args.by_path.apply(configuration)
 

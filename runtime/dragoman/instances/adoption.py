@@ -21,6 +21,7 @@ import hashlib
 import itertools
 import json
 import logging
+from collections.abc import Callable
 from typing import Any, Final
 
 from dragoman.core.methods import SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
@@ -54,7 +55,7 @@ class Adoption:
         name: This instance.
         directory: Where records are kept.
         front: Of this instance.
-        adopts: Whether sessions of other instances are opened again here.
+        adopts: Says whether sessions of other instances are opened again here.
         events: What clients may resume of them; None where nothing is kept of it.
 
     Attributes:
@@ -62,7 +63,12 @@ class Adoption:
     """
 
     def __init__(
-        self, name: str, directory: Directory, front: HttpFront, adopts: bool, events: EventLog | None = None
+        self,
+        name: str,
+        directory: Directory,
+        front: HttpFront,
+        adopts: Callable[[], bool],
+        events: EventLog | None = None,
     ) -> None:
         self._name = name
         self._directory = directory
@@ -92,7 +98,7 @@ class Adoption:
 
     def watch(self, session: HttpSession[StreamableSession]) -> None:
         """Have the streams of a session say what they keep, where that is to outlive this instance."""
-        if self._events is not None and self._adopts:
+        if self._events is not None and self._adopts():
             session.transport.log_events(functools.partial(self._events.note, _digest(session.id)))
 
     async def find_rest(self, session_id: str, last_event_id: str) -> list[bytes] | None:
@@ -107,7 +113,7 @@ class Adoption:
 
     async def remember(self, session: HttpSession[StreamableSession], posted: Posted) -> None:
         """Keep what a client asked that lasts, before it is told that it has it."""
-        if not self._adopts or len(posted.frame.raw) > _LONGEST_BYTES:
+        if not self._adopts() or len(posted.frame.raw) > _LONGEST_BYTES:
             return
         params = _params_of(posted.frame.raw)
         if posted.initializes:
@@ -166,7 +172,7 @@ class Adoption:
         mine = session_id, request.principal
         if mine not in self._opening:
             heir = await self._directory.read(key)
-            if heir is not None or not self._adopts:
+            if heir is not None or not self._adopts():
                 return heir or ""
         if mine not in self._opening:
             self._opening[mine] = asyncio.create_task(self._take_over(session_id, key, request))

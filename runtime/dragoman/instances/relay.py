@@ -78,12 +78,17 @@ class InstanceRelay:
         name: This instance.
         directory: Where the others are.
         front: Whose sessions are served here.
-        adopts: Whether sessions of others that are gone are opened again here.
+        adopts: Says whether sessions of others that are gone are opened again here.
         events: What their clients may resume; None where nothing is kept of it.
     """
 
     def __init__(
-        self, name: str, directory: Directory, front: HttpFront, adopts: bool, events: EventLog | None = None
+        self,
+        name: str,
+        directory: Directory,
+        front: HttpFront,
+        adopts: Callable[[], bool],
+        events: EventLog | None = None,
     ) -> None:
         self.name = name
         self.adoption = Adoption(name, directory, front, adopts, events)
