@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.soak.killing import NEWER, OLDER, Killer, among_instances
+from tests.support.profile import some
 from tests.support.waiting import PATIENCE_S, wait_until
 
 CLIENTS = 30
 KILLS = 5
+PAIRS = [("redis", NEWER), ("redis", OLDER), ("folder", OLDER), ("folder", NEWER), ("stdio", NEWER), ("stdio", OLDER)]
 
 
-@pytest.mark.parametrize("revision", [OLDER, NEWER])
-@pytest.mark.parametrize("way", ["redis", "folder", "stdio"])
+@pytest.mark.parametrize(("way", "revision"), some(PAIRS, 2))
 def test_what_is_killed_under_load_makes_no_answer_wrong(tmp_path: Path, way: str, revision: str) -> None:
     """What fails may fail; sessions with a server over HTTP are not lost, but with a store that forgets."""
     with among_instances(tmp_path, "killed", revision, way, logs=revision == NEWER) as victims:
