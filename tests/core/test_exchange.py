@@ -95,18 +95,6 @@ def test_of_several_answers_only_the_first_reaches_who_asked(revisions: tuple[st
     assert talk.relay(SERVER, result("1", {"n": 3})) == []
 
 
-@pytest.mark.parametrize("client_revision", [A, B, C, D])
-def test_of_several_answers_in_one_array_only_the_first_reaches_who_asked(client_revision: str) -> None:
-    talk = Talk(client_revision, B)
-    for key in (1, 2):
-        talk.relay(CLIENT, request(key, "ping"))
-    answers = [result(1, {"n": 1}), result(1, {"n": 2}), result("1", {"n": 3}), error(9, -1), result(2, {"n": 4})]
-    posted = [decode(line) for _, line in talk.relay(SERVER, answers)]
-    heard = posted[0] if client_revision == B else posted
-    assert heard == [result(1, {"n": 1}), result(2, {"n": 4})]
-    assert talk.relay(SERVER, answers) == []
-
-
 def test_an_answer_in_an_array_has_its_id_again() -> None:
     talk = Talk(B, B)
     talk.relay(CLIENT, request(1, "ping"))
@@ -143,18 +131,6 @@ def test_beyond_so_many_unanswered_requests_an_error_says_so(side: Side, revisio
     assert talk.exchange.counters.excess == 1
     talk.relay(side.other, result(1, {}))
     assert talk.relay(side, request(3, "ping"))[0][0] is side.other
-
-
-@pytest.mark.parametrize("revisions", [(B, B), (B, A)])
-def test_an_array_goes_as_far_as_the_limit(revisions: tuple[str, str]) -> None:
-    talk = Talk(*revisions, open_requests=2)
-    posted = talk.relay(CLIENT, [request(key, "ping") for key in range(4)])
-    assert [to for to, _ in posted] == [SERVER, SERVER]
-    for key in (0, 1):
-        posted = talk.relay(SERVER, result(key, {}))
-    [(to, line)] = posted
-    assert to is CLIENT
-    assert [("error" in frame, frame["id"]) for frame in decode(line)] == [(True, 2), (True, 3), (False, 0), (False, 1)]
 
 
 @pytest.mark.parametrize("side", Side)
@@ -317,15 +293,6 @@ def test_a_question_with_another_id_is_taken_back_under_that() -> None:
     assert decode(line)["params"]["requestId"] == asked
 
 
-def test_an_id_that_looks_like_one_that_may_be_answered_is_not_used_either() -> None:
-    talk = Talk(D, D)
-    talk.relay(SERVER, ASKED)
-    restarted(talk)
-    [(_, line)] = talk.relay(SERVER, {**ASKED, "id": "1"})
-    assert decode(line)["id"] not in (1, "1")
-    assert talk.relay(CLIENT, result(1, {})) == []
-
-
 def test_questions_of_an_array_have_ids_of_their_own_too() -> None:
     talk = Talk(B, B)
     talk.relay(SERVER, [request(1, "ping"), request(2, "ping")])
@@ -337,16 +304,6 @@ def test_questions_of_an_array_have_ids_of_their_own_too() -> None:
     answers = [result(keys[0], {}), result(3, {})]
     (whole,) = [decode(line) for _, line in talk.relay(CLIENT, answers)]
     assert sorted(answer["id"] for answer in whole) == [1, 3]
-
-
-def test_a_client_that_uses_the_id_of_a_cancelled_request_gets_the_answer_to_the_second() -> None:
-    talk = Talk(D, D)
-    talk.relay(CLIENT, request(1, "tools/call", name="a"))
-    talk.relay(CLIENT, notification("notifications/cancelled", requestId=1))
-    [(_, line)] = talk.relay(CLIENT, request(1, "tools/call", name="b"))
-    assert talk.relay(SERVER, result(1, {"content": []})) == []
-    answered = talk.relay(SERVER, result(decode(line)["id"], {"content": []}))
-    assert [decode(line) for _, line in answered] == [result(1, {"content": []})]
 
 
 def test_who_leaves_more_unanswered_than_is_kept_gets_new_ids_for_all() -> None:

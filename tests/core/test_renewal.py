@@ -59,18 +59,6 @@ def test_the_same_initialize_is_offered_again_and_the_frame_sent_again_after_ini
     assert desk.told == [result(7, {"tools": []})], "the client hears of the call alone"
 
 
-def test_what_comes_meanwhile_waits_and_goes_after_what_was_given_back() -> None:
-    desk = Desk()
-    first, second = desk.say(request(1, "tools/list")), desk.say(notification("notifications/roots/list_changed"))
-    desk.sent()
-    desk.lose(first)
-    desk.say(request(3, "prompts/list"))
-    desk.lose(second)
-    assert desk.sent() == desk.hello
-    desk.renew()
-    assert methods(desk.sent()[1:]) == ["tools/list", "notifications/roots/list_changed", "prompts/list"]
-
-
 def test_what_was_not_even_sent_waits_and_may_meet_a_404_of_its_own() -> None:
     desk = Desk()
     desk.say(subscribe(1, "a:1"))
@@ -261,17 +249,6 @@ def test_what_goes_on_in_the_old_session_passes_and_a_ping_is_answered() -> None
     desk.hear(result(1, {"content": []}))
     assert desk.sent() == [result("p", {})]
     assert [frame.get("id", frame.get("method")) for frame in desk.told] == ["notifications/progress", 1]
-
-
-def test_a_request_that_is_cancelled_while_it_waits_is_not_sent() -> None:
-    desk = Desk()
-    desk.lose(desk.say(request(1, "tools/list")))
-    desk.say(request(2, "tools/list"))
-    desk.say(notification("notifications/cancelled", requestId=1))
-    desk.say(notification("notifications/cancelled", requestId=2))
-    desk.sent()
-    desk.renew()
-    assert desk.sent() == desk.ready
 
 
 def test_what_waits_is_bounded() -> None:

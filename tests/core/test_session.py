@@ -191,16 +191,6 @@ def test_a_timer_that_rings_late_is_nothing() -> None:
     assert session.state is State.READY
 
 
-def test_stopping_answers_both_sides() -> None:
-    session = open_session(A, A)
-    session.receive(CLIENT, encode_line(request(1, "tools/list")))
-    session.receive(SERVER, encode_line(request("s", "roots/list")))
-    commands = session.stop("the proxy was stopped by SIGTERM")
-    assert decode(sent(commands, CLIENT))["id"] == 1
-    assert decode(sent(commands, SERVER))["id"] == "s"
-    assert commands[-1] == Finish(Outcome.STOPPED, "the proxy was stopped by SIGTERM")
-
-
 def test_an_initialize_that_crosses_the_stop_is_told_why(caplog: pytest.LogCaptureFixture) -> None:
     session = make_session()
     session.stop("the proxy was stopped by SIGTERM")

@@ -96,16 +96,6 @@ def test_losses_are_not_spelled_where_nobody_looks(caplog: pytest.LogCaptureFixt
     assert (adapting.counters.lossy, adapting.counters.losses) == (1, 1)
 
 
-def test_losses_in_many_items_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    tools = [tool(title="A", outputSchema={"type": "object"}), tool(title="BB"), tool()]
-    adapt(adaptor(), result({"tools": tools}), "tools/list")
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("WARNING", "tools/list result, 2025-11-25 to 2024-11-05: dropped /result/tools/0/outputSchema (17 B)"),
-        ("INFO", "tools/list result, 2025-11-25 to 2024-11-05: dropped /result/tools/*/title x 2 (7 B)"),
-    ]
-
-
 def test_what_its_absence_says_too_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     adapting = adaptor(on_loss=OnLoss.REFUSE)
@@ -125,15 +115,6 @@ def test_a_loss_of_a_shape_that_was_said_is_only_counted(caplog: pytest.LogCaptu
         "dropped /result/tools/0/icons (15 B)",
     ]
     assert adapting.counters.describe() == "4 translated, 4 lossy, 6 losses, 2 lossy as before"
-
-
-def test_a_loss_that_the_log_does_not_say_at_its_level_makes_no_frame_new(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    adapting = adaptor()
-    for more in ({}, {"title": "A"}):
-        adapt(adapting, result({"tools": [tool(outputSchema={"type": "object"}, **more)]}), "tools/list")
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert adapting.counters.lossy_as_before == 1
 
 
 def test_shapes_that_a_peer_makes_up_are_not_kept_without_end(

@@ -8,7 +8,6 @@ import pytest
 
 from dragoman.core.rules.annotations import (
     Invalid,
-    Mirrored,
     find_mirrored,
     leave_out_invalid,
     may_mention,
@@ -19,22 +18,6 @@ from dragoman.core.switch.listed_tools import ListedTools
 
 def schema(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
-
-
-def test_annotated_arguments_are_found_in_order() -> None:
-    found = find_mirrored(
-        schema(
-            region={"type": "string", "x-mcp-header": "Region"},
-            query={"type": "string"},
-            where=schema(zone={"type": "integer", "x-mcp-header": "Zone"}),
-            dry={"type": "boolean", "x-mcp-header": "dry-run"},
-        )
-    )
-    assert found == (
-        Mirrored(("region",), "Region", "string"),
-        Mirrored(("where", "zone"), "Zone", "integer"),
-        Mirrored(("dry",), "dry-run", "boolean"),
-    )
 
 
 @pytest.mark.parametrize("nothing", [None, True, [], "x", {}, schema(a=True, b={"type": "string"})])

@@ -7,39 +7,15 @@ from typing import Any
 import pytest
 
 from dragoman.core.rules.asking import CallOwner, OpenQuestions, RefusedQuestion
-from dragoman.core.rules.questions import Question
 from dragoman.core.rules.state import Binding
 from dragoman.errors import RemoteProtocolError
 
 C, D = "2025-06-18", "2025-11-25"
 ALL = {"elicitation": {}, "roots": {}, "sampling": {}}
-FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}
-YES = {"action": "accept", "content": {}}
 
 
 def asking(capabilities: Any = ALL, revision: str = D, most: int = 16) -> OpenQuestions:
     return OpenQuestions(CallOwner(Binding("files", "tools/call", "d"), capabilities, revision), most)
-
-
-def test_questions_are_spelled_under_keys_that_are_never_used_again() -> None:
-    desk = asking()
-    assert desk.add_question(b"7", "elicitation/create", FORM) == Question("elicitation/create", FORM)
-    assert desk.spell() == {"question-1": {"method": "elicitation/create", "params": FORM}}
-    desk.take_answers({"question-1": YES})
-    desk.add_question(b"8", "roots/list", None)
-    assert desk.spell() == {"question-2": {"method": "roots/list"}}
-
-
-def test_answers_go_to_the_requests_in_their_order() -> None:
-    desk = asking()
-    desk.add_question(b"7", "elicitation/create", FORM)
-    desk.add_question(b'"x"', "roots/list", None)
-    answers = {"other": 5, "question-2": {"roots": []}, "question-1": YES}
-    assert desk.take_answers(answers) == (
-        [(b"7", "elicitation/create", YES), (b'"x"', "roots/list", {"roots": []})],
-        (),
-    )
-    assert len(desk) == 0
 
 
 def test_no_answers_leave_everything_open() -> None:
@@ -56,16 +32,6 @@ def test_none_of_the_answers_counts_where_one_is_malformed() -> None:
     with pytest.raises(RemoteProtocolError):
         desk.take_answers({"question-1": {"roots": []}, "question-2": 5})
     assert len(desk) == 2
-
-
-def test_questions_are_taken_back() -> None:
-    desk = asking()
-    desk.add_question(b"7", "roots/list", None)
-    desk.add_question(b"8", "roots/list", None)
-    desk.withdraw(b"7")
-    assert list(desk.spell()) == ["question-2"]
-    desk.clear()
-    assert len(desk) == 0
 
 
 @pytest.mark.parametrize(

@@ -132,23 +132,6 @@ def test_a_shared_session_is_shared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("client", "server", "transports", "feature", "is_listed"),
-    [
-        (D, D, ("http", "stdio"), "streams that can be resumed", True),
-        (D, D, ("stdio", "http"), "streams that can be resumed", False),
-        (A, D, ("http", "http"), "streams that can be resumed", False),
-        (D, E, ("stdio", "http"), "headers that repeat the request", True),
-        (D, E, ("http", "stdio"), "headers that repeat the request", False),
-    ],
-)
-def test_some_features_are_of_http(
-    client: str, server: str, transports: tuple[Any, Any], feature: str, is_listed: bool
-) -> None:
-    found = between(client, server, client_transport=transports[0], server_transport=transports[1])
-    assert (feature in fates(found)) is is_listed
-
-
-@pytest.mark.parametrize(
     ("server", "words"), [(D, "the server gets an error"), (E, "the call fails, and its answer contains the question")]
 )
 @pytest.mark.parametrize("feature", ["elicitation by form", "elicitation by URL", "tools in sampling"])

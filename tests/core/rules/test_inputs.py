@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.core.rules.inputs import AskedClient, run_rounds, wait_for_task
 from dragoman.core.rules.questions import Question
-from dragoman.core.rules.routines import Ask, Done, Pause, Pose, Tell
+from dragoman.core.rules.routines import Ask, Done, Pause, Pose
 from dragoman.errors import ProtocolError
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.core.rules.stepping import Stepped
@@ -19,11 +19,6 @@ CALL = {"name": "add", "arguments": {"a": 1}, "_meta": {"progressToken": 3}}
 FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
 ASK = {"method": "elicitation/create", "params": FORM}
 VISIT = {"method": "elicitation/create", "params": {"mode": "url", "message": "Go", "url": "https://x.example/"}}
-SAMPLE = {
-    "method": "sampling/createMessage",
-    "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5},
-}
-TOOLED = {"method": "sampling/createMessage", "params": {**SAMPLE["params"], "tools": []}}  # type: ignore[dict-item]
 ROOTS = {"method": "roots/list"}
 ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 DONE = {"resultType": "complete", "content": []}
@@ -87,31 +82,12 @@ def test_without_a_state_none_goes_back() -> None:
     assert routine.step(("again", answer(YES))) == retry(inputResponses={"again": YES})
 
 
-def test_three_rounds_each_carry_their_own_answers() -> None:
-    routine, step = call(wants("1", q1=ASK))
-    for number in "123":
-        assert posed(step) == [f"q{number}"]
-        again = routine.step((f"q{number}", answer(YES)))
-        assert again == retry(inputResponses={f"q{number}": YES}, requestState=number)
-        step = routine.step(wants(str(int(number) + 1), **{f"q{int(number) + 1}": ASK}) if number < "3" else DONE)
-    assert step == Done(DONE)
-
-
 @pytest.mark.parametrize("revision", [C, D])
 def test_newer_clients_are_asked_all_at_once(revision: str) -> None:
     routine, step = call(wants(one=ASK, two=ROOTS), revision, capabilities={"elicitation": {}, "roots": {}})
     assert posed(step) == ["one", "two"]
     assert routine.step(("two", answer({"roots": []}))) == WAIT_ON
     assert routine.step(("one", answer(YES))) == retry(inputResponses={"two": {"roots": []}, "one": YES})
-
-
-@pytest.mark.parametrize("revision", [A, B])
-def test_the_first_clients_are_asked_one_by_one(revision: str) -> None:
-    routine, step = call(wants(one=SAMPLE, two=ROOTS), revision, capabilities={"sampling": {}, "roots": {}})
-    assert posed(step) == ["one"]
-    sampled = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "a"}}
-    assert posed(routine.step(("one", answer(sampled)))) == ["two"]
-    assert isinstance(routine.step(("two", answer({"roots": []}))), Ask)
 
 
 def test_what_nobody_asked_is_not_an_answer() -> None:
@@ -133,45 +109,6 @@ def test_rounds_without_questions_wait_longer_each_time() -> None:
         assert routine.step() == retry(requestState="s")
         step = routine.step(wants("s"))
     assert "4 times" in failure(step)
-
-
-def test_a_question_ends_the_waiting() -> None:
-    routine, _ = call(wants("s"))
-    for _ in range(2):
-        routine.step()
-        assert isinstance(routine.step(wants("s")), Pause)
-    routine.step()
-    assert posed(routine.step(wants("s", who=ASK))) == ["who"]
-    routine.step(("who", answer(YES)))
-    assert routine.step(wants("s")) == Pause(0.25)
-
-
-def test_a_server_that_asks_for_ever_is_given_up() -> None:
-    routine, step = call(wants(who=ASK))
-    for _ in range(10):
-        assert posed(step) == ["who"]
-        routine.step(("who", answer(YES)))
-        step = routine.step(wants(who=ASK))
-    assert "11 times" in failure(step)
-
-
-@pytest.mark.parametrize(
-    ("revision", "capabilities", "question", "reason"),
-    [
-        (D, {}, ASK, "capability elicitation."),
-        (D, {"elicitation": {"url": {}}}, ASK, "capability elicitation.form."),
-        (D, {"elicitation": {}}, VISIT, "Go (https://x.example/). It cannot be asked"),
-        (C, {"elicitation": {}}, VISIT, "capability elicitation.url."),
-        (C, ALL, VISIT, "cannot open a URL"),
-        (A, ALL, ASK, "has no elicitation"),
-        (D, {"sampling": {}}, TOOLED, "capability sampling.tools."),
-        (D, {}, ROOTS, "capability roots."),
-    ],
-)
-def test_what_a_client_cannot_be_asked_fails_the_tool(
-    revision: str, capabilities: Any, question: Any, reason: str
-) -> None:
-    assert reason in failure(call(wants(who=question), revision, capabilities=capabilities)[1])
 
 
 def test_the_reason_names_the_question() -> None:
@@ -266,17 +203,6 @@ def test_a_task_at_work_is_asked_for_as_it_advises(advised: Any, after_s: float)
     assert routine.step() == GET
 
 
-def test_a_change_of_the_state_is_told() -> None:
-    routine = wait()
-    for message in ("a", "a"):
-        assert isinstance(routine.step(task("working", statusMessage=message)), Pause)
-        assert routine.step() == GET
-    told = routine.step(task("working", statusMessage="b"))
-    assert isinstance(told, Tell)
-    assert (told.method, told.params["statusMessage"]) == ("notifications/tasks/status", "b")
-    assert isinstance(routine.step(), Pause)
-
-
 def test_a_task_that_has_ended_gives_its_result() -> None:
     assert wait().step(task("completed", result={"content": []})) == Done({"content": []})
 
@@ -333,16 +259,6 @@ def test_a_question_is_asked_once_however_often_it_is_seen() -> None:
     assert routine.step(asking(who=ASK)) == Pause(1.0)
     routine.step()
     assert posed(routine.step(asking(who=ASK, where=ROOTS))) == ["where"]
-
-
-def test_a_visit_in_a_task_is_told_to_be_complete_at_the_end() -> None:
-    routine = wait()
-    step: Any = routine.step(asking(go=VISIT))
-    name = (step.questions["go"].params or {})["elicitationId"]
-    routine.step(("go", answer({"action": "accept"})))
-    routine.step({})
-    assert isinstance(routine.step(task("completed", result={})), Tell)
-    assert routine.step() == Done({}, (name,))
 
 
 def test_a_question_that_cannot_be_asked_gives_the_task_up() -> None:

@@ -30,24 +30,6 @@ def test_three_questions_can_be_embedded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "params", "revisions"),
-    [
-        ("roots/list", None, (A, B, C, D)),
-        ("sampling/createMessage", SAMPLE, (A, B, C, D)),
-        ("elicitation/create", FORM, (C, D)),
-        ("elicitation/create", {"mode": "form", **FORM}, (C, D)),
-        ("elicitation/create", VISIT, (D,)),
-    ],
-)
-def test_an_embedded_question_becomes_a_request(method: str, params: Any, revisions: tuple[str, ...]) -> None:
-    embedded = {"method": method} if params is None else {"method": method, "params": params}
-    for revision in revisions:
-        question = unembed(embedded, revision)
-        frame = {"jsonrpc": "2.0", "id": 1, "method": question.method}
-        dragoman_spec.validate(frame if question.params is None else {**frame, "params": question.params}, revision)
-
-
-@pytest.mark.parametrize(
     ("params", "revision"),
     [(FORM, A), (FORM, B), (VISIT, C), ({**FORM, "mode": "url"}, B)],
 )

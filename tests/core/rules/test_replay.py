@@ -98,20 +98,6 @@ def test_what_is_new_each_time_does_not_make_another_question() -> None:
     assert again == Reply({"action": "accept"})
 
 
-def test_an_answer_is_in_the_form_of_the_server() -> None:
-    attempt = Replay(whose({"sampling": {}}, C))
-    params = {"messages": [], "maxTokens": 5}
-    question = attempt.take_question("sampling/createMessage", params)
-    blocks = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    state = KEEPER.read(compose(attempt, question)["requestState"], BINDING, 1.0)
-    sampled = {"role": "assistant", "model": "m", "content": blocks}
-    reply = resume_replay(state, {"question-1": sampled}, whose({"sampling": {}}, C)).take_question(
-        "sampling/createMessage", params
-    )
-    assert isinstance(reply, Reply)
-    assert reply.result["content"] == {"type": "text", "text": "a\nb"}
-
-
 def test_what_a_caller_did_not_declare_is_not_asked() -> None:
     turned = ask(Replay(whose({"roots": {}})), "q")
     assert isinstance(turned, RefusedQuestion)

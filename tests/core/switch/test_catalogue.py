@@ -137,36 +137,6 @@ def test_a_call_passes_as_the_bytes_that_came() -> None:
     assert seen == [raw]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"b_x","arguments":{}}}\n',
-        b'{ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": "b_x" } }\n',
-        b'{"method":"tools/call","params":{"arguments":{"name":"a_x"},"name":"b_x"},"id":7,"jsonrpc":"2.0"}\n',
-        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","x":{"params":{"name":"a_x"}},"params":{"name":"b_x"}}\n',
-        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"\\u0062_x"}}\n',
-    ],
-)
-def test_a_name_is_found_wherever_it_stands_and_replaced(line: bytes) -> None:
-    stage = Stage("a", "b")
-    stage.tools(a=["x"], b=["x"])
-    stage.catalogue.take_from_client(read_line(line))  # type: ignore[arg-type]
-    assert stage.servers["a"] == []
-    asked = stage.heard("b")
-    assert asked["params"]["name"] == "x"
-    assert asked["id"] == 7
-
-
-def test_names_that_were_replaced_are_looked_up_anew_when_they_change() -> None:
-    stage = Stage("a", "b")
-    stage.tools(a=["x"], b=[])
-    stage.ask("tools/call", name="x")
-    assert stage.heard("a")["params"]["name"] == "x"
-    stage.tools(a=["x"], b=["x"])
-    stage.ask("tools/call", name="b_x")
-    assert stage.heard("b")["params"]["name"] == "x"
-
-
 @pytest.mark.parametrize("params", [{}, {"name": 5}, {"name": None}])
 def test_a_call_without_a_name_is_refused(params: Body) -> None:
     stage = Stage("a", "b")
@@ -297,16 +267,6 @@ def test_a_cancellation_that_names_nothing_known_goes_nowhere() -> None:
     assert stage.servers["a"] == []
 
 
-def test_an_answer_that_nobody_waits_for_is_dropped() -> None:
-    stage = Stage("a", "b")
-    stage.tools(a=["x"], b=[])
-    key = stage.ask("tools/call", name="x")
-    stage.says("b", {"id": key, "result": {}})
-    stage.says("a", {"id": "dragoman/99", "result": {}})
-    stage.says("a", {"id": None, "error": {"code": -32700, "message": "what?"}})
-    assert stage.client == []
-
-
 def test_roots_that_changed_are_told_to_all() -> None:
     stage = Stage("a", "b")
     stage.tell("notifications/roots/list_changed")
@@ -353,22 +313,6 @@ def test_progress_of_a_question_that_is_over_goes_nowhere(how: str) -> None:
     assert stage.servers["a"] == []  # a server that is gone would be started again by it
 
 
-def test_a_question_goes_out_with_the_calls_that_its_server_has() -> None:
-    stage = Stage("a", "b")
-    stage.tools(a=["x"], b=["y"])
-    told: list[tuple[Any, ...]] = []
-    stage.tell_client = lambda frame: told.append(frame.source)  # type: ignore[method-assign]
-    one = stage.ask("tools/call", name="x")
-    stage.says("b", {"id": 1, "method": "roots/list"})  # b has no call
-    other = stage.ask("tools/call", name="y")
-    stage.says("a", {"id": 1, "method": "roots/list"})
-    stage.says("b", {"id": 2, "method": "roots/list"})
-    more = stage.ask("tools/call", name="y")
-    stage.says("b", {"id": 3, "method": "roots/list"})  # it may be either
-    of_a, of_b, of_both = b"%d" % one, b"%d" % other, b"%d" % more
-    assert told == [("b",), ("a", of_a), ("b", of_b), ("b", of_b, of_both)]
-
-
 def test_a_server_may_ask_about_what_it_has_not_answered_itself() -> None:
     """Whether it was cancelled, or given up by the proxy before that server."""
     stage = Stage("a", "b")
@@ -383,23 +327,6 @@ def test_a_server_may_ask_about_what_it_has_not_answered_itself() -> None:
     assert told.pop() == ("a", b"%d" % one, b"%d" % other)
     stage.says("a", {"id": one, "result": {}})
     stage.says("a", {"id": other, "result": {}})
-    stage.says("a", {"id": 2, "method": "roots/list"})
-    assert told.pop() == ("a",)
-
-
-def test_a_server_may_ask_about_a_resource_that_is_sought_there() -> None:
-    stage = Stage("a", "b")
-    told: list[tuple[Any, ...]] = []
-    stage.tell_client = lambda frame: frame.method and told.append(frame.source)  # type: ignore[method-assign]
-    stage.ask("resources/read", uri="r:unlisted")
-    for member in ("resources", "resourceTemplates"):
-        for name in "ab":
-            stage.answer(name, {member: []})
-    sought = stage.heard("a")
-    assert sought["method"] == "resources/read"
-    stage.says("a", {"id": 1, "method": "roots/list"})
-    assert told.pop() == ("a", json.dumps(sought["id"]).encode())
-    stage.says("a", {"id": sought["id"], "result": {"contents": []}})
     stage.says("a", {"id": 2, "method": "roots/list"})
     assert told.pop() == ("a",)
 
@@ -462,26 +389,6 @@ def test_odd_requests_for_input_are_handed_on() -> None:
 
 
 # Resources, completion and tasks
-
-
-def test_resources_are_found_by_list_by_template_and_by_asking() -> None:
-    stage = Stage("a", "b")
-    stage.list("resources/list", a={"resources": [{"uri": "a:1"}]}, b={"resources": [{"uri": "s:1"}]})
-    stage.list(
-        "resources/templates/list",
-        a={"resourceTemplates": [{"uriTemplate": "t:{x}"}, {"uriTemplate": "u:{x}"}]},
-        b={"resourceTemplates": [{"uriTemplate": "t:{x}"}]},
-    )
-    stage.ask("resources/read", uri="s:1")
-    assert stage.heard("b")["params"]["uri"] == "s:1"
-    stage.ask("resources/read", uri="b+t:5")
-    assert stage.heard("b")["params"]["uri"] == "t:5"
-    stage.ask("resources/read", uri="u:5")
-    assert stage.heard("a")["params"]["uri"] == "u:5"
-    stage.ask("resources/unsubscribe", uri="a:1")
-    assert stage.heard("a")["params"]["uri"] == "a:1"
-    stage.ask("resources/read", uri=5)
-    assert stage.client.pop()["error"]["code"] == -32602
 
 
 PAGE = "ui://weather/dash"
@@ -548,18 +455,6 @@ def test_metadata_that_is_nested_deeply_is_left_alone() -> None:
     stage.ask("tools/call", name="x")
     stage.answer("a", {"content": [], "_meta": deep})
     assert stage.client.pop()["result"]["_meta"] == deep
-
-
-def test_streams_hear_of_pages_under_the_uris_that_the_client_knows() -> None:
-    stage = Stage("a", "b", is_per_request=True)
-    _, asked = listening(stage, resourceSubscriptions=["ui://b/dash"])
-    wanted = {name: one["params"]["notifications"] for name, one in asked.items()}
-    assert wanted == {"b": {"resourceSubscriptions": ["ui://dash"]}}
-    acknowledge(stage, "b", asked["b"], {"resourceSubscriptions": ["ui://dash"]})
-    assert stage.client.pop()["params"]["notifications"] == {"resourceSubscriptions": ["ui://b/dash"]}
-    updated = {"uri": "ui://dash", "_meta": {ID: asked["b"]["id"]}}
-    stage.says("b", {"method": "notifications/resources/updated", "params": updated})
-    assert stage.client.pop()["params"]["uri"] == "ui://b/dash"
 
 
 def read_unlisted(stage: Stage) -> int:
@@ -824,24 +719,6 @@ def test_two_readers_of_one_list_ask_once() -> None:
     assert len(stage.servers["a"]) == 1
     stage.answer("a", {"tools": []})
     assert [answer["id"] for answer in stage.client] == keys
-
-
-def test_a_late_list_is_waited_for_once_and_then_told() -> None:
-    stage = Stage("a", "b")
-    stage.tools(a=["x"], b=["y"])
-    stage.ask("tools/list")
-    stage.answer("a", {"tools": [{"name": "x"}]})
-    assert stage.client == []
-    stage.expire()
-    told = stage.client.pop()["result"]
-    assert [tool["name"] for tool in told["tools"]] == ["x", "y"]  # what it had last
-    assert "_meta" not in told
-    stage.ask("tools/list")
-    stage.answer("a", {"tools": [{"name": "x"}]})
-    assert len(stage.client.pop()["result"]["tools"]) == 2
-    assert len(stage.servers["b"]) == 1
-    stage.answer("b", {"tools": [{"name": "z"}]})
-    assert stage.client.pop()["method"] == "notifications/tools/list_changed"
 
 
 def test_a_server_that_one_list_has_waited_for_is_hardly_waited_for_by_the_next() -> None:
@@ -1159,18 +1036,6 @@ def test_a_stream_without_servers_is_acknowledged_at_once_and_gets_those_that_co
     assert stage.client.pop()["method"] == "notifications/tools/list_changed"
 
 
-@pytest.mark.parametrize("method", ["resources/updated", "tools/list_changed"])
-def test_notices_of_a_kind_are_kept_as_one_until_the_stream_is_acknowledged(method: str) -> None:
-    stage = Stage("a", "b", is_per_request=True)
-    key, asked = listening(stage, toolsListChanged=True, resourceSubscriptions=["x:1"])
-    for uri in ({"no": "uri"}, "x:1", "x:1"):
-        params = {"uri": uri, "_meta": {ID: asked["a"]["id"]}}
-        stage.says("a", {"method": f"notifications/{method}", "params": params})
-    stage.expire()
-    assert [frame["method"] for frame in stage.client[1:]] == [f"notifications/{method}"]
-    assert all(frame["params"]["_meta"] == {ID: key} for frame in stage.client)
-
-
 def test_a_stream_names_resources_as_the_client_does() -> None:
     stage = Stage("a", "b", is_per_request=True)
     both = {"resources": [{"uri": "x:1"}], "ttlMs": 5, "cacheScope": "public"}
@@ -1201,23 +1066,6 @@ def test_a_stream_outlives_those_of_its_servers_and_ends_with_the_clients_wish()
     stage.client.clear()
     stage.says("a", {"method": "notifications/tools/list_changed"})
     assert stage.client == []
-
-
-def test_there_is_one_request_at_a_server_however_many_listen() -> None:
-    stage = Stage("a", is_per_request=True)
-    first, asked = listening(stage, toolsListChanged=True)
-    acknowledge(stage, "a", asked["a"], {"toolsListChanged": True})
-    keys = [first, *(listening(stage, toolsListChanged=True)[0] for _ in range(50))]
-    assert stage.servers["a"] == []
-    assert [frame["params"]["_meta"][ID] for frame in stage.client] == keys
-    stage.client.clear()
-    stage.says("a", {"method": "notifications/tools/list_changed", "params": {"_meta": {ID: asked["a"]["id"]}}})
-    assert [frame["params"]["_meta"][ID] for frame in stage.client] == keys
-    for key in keys[:-1]:
-        stage.tell("notifications/cancelled", requestId=key)
-    assert stage.servers["a"] == []
-    stage.tell("notifications/cancelled", requestId=keys[-1])
-    assert stage.heard("a")["params"]["requestId"] == asked["a"]["id"]
 
 
 def test_a_wider_filter_takes_over_when_it_is_acknowledged() -> None:

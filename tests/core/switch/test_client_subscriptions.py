@@ -295,16 +295,6 @@ def test_a_stream_that_was_replaced_and_has_ended_brings_nothing() -> None:
     assert desk.hear(1, TOOLS, None, 0.0) == []
 
 
-def test_a_stream_that_breaks_is_opened_again_and_everything_may_have_changed() -> None:
-    desk = listening(A)
-    assert desk.end(2, 0.0) == [OpenListen(3, uris(A), 1.0)]
-    assert desk.acknowledge(3, uris(A), 0.0) == [
-        TellClient("notifications/prompts/list_changed", None),
-        TellClient(UPDATED, {"uri": A}),
-        TellClient(TOOLS, None),
-    ]
-
-
 def test_a_stream_that_is_cut_at_once_waits_longer_each_time() -> None:
     desk = listening()
     for stream, pause_s in ((1, 1.0), (2, 2.0), (3, 4.0)):

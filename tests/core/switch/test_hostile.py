@@ -173,25 +173,6 @@ def test_a_line_over_the_limit_is_refused() -> None:
     assert an_error("x", -32600, "1000")(frame)
 
 
-def test_a_whole_answer_without_line_feed_counts_when_the_server_ends() -> None:
-    talk = Talk()
-    number = talk.opens("a")
-    talk.says("a", call("x"))
-    assert talk.says("server", b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}' % number) == []
-    assert talk.server_ends() == [("a", {"jsonrpc": "2.0", "id": "x", "result": {"content": []}})]
-    assert talk.server_ends() == []
-
-
-def test_half_an_answer_is_told_to_who_waits_when_the_server_ends() -> None:
-    talk = Talk()
-    number = talk.opens("a")
-    talk.says("a", call("x"))
-    assert talk.says("server", b'{"jsonrpc":"2.0","id":%d,"result":{"content":[' % number) == []
-    [(to, frame)] = talk.server_ends()
-    assert to == "a"
-    assert an_error("x", -32603, "in the middle of a frame")(frame)
-
-
 @pytest.mark.parametrize("method", ["tools/call", "ping", "x"])
 def test_a_request_that_cannot_be_read_is_answered_where_the_server_has_no_sessions(method: str) -> None:
     line = b'{"jsonrpc":"2.0","id":"q","method":"%s","params":{nonsense}}\n' % method.encode()

@@ -66,15 +66,6 @@ def test_a_late_log_message_is_not_given_to_the_only_call(ending: Callable[[Talk
     assert talk.switch.counters.dropped == 1
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_late_answer_ends_the_suspicion(ending: Callable[[Talk], None]) -> None:
-    talk, number = left_unanswered(ending, is_for_all=False)
-    talk.says("b", call(1))
-    assert talk.says("server", result(number, {})) == []
-    assert talk.says("server", elicit(0)) == [("b", elicit(0))]
-    assert talk.says("server", LOG) == [("b", LOG)]
-
-
 @pytest.mark.parametrize("answer", [b'"%d"', b"%d"])
 def test_a_late_answer_may_be_garbled_or_have_another_type(answer: bytes) -> None:
     talk, number = left_unanswered(cancels)
@@ -164,16 +155,6 @@ def test_whatever_might_ask_makes_suspect(method: str) -> None:
     assert refused(talk.says("server", elicit(0)))
 
 
-def test_suspects_do_not_hold_up_those_who_wait_for_their_turn() -> None:
-    talk = Talk(asks=True, grace_s=5)
-    number = talk.opens("a", "b", **ALL)
-    talk.says("a", call(1))
-    talk.says("a", CANCEL)
-    assert talk.says("b", call(1)) == []
-    assert talk.time_passes(6) == [("server", call(number + 1))]
-    assert refused(talk.says("server", elicit(0)))
-
-
 def test_the_id_of_what_was_cancelled_is_free_again_and_its_answer_reaches_nobody() -> None:
     talk, number = left_unanswered(cancels, calls=1)
     assert talk.says("a", call(1)) == [("server", call(number + 1))]
@@ -200,44 +181,6 @@ def test_of_too_many_suspects_the_owners_stay_suspect() -> None:
     assert refused(talk.says("server", elicit(2)), 2)
 
 
-def test_suspects_of_one_session_stay_suspect_when_it_leaves() -> None:
-    talk = Talk()
-    number = talk.opens("a", "b", **ALL)
-    for key in (1, 2):
-        talk.says("a", call(key))
-        talk.says("a", notification("notifications/cancelled", requestId=key))
-    talk.time_passes(3600)
-    talk.leaves("a")
-    talk.says("b", call(1))
-    talk.says("server", result(number, {}))
-    assert refused(talk.says("server", elicit(0)))
-    talk.says("server", result(number + 1, {}))
-    assert talk.says("server", elicit(1)) == [("b", elicit(1))]
-
-
-def test_a_request_of_ours_that_is_not_answered_is_nobodys_reason_but_no_others_either() -> None:
-    talk = Talk(is_for_all=False)
-    number = talk.opens("a", "b", **ALL)
-    talk.says("a", request(1, "resources/subscribe", uri="x:1"))
-    talk.says("server", result(number, {}))
-    talk.leaves("a")
-    talk.says("b", request(1, "tools/list"))
-    assert talk.says("server", LOG) == []
-    talk.says("server", result(number + 1, {}))
-    assert talk.says("server", LOG) == [("b", LOG)]
-
-
-def test_a_late_log_message_is_not_given_to_the_only_call_of_another_principal() -> None:
-    talk = Talk()
-    number = talk.opens("a", "b", **ALL)
-    talk.says("a", call(1))
-    assert talk.says("server", LOG) == [("a", LOG)], "nobody else has asked for anything"
-    talk.says("server", result(number, {}))
-    talk.says("b", call(1))
-    assert talk.says("server", LOG, notification("notifications/vendor", data="about a")) == []
-    assert talk.streams(number + 1, LOG) == [("b", LOG)]
-
-
 def test_the_next_server_has_had_the_requests_of_nobody() -> None:
     talk = Talk(restart=RestartPolicy(attempts=3))
     number = talk.opens("a", "b", **ALL)
@@ -250,15 +193,6 @@ def test_the_next_server_has_had_the_requests_of_nobody() -> None:
     assert talk.says("server", LOG) == [("b", LOG)]
     related = notification("notifications/vendor", _meta=TASK)
     assert talk.says("server", related) == [], "it may be a task of somebody else now"
-
-
-def test_who_lists_is_not_asked_what_may_be_about_an_answered_call_of_another_principal() -> None:
-    talk = Talk()
-    number = talk.opens("a", "b", **ALL)
-    talk.says("a", call(1))
-    talk.says("server", result(number, {}))
-    talk.says("b", request(1, "tools/list"))
-    assert refused(talk.says("server", elicit(0)))
 
 
 def test_who_is_alone_is_not_asked_what_may_be_about_a_caller_that_has_left() -> None:
@@ -278,9 +212,6 @@ def test_who_is_alone_is_asked_where_nobody_else_ever_called() -> None:
     assert talk.says("server", elicit(0)) == [("b", elicit(0))]
 
 
-# Streams
-
-
 def test_what_comes_on_a_stream_after_its_answer_is_not_given_to_the_only_call() -> None:
     talk = Talk()
     number = talk.opens("a", "b", **ALL)
@@ -291,6 +222,9 @@ def test_what_comes_on_a_stream_after_its_answer_is_not_given_to_the_only_call()
     assert talk.streams(number, LOG) == []
     assert talk.switch.counters.dropped == 1
     assert not talk.switch.asks
+
+
+# Streams
 
 
 def test_what_comes_in_one_array_with_its_answer_is_not_given_to_the_only_call() -> None:
@@ -344,25 +278,6 @@ def test_what_names_a_task_that_is_not_known_is_not_given_to_the_only_call() -> 
     for related in ({"taskId": 5}, [], None):
         meta = {"io.modelcontextprotocol/related-task": related}
         assert talk.says("server", notification("notifications/vendor", _meta=meta)) == []
-
-
-def test_the_task_of_a_session_that_has_left_is_nobodys() -> None:
-    talk = Talk()
-    number = talk.opens("a", "b", **ALL)
-    talk.says("a", call(1, task={}))
-    talk.says("server", result(number, {"task": {"taskId": "t1"}}))
-    talk.leaves("a")
-    talk.says("b", call(1))
-    assert refused(talk.says("server", elicit(0, _meta=TASK)))
-
-
-def test_a_stream_and_a_task_that_contradict_each_other_name_nobody() -> None:
-    talk = Talk()
-    number = talk.opens("a", "b", **ALL)
-    talk.says("a", call(1, task={}))
-    talk.says("server", result(number, {"task": {"taskId": "t1"}}))
-    talk.says("b", call(1))
-    assert refused(talk.streams(number + 1, elicit(0, _meta=TASK)))
 
 
 def test_a_task_that_is_not_known_yet_is_told_by_its_stream() -> None:

@@ -152,16 +152,6 @@ def test_resources_are_subscribed_to_before_the_acknowledgement() -> None:
     assert desk.settle(B, True) == [TellListener(ONE, ACK, tag(1, notifications={"resourceSubscriptions": [A, B]}))]
 
 
-def test_a_resource_that_the_server_refuses_is_left_out() -> None:
-    desk = listens()
-    open_(desk, toolsListChanged=True, resourceSubscriptions=[A, B])
-    open_(desk, "two", resourcesListChanged=True)
-    desk.settle(A, False)
-    agreed = {"toolsListChanged": True, "resourceSubscriptions": [B]}
-    assert desk.settle(B, True) == [TellListener(ONE, ACK, tag(1, notifications=agreed))]
-    assert desk.hear(UPDATED, {"uri": A}) == []
-
-
 def test_a_resource_is_subscribed_to_once_and_given_up_with_its_last_listener() -> None:
     desk = listens()
     open_(desk, resourceSubscriptions=[A])
@@ -180,42 +170,6 @@ def test_an_answer_for_what_nobody_wants_any_more_changes_nothing() -> None:
     open_(desk, resourceSubscriptions=[A])
     assert desk.close("one") == [Unsubscribe(A)]
     assert desk.settle(A, True) == []
-
-
-def test_a_notice_goes_to_everybody_who_asked_for_it_under_their_own_ids() -> None:
-    desk = listens()
-    open_(desk, "one", 1, toolsListChanged=True)
-    open_(desk, "two", 1, toolsListChanged=True)
-    open_(desk, "other", "1", toolsListChanged=True)
-    open_(desk, "three", 1, resourcesListChanged=True)
-    assert desk.hear(TOOLS, None) == [
-        TellListener("one", TOOLS, tag(1)),
-        TellListener("two", TOOLS, tag(1)),
-        TellListener("other", TOOLS, tag("1")),
-    ]
-
-
-def test_a_notice_keeps_what_else_it_says() -> None:
-    desk = listens()
-    open_(desk, resourceSubscriptions=[A])
-    desk.settle(A, True)
-    (told,) = desk.hear(UPDATED, {"uri": A + "/below", "_meta": {"com.example/a": 1}})
-    assert isinstance(told, TellListener)
-    assert told.params == {
-        "uri": A + "/below",
-        "_meta": {"com.example/a": 1, "io.modelcontextprotocol/subscriptionId": 1},
-    }
-
-
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [("notifications/message", {}), ("notifications/progress", None), (UPDATED, {"uri": B}), (UPDATED, {"uri": 5})],
-)
-def test_what_nobody_asked_for_is_told_to_nobody(method: str, params: Any) -> None:
-    desk = listens()
-    open_(desk, toolsListChanged=True, resourceSubscriptions=[A])
-    desk.settle(A, True)
-    assert desk.hear(method, params) == []
 
 
 def test_what_happens_before_the_acknowledgement_comes_after_it() -> None:

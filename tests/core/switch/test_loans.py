@@ -152,16 +152,6 @@ def test_callers_without_a_name_are_one() -> None:
     assert loans.find_asked(None, None) == [], "who has no name may be anybody"
 
 
-def test_a_server_that_is_started_again_has_had_nobody_yet() -> None:
-    loans = make_works()
-    for sender in ("Ann", "Ben"):
-        loans.finish(begin(loans, sender))
-    assert loans.take_open() == []
-    call = begin(loans, "Ben")
-    assert loans.find_asked(None, None) == [call]
-    assert loans.find_only() is call
-
-
 @pytest.mark.parametrize(("sender", "source", "holder"), [("Ann", ("::1", 5), "Ann"), ("", ("::1", 5), ("::1", 5))])
 def test_where_nobody_has_a_name_the_connection_is_counted(sender: str, source: tuple[str, int], holder: Any) -> None:
     frame = Frame(b"", "request", b"1", "tools/call", sender=sender, source=source)

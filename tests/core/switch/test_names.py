@@ -39,16 +39,6 @@ def test_a_name_of_two_servers_gets_the_prefix_of_each_whoever_comes_first() -> 
         assert (made.show("a", TOOL), made.show("b", TOOL)) == ({"x": "a_x"}, {"x": "b_x"})
 
 
-def test_what_was_told_goes_on_to_mean_the_same() -> None:
-    made = names("a", "b")
-    made.learn("b", TOOL, ["x"])
-    made.tell(TOOL)
-    made.learn("a", TOOL, ["x"])
-    made.tell(TOOL)
-    assert made.find(TOOL, "x") == NameOwner("b", "x")
-    assert made.find(TOOL, "a_x") == NameOwner("a", "x")
-
-
 def test_a_name_that_was_never_told_is_nobodys_while_two_have_it() -> None:
     made = names("a", "b")
     made.learn("b", TOOL, ["x"])
@@ -60,16 +50,6 @@ def test_names_of_a_server_that_is_not_there_are_not_learned() -> None:
     made = names("a")
     made.learn("b", TOOL, ["x"])
     assert made.find(TOOL, "x") is None
-
-
-def test_a_server_that_goes_gives_its_names_back() -> None:
-    made = names("a", "b")
-    made.learn("a", TOOL, ["x"])
-    made.learn("b", TOOL, ["x"])
-    made.tell(TOOL)
-    made.set_servers({"b": "b"})
-    assert made.find(TOOL, "x") == NameOwner("b", "x")
-    assert made.find(TOOL, "a_x") is None
 
 
 def test_a_server_that_has_changed_begins_anew() -> None:
@@ -96,15 +76,6 @@ def test_prefixed_names_are_no_longer_than_models_take() -> None:
     assert one != other
 
 
-def test_servers_whose_prefixes_come_to_the_same_are_told_apart() -> None:
-    made = names("a b", "a_b")
-    made.learn("a b", TOOL, ["x"])
-    made.learn("a_b", TOOL, ["x"])
-    shown = {made.show("a b", TOOL)["x"], made.show("a_b", TOOL)["x"]}
-    assert "a_b_x" in shown
-    assert len(shown) == 2
-
-
 def test_the_prefix_of_a_uri_is_a_scheme_that_clients_leave_as_it_is() -> None:
     """Clients that read URIs as such write schemes in small letters, and refuse one that begins with a digit."""
     servers = ("Files", "files", "FILES", "1st", "a b", "\u00e4rger", "_")
@@ -115,26 +86,6 @@ def test_the_prefix_of_a_uri_is_a_scheme_that_clients_leave_as_it_is() -> None:
     assert len(uris) == len(servers)
     assert all(re.fullmatch(r"[a-z][a-z0-9.-]*\+file:///x", uri) for uri in uris), uris
     assert {"files+file:///x", "server-1st+file:///x", "a-b+file:///x"} <= uris
-
-
-def test_a_template_that_another_server_has_with_the_prefix_is_told_apart_and_both_fit() -> None:
-    made = names("a", "b", "c")
-    long = "notes://" + "x" * 80 + "/{day}"
-    for server in "ab":
-        made.learn(server, TEMPLATE, [long])
-    made.learn("c", TEMPLATE, [f"a+{long}"])
-    assert made.find(RESOURCE, f"a+{long}".replace("{day}", "1")) == NameOwner("a", long.replace("{day}", "1"))
-    shown = made.show("c", TEMPLATE)[f"a+{long}"]
-    assert made.find(RESOURCE, shown.replace("{day}", "1")) == NameOwner("c", f"a+{long}".replace("{day}", "1"))
-
-
-def test_a_prefixed_name_that_another_server_has_plain_is_told_apart() -> None:
-    made = names("a", "b", "c")
-    for server in "ab":
-        made.learn(server, TOOL, ["x"])
-    made.learn("c", TOOL, ["a_x"])
-    assert made.find(TOOL, "a_x") == NameOwner("a", "x")
-    assert made.find(TOOL, made.show("c", TOOL)["a_x"]) == NameOwner("c", "a_x")
 
 
 def test_the_version_changes_only_with_what_is_shown() -> None:
@@ -288,16 +239,6 @@ def test_whatever_happens_a_name_means_one_thing_as_long_as_its_server_is_there(
     sessions = Sessions(seed)
     for _ in range(60):
         sessions.step()
-
-
-@pytest.mark.parametrize("order", list(itertools.permutations(("files", "tracker", "evil"))))
-def test_no_server_gets_a_name_that_begins_with_the_prefix_of_another(order: tuple[str, ...]) -> None:
-    made = names(*order)
-    listed = {"files": "search", "tracker": "search", "evil": "files_search"}
-    for server in order:
-        made.learn(server, TOOL, [listed[server]])
-    assert made.find(TOOL, "files_search") == NameOwner("files", "search")
-    assert made.find(TOOL, "evil_files_search") == NameOwner("evil", "files_search")
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(("a", "a_b", "c"))))

@@ -27,16 +27,6 @@ def test_ping_is_answered_here() -> None:
     assert talk.says("server", request("p", "ping")) == [("server", result("p", {}))]
 
 
-def test_the_session_whose_call_is_under_way_is_asked_and_nobody_else_answers() -> None:
-    talk = Talk()
-    talk.opens("a", "b", **ALL)
-    talk.says("a", call(1))
-    assert talk.says("server", elicit(0)) == [("a", elicit(0))]
-    assert talk.says("b", result(0, {"action": "accept"})) == []
-    assert talk.says("a", result(0, {"action": "accept"})) == [("server", result(0, {"action": "accept"}))]
-    assert talk.says("a", result(0, {"action": "decline"})) == []
-
-
 def test_nobody_is_asked_for_tasks_which_the_server_was_not_told_of() -> None:
     talk = Talk()
     talk.opens("a", **ALL, tasks={})
@@ -314,15 +304,6 @@ def test_too_many_questions_are_refused() -> None:
     assert an_error(2, -32000, "too many", "1, with 1 places")(frame)
 
 
-def test_nobody_takes_the_questions_of_all() -> None:
-    talk = Talk(questions=4)
-    number = talk.opens("a", "b", **ALL)
-    talk.says("a", call(1))
-    assert [talk.says("server", elicit(n))[0][0] for n in range(3)] == ["a", "a", "server"]
-    talk.says("b", call(1))
-    assert talk.streams(number + 1, elicit(3)) == [("b", elicit(3))]
-
-
 def test_the_end_of_an_elicitation_elsewhere_is_told_to_who_was_sent_there() -> None:
     talk = Talk()
     number = talk.opens("a", "b", elicitation={"url": {}})
@@ -360,17 +341,6 @@ def test_of_too_many_elicitations_the_oldest_is_forgotten() -> None:
         for name in ("e0", "e1")
     ]
     assert [len(one) for one in heard] == [0, 1]
-
-
-def test_a_call_that_waits_for_its_turn_is_not_answered_before_the_server_has_it() -> None:
-    talk = Talk()
-    number = talk.opens("a", "b", **ALL)
-    talk.says("a", call(1))
-    talk.says("server", elicit(0))
-    assert talk.says("b", call(1)) == []
-    assert talk.says("server", result(number + 1, {"guessed": True})) == []
-    sent = talk.says("server", result(number, {}))
-    assert [(to, frame.get("method")) for to, frame in sent] == [("a", None), ("server", "tools/call")]
 
 
 @pytest.mark.parametrize(("length", "told"), [(1024, True), (1025, False)])

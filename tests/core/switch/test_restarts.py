@@ -27,19 +27,6 @@ def error(answer: Any) -> Any:
     return answer["id"], "being started again" in answer["error"]["message"]
 
 
-def test_each_client_is_told_what_it_had_asked_and_stays() -> None:
-    talk = Talk(restart=RestartPolicy(attempts=3))
-    talk.opens("A", "B")
-    talk.says("A", request(1, "tools/call", name="a", arguments={}))
-    talk.says("B", request(1, "tools/list"))
-    assert [(name, error(answer)) for name, answer in crash(talk)] == [("A", (1, True)), ("B", (1, True))]
-    assert talk.says("A", request(2, "tools/list")) == [], "waits for the next server"
-    sent = [frame for name, frame in return_again(talk) if name == "server"]
-    assert [frame["method"] for frame in sent] == ["notifications/initialized", "tools/list"]
-    assert talk.says("server", result(sent[-1]["id"], {"tools": []})) == [("A", result(2, {"tools": []}))]
-    assert talk.ended == {}
-
-
 def test_a_question_is_taken_back_and_the_next_server_may_ask() -> None:
     talk = Talk(restart=RestartPolicy(attempts=3))
     number = talk.opens("A", sampling={})
@@ -56,20 +43,6 @@ def test_a_question_is_taken_back_and_the_next_server_may_ask() -> None:
     assert talk.says("A", result(7, {})) == [], "an answer to a server that is gone goes nowhere"
     ((_, call),) = talk.says("A", request(2, "tools/call", name="a", arguments={}))
     assert talk.streams(call["id"], question) == [("A", question)]
-
-
-def test_an_answer_to_the_lost_server_does_not_answer_what_the_next_one_asks() -> None:
-    talk = Talk(restart=RestartPolicy(attempts=3))
-    talk.opens("A", sampling={})
-    question = request(1, "sampling/createMessage", messages=[], maxTokens=1)
-    talk.says("A", request(1, "tools/call", name="a", arguments={}))
-    assert talk.says("server", question) == [("A", question)]
-    crash(talk)
-    return_again(talk)
-    talk.says("A", request(2, "tools/call", name="a", arguments={}))
-    ((_, asked),) = talk.says("server", question)
-    assert talk.says("A", result(1, {"model": "to the first"})) == []
-    assert talk.says("A", result(asked["id"], {})) == [("server", result(1, {}))]
 
 
 @pytest.mark.parametrize("is_cancelled", [True, False])

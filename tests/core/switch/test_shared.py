@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.exact_json import encode_line
 from dragoman.core.label import LABEL
 from tests.core.switch.talk import Talk
 from tests.proxy.conversation import READY, an_error, error, initialize, initialized, notification, request, result
@@ -200,22 +199,6 @@ def test_a_cancelled_request_is_forgotten_after_a_while() -> None:
     assert (talk.switch.needs_clock, talk.switch.held) == (False, 0)
 
 
-def test_arrays_are_taken_apart_and_answered_as_arrays() -> None:
-    talk = Talk()
-    revision = "2025-03-26"
-    for name in "ab":
-        for to, frame in talk.says(name, initialize(revision)):
-            if to == "server":
-                talk.says("server", initialized(revision, frame["id"]))
-        talk.says(name, READY)
-    heard = talk.says("a", encode_line([call(1), call(2)]))
-    assert [to for to, _ in heard] == ["server", "server"]
-    first, second = (frame["id"] for _, frame in heard)
-    [(_, other)] = talk.says("b", call(1))
-    assert talk.says("server", encode_line([result(first, {}), result(other["id"], {})])) == [("b", result(1, {}))]
-    assert talk.says("server", result(second, {})) == [("a", [result(1, {}), result(2, {})])]
-
-
 @pytest.mark.parametrize("kind", ["tools", "prompts", "resources"])
 def test_news_about_lists_is_for_everybody_who_is_ready(kind: str) -> None:
     talk = Talk()
@@ -247,25 +230,6 @@ def test_the_server_is_subscribed_once_and_until_the_last_one_unsubscribes() -> 
     assert talk.says("server", news) == []
 
 
-def test_a_refused_subscription_is_none() -> None:
-    talk = Talk()
-    number = talk.opens("a")
-    talk.says("a", request(1, "resources/subscribe", uri="x:1"))
-    talk.says("server", error(number, -32002))
-    assert talk.says("server", notification("notifications/resources/updated", uri="x:1")) == []
-    assert talk.says("a", request(2, "resources/subscribe", uri="x:1"))[0][0] == "server"
-
-
-def test_a_change_below_is_heard_above() -> None:
-    talk = Talk()
-    number = talk.opens("a", "b")
-    talk.says("a", request(1, "resources/subscribe", uri="file:///dir"))
-    talk.says("server", result(number, {}))
-    news = notification("notifications/resources/updated", uri="file:///dir/a/b")
-    assert talk.says("server", news) == [("a", news)]
-    assert talk.says("server", notification("notifications/resources/updated", uri="file:///directory")) == []
-
-
 def test_the_most_verbose_level_wins_and_each_sees_its_own() -> None:
     talk = Talk(is_for_all=False)
     number = talk.opens("a", "b")
@@ -293,34 +257,11 @@ def test_a_level_that_the_server_does_not_take_is_not_set() -> None:
     assert talk.says("b", request(1, "logging/setLevel", level="debug"))[0][0] == "server"
 
 
-def test_a_log_message_of_one_of_several_sessions_is_nobodys() -> None:
-    talk = Talk()
-    talk.opens("a", "b")
-    message = notification("notifications/message", level="info", data="secret of a")
-    assert talk.says("server", message) == []
-    talk.says("a", call(1))
-    assert talk.says("server", message) == [("a", message)]
-    talk.says("b", call(1))
-    assert talk.says("server", message) == []
-    assert talk.switch.counters.dropped == 2
-
-
 def test_the_last_one_there_hears_what_is_nobodys() -> None:
     talk = Talk()
     talk.opens("a")
     message = notification("notifications/vendor", x=1)
     assert talk.says("server", message) == [("a", message)]
-
-
-def test_too_many_requests_are_refused() -> None:
-    talk = Talk(calls=1)
-    number = talk.opens("a")
-    talk.says("a", call(1))
-    [(to, frame)] = talk.says("a", call(2))
-    assert to == "a"
-    assert an_error(2, -32000, "more than 1")(frame)
-    talk.says("server", result(number, {}))
-    assert talk.says("a", call(3))[0][0] == "server"
 
 
 def test_too_many_subscriptions_are_refused() -> None:
@@ -347,24 +288,6 @@ def test_an_id_in_use_is_refused() -> None:
     talk.says("a", call(1))
     [(to, frame)] = talk.says("a", call(1))
     assert (to, frame["id"], frame["error"]["code"]) == ("a", None, -32600)
-
-
-def test_an_answer_over_the_limit_is_told_to_who_waits() -> None:
-    talk = Talk(limit_bytes=2000)
-    number = talk.opens("a")
-    talk.says("a", call("x"))
-    [(to, frame)] = talk.says("server", result(number, {"x": "y" * 3000}))
-    assert to == "a"
-    assert an_error("x", -32603, "2000")(frame)
-
-
-def test_of_several_answers_in_an_array_the_first_counts() -> None:
-    talk = Talk()
-    number = talk.opens("a", "b")
-    talk.says("a", call(1))
-    answers = [result(number, {"n": 1}), result(number, {"n": 2}), result(str(number), {"n": 3})]
-    assert talk.says("server", answers) == [("a", result(1, {"n": 1}))]
-    assert talk.switch.counters.unmatched == 2
 
 
 def test_an_answer_that_nobody_waits_for_is_counted() -> None:
@@ -399,45 +322,6 @@ def test_a_server_that_does_not_answer_us_leaves_nothing_behind() -> None:
     assert (talk.switch.held, talk.switch.needs_clock) == (0, False)
 
 
-@pytest.mark.parametrize("answer", [result, error])
-def test_an_answer_to_a_subscription_given_up_meanwhile_changes_nothing(answer: Any) -> None:
-    talk = Talk()
-    number = talk.opens("a")
-    talk.says("a", subscribe("s"), unsubscribe("u"))
-    body = {} if answer is result else -32002
-    assert talk.says("server", answer(number, body)) == [("a", answer("s", body))]
-    assert talk.says("server", notification("notifications/resources/updated", uri="x:1")) == []
-    assert talk.says("a", subscribe("again"))[0][0] == "server"
-
-
-def test_a_subscription_that_was_refused_here_is_none() -> None:
-    talk = Talk(calls=1)
-    talk.opens("a")
-    talk.says("a", call(1))
-    [(to, _)] = talk.says("a", subscribe(2))
-    assert to == "a"
-    assert talk.says("server", notification("notifications/resources/updated", uri="x:1")) == []
-
-
-def test_a_level_that_was_refused_here_is_told_when_it_is_asked_for_again() -> None:
-    talk = Talk(calls=1)
-    number = talk.opens("a")
-    talk.says("a", call(1))
-    talk.says("a", request(2, "logging/setLevel", level="debug"))
-    talk.says("server", result(number, {}))
-    asked = request(number + 1, "logging/setLevel", level="debug")
-    assert talk.says("a", request(3, "logging/setLevel", level="debug")) == [("server", asked)]
-
-
-def test_a_log_message_on_the_stream_of_a_call_is_for_whose_that_is() -> None:
-    talk = Talk()
-    number = talk.opens("a", "b")
-    talk.says("a", call(1))
-    talk.says("b", call(1))
-    message = notification("notifications/message", level="info", data="x")
-    assert talk.streams(number + 1, message) == [("b", message)]
-
-
 def test_what_was_cancelled_is_not_cancelled_again_by_the_end_of_its_session() -> None:
     talk = Talk()
     talk.opens("a")
@@ -461,15 +345,6 @@ def test_what_a_session_says_before_it_is_open_waits() -> None:
     heard = talk.says("server", initialized(REVISION, offer["id"]))
     methods = [frame["method"] for to, frame in heard if to == "server"]
     assert methods == ["notifications/initialized", "notifications/roots/list_changed"]
-
-
-def test_a_garbled_answer_to_a_session_that_has_gone_is_forgotten() -> None:
-    talk = Talk()
-    number = talk.opens("a", "b")
-    talk.says("a", call(1))
-    talk.leaves("a")
-    assert talk.says("server", b'{"x":1,"jsonrpc":"2.0","id":%d,"result":[]}\n' % number) == []
-    assert talk.switch.held == 0
 
 
 def test_a_session_is_not_subscribed_to_what_the_server_has_answered_with_garbage() -> None:
