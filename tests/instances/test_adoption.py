@@ -212,7 +212,7 @@ def test_an_instance_that_hung_and_comes_back_gives_up_what_goes_on_elsewhere(
             proxies[0].process.send_signal(signal.SIGSTOP)
             try:
                 wait_until(lambda: not is_present(url, session))
-                assert proxies[1].post(CALL, mcp_session_id=session)[0] == 200
+                wait_until(lambda: proxies[1].post(CALL, mcp_session_id=session)[0] == 200)  # 503 without CPU time
             finally:
                 proxies[0].process.send_signal(signal.SIGCONT)
             while b"another instance has taken it over" not in proxies[0].lines.read():
