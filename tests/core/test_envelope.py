@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.envelope import encode_error, encode_result, key_of, twin_of
+from dragoman.core.envelope import Frame, encode_error, encode_result, key_of, mend_response, twin_of, written
 from dragoman.core.exact_json import decode, encode_line
 
 
@@ -57,3 +57,11 @@ def test_kept_ids_are_no_larger_than_they_have_to_be() -> None:
 )
 def test_twin_of_an_id_looks_the_same_and_has_the_other_type(key: bytes, twin: bytes | None) -> None:
     assert twin_of(key) == twin
+
+
+@pytest.mark.parametrize(("said", "code"), [(-32602, -32602), (-32602.0, -32602), (1.5, -32603), ("x", -32603)])
+def test_the_code_of_an_error_is_an_integer_whatever_the_server_wrote(said: object, code: int) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "error": {"code": said, "message": "no"}}
+    mended = mend_response(Frame(encode_line(body), "error", b"1", None, body))
+    assert decode(written(mended).raw)["error"] == {"code": code, "message": "no"}
+    assert type(decode(written(mended).raw)["error"]["code"]) is int

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from dragoman.core.edges.per_request_front import PerRequestCall
 from dragoman.core.rules.state import Binding, Keeper, Seal, State
-from dragoman.core.switch.relay import unwrap, wrap
+from dragoman.core.settings import Settings
+from dragoman.core.switch.relay import ByIds, unwrap, wrap
+from dragoman.core.translate import Counters
 from dragoman.errors import RemoteProtocolError
 
 KEEPER = Keeper(Seal(b"k" * 32, b"1" * 16))
@@ -46,3 +50,15 @@ def test_a_state_of_another_kind_is_not_passed_on() -> None:
     with pytest.raises(RemoteProtocolError) as caught:
         unwrap({"requestState": text}, KEEPER, BINDING, 1.0)
     assert caught.value.data == {"reason": "other-request"}
+
+
+def test_of_a_request_that_is_not_with_the_server_yet_the_server_is_told_no_end() -> None:
+    told: list[tuple[Any, str | None]] = []
+    upstream = SimpleNamespace(takes_headers=True)
+    edge = SimpleNamespace(upstream=upstream, withdraw=lambda loan, reason: told.append((loan, reason)))
+    wiring, bridging = SimpleNamespace(settings=Settings()), SimpleNamespace(shares_channel=False)
+    relay = ByIds(*cast(Any, (None, edge, wiring, bridging, None, Counters())))
+    relay.cancel(cast(PerRequestCall, SimpleNamespace(at_server=None)), "enough")
+    assert told == []
+    relay.cancel(cast(PerRequestCall, SimpleNamespace(at_server="loan")), "enough")
+    assert told == [("loan", "enough")]

@@ -11,7 +11,7 @@ from dragoman.core.commands import Schedule
 from dragoman.core.edges.per_request_front import PerRequestCall
 from dragoman.core.edges.upstream import UpstreamEdge
 from dragoman.core.edges.wiring import Bridging
-from dragoman.core.envelope import Frame
+from dragoman.core.envelope import Frame, read_params
 from dragoman.core.switch.to_session.attribution import OpenQuestion, UnclearQuestions
 from dragoman.core.switch.to_session.loans import SessionLoan, SessionLoans, holder_of
 from dragoman.core.switch.to_session.reading import Served
@@ -156,3 +156,15 @@ def test_callers_without_a_name_are_one() -> None:
 def test_where_nobody_has_a_name_the_connection_is_counted(sender: str, source: tuple[str, int], holder: Any) -> None:
     frame = Frame(b"", "request", b"1", "tools/call", sender=sender, source=source)
     assert holder_of(cast(PerRequestCall, SimpleNamespace(frame=frame))) == holder
+
+
+def test_a_task_that_is_made_of_a_call_after_it_was_given_up_is_cancelled() -> None:
+    loans, sent = make_works(), list[Frame]()
+    loans._upstream = cast(UpstreamEdge, SimpleNamespace(send=sent.append))
+    loan = begin(loans)
+    loan.wants_task = True
+    loans.give_up(loan)
+    hook = loans.take_hook(loan.key)
+    assert hook is not None
+    hook(Frame(b'{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"t"}}}', "result", loan.key, None))
+    assert [(frame.method, read_params(frame)) for frame in sent[1:]] == [("tasks/cancel", {"taskId": "t"})]
