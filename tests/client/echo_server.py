@@ -53,7 +53,7 @@ def call(name: str, arguments: Any) -> dict[str, Any] | None:
         case "ask":
             say({"id": "q", "method": "elicitation/create", "params": FORM})
             answer = json.loads(sys.stdin.readline())
-            return text(answer["result"])
+            return text(answer.get("result", answer.get("error")))
         case "exit":
             sys.exit(0)
         case _:

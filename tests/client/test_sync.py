@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 import dragoman
+from dragoman.client.sync import EventThread
 from dragoman.errors import ConnectionClosed, LocalProtocolError, McpError
 from dragoman_spec import v2025_06_18 as v
 from tests.client.server import ScriptedServer
@@ -39,6 +42,30 @@ def test_handlers_are_ordinary_functions() -> None:
         block = client.call("ask").content[0]
         assert isinstance(block, v.TextContent)
         assert "Who is there?" in block.text
+
+
+@pytest.mark.parametrize(
+    "end", [SystemExit, KeyboardInterrupt, asyncio.CancelledError, concurrent.futures.CancelledError]
+)
+def test_a_handler_that_wants_to_end_the_program_has_failed(end: type[BaseException]) -> None:
+    def leave(params: v.ElicitRequestParams) -> v.ElicitResult:
+        raise end
+
+    with dragoman.connect_sync(SERVER, "2025-06-18", timeout_s=30, elicitation=leave) as client:
+        assert "handler failed" in str(client.call("ask"))
+
+
+def test_a_handler_that_gives_nothing_has_failed() -> None:
+    with dragoman.connect_sync(SERVER, "2025-06-18", timeout_s=30, elicitation=lambda _: None) as client:  # type: ignore[arg-type,return-value]
+        assert "gave no ElicitResult" in str(client.call("ask"))
+
+
+def test_a_callback_that_wants_to_end_the_program_does_not_end_the_thread(caplog: pytest.LogCaptureFixture) -> None:
+    thread = EventThread()
+    thread.loop.call_soon_threadsafe(sys.exit)
+    assert thread.run(asyncio.sleep(0, "still there")) == "still there"
+    thread.close()
+    assert "cannot end it from here" in caplog.text
 
 
 def test_a_server_that_cannot_be_started_leaves_nothing_behind() -> None:

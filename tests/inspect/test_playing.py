@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.inspect import play as player
 from dragoman.inspect.capture import NoCapture, read_capture
 from dragoman.inspect.mock import MockServer
 from tests.proxy.conversation import notification, request, result
@@ -145,6 +147,17 @@ for line in sys.stdin:
     assert code == 1
     assert len(out.splitlines()) == 3
     assert not set(out) & {"\x1b", "\x07"}
+
+
+def test_a_server_that_does_not_read_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    record(trace)
+    with trace.open("rb") as file:
+        capture = read_capture(file, "client")
+    long = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"text": "x" * 1_000_000}}
+    capture = dataclasses.replace(capture, notices=[(0, long)])
+    said = list(player.play(capture, [sys.executable, "-c", "import time; time.sleep(600)"], 0.2))
+    assert [(line.endswith("no answer within 0.2 s"), differs) for line, differs in said] == [(True, True)] * 3
 
 
 def test_a_real_trace_serves_a_client(tmp_path: Path) -> None:

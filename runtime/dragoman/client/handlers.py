@@ -104,4 +104,6 @@ async def _finish(method: str, answering: Awaitable[Any]) -> Any:
 def _dump(revision: str, definition: str | None, result: Any) -> dict[str, Any]:
     assert definition is not None, "requests have results"
     dumped: dict[str, Any] = dragoman_spec.adapter(revision, definition).dump_python(result, mode="json")
+    if not isinstance(dumped, dict):
+        raise McpError(INTERNAL_ERROR, f"the client's handler gave no {definition}")
     return dumped

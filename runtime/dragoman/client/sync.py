@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
@@ -19,6 +20,8 @@ from typing import Any, Final, TypeVar
 
 from dragoman.client.connect import ANY, Target, connect
 from dragoman.client.tasks import ToolTask
+
+logger = logging.getLogger("dragoman.client")
 
 T = TypeVar("T")
 
@@ -30,7 +33,8 @@ class EventThread:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="dragoman", daemon=True)
+        self._is_over = False
+        self._thread = threading.Thread(target=self._go_on, name="dragoman", daemon=True)
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -44,9 +48,17 @@ class EventThread:
 
     def close(self) -> None:
         """End the thread."""
+        self._is_over = True
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
+
+    def _go_on(self) -> None:
+        while not self._is_over:
+            try:
+                self.loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):  # of a callback: whoever waits for the loop would wait for ever
+                logger.exception("a callback of the program cannot end it from here")
 
 
 class SyncFacade:
@@ -150,8 +162,16 @@ def connect_sync(target: Target, revision: str = ANY, **options: Any) -> SyncCon
 
 
 def _in_a_thread(handler: Callable[..., Any]) -> Callable[..., Any]:
+    def finish(*args: Any) -> Any:
+        try:
+            return handler(*args)
+        except Exception:
+            raise
+        except BaseException as error:  # `sys.exit()`, say: it would end the loop, and nobody would be answered
+            raise RuntimeError(f"the handler ended with {type(error).__name__}") from error
+
     async def answer(*args: Any) -> Any:
-        return await asyncio.to_thread(handler, *args)
+        return await asyncio.to_thread(finish, *args)
 
     return answer
 

@@ -5,6 +5,7 @@ Lives here: the conversation with a server's command. Must not: read the trace (
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import subprocess
 import threading
@@ -41,11 +42,11 @@ def play(capture: Capture, command: Sequence[str], answer_s: float = ANSWER_S) -
     except TransportClosed as error:
         yield f"the server does not start: {error}", True
         return
+    conversation = _Conversation(capture, process, answer_s)
     try:
-        yield from _Conversation(capture, process, answer_s).run()
+        yield from conversation.run()
     finally:
-        assert process.stdin is not None
-        process.stdin.close()
+        conversation.end()
         try:
             process.wait(_LEAVE_S)
         except subprocess.TimeoutExpired:
@@ -62,7 +63,9 @@ class _Conversation:
         self._answer_s = answer_s
         self._rest = b""
         self._heard: queue.Queue[bytes] = queue.Queue(_AHEAD)  # an event loop of Windows cannot wait for a pipe
-        threading.Thread(target=self._listen, name="dragoman-play", daemon=True).start()
+        self._said: queue.Queue[bytes] = queue.Queue()  # a server may not read
+        for work in (self._listen, self._speak):
+            threading.Thread(target=work, name="dragoman-play", daemon=True).start()
         self._questions = list(capture.replies.values())
 
     def run(self) -> Iterator[tuple[str, bool]]:
@@ -88,11 +91,18 @@ class _Conversation:
                 more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
                 yield f"{_title(call)}: differs at {', '.join(found[:_SHOWN])}{more}", True
 
+    def end(self) -> None:
+        """Say no more, once everything is said."""
+        self._said.put(b"")
+
     def _say(self, frame: dict[str, Any]) -> None:
-        try:
-            self._input.write(encode(frame) + b"\n")
-        except OSError:  # it has ended, which is seen when it is read
-            return
+        self._said.put(encode(frame) + b"\n")
+
+    def _speak(self) -> None:
+        with contextlib.suppress(OSError), self._input:  # it has ended, which is seen when it is read
+            while line := self._said.get():
+                self._input.write(line)
+                self._input.flush()
 
     def _await(self, id_: object) -> dict[str, Any]:
         """Read until the answer comes; answer questions meanwhile as they were answered then.
@@ -131,12 +141,13 @@ class _Conversation:
 
     def _listen(self) -> None:
         data = b"begin"
-        while data:
-            try:
-                data = self._output.read(_READ_BYTES) or b""
-            except OSError:
-                data = b""
-            self._heard.put(data)
+        with self._output:
+            while data:
+                try:
+                    data = self._output.read(_READ_BYTES) or b""
+                except OSError:
+                    data = b""
+                self._heard.put(data)
 
     def _reply(self, question: dict[str, Any]) -> dict[str, Any]:
         if question["method"] == "ping":
