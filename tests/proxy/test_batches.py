@@ -32,26 +32,6 @@ REFUSED = [(1, -32000), ("p", -32000)]
 LIST, PING = request(1, "tools/list"), request("p", "ping")
 
 
-@pytest.mark.parametrize("server_revision", [A, C, D])
-def test_a_batch_is_split_and_its_answers_go_back_as_one_array(server_revision: str) -> None:
-    hold(
-        [
-            *opening(B, server_revision),
-            client([LIST, notification("notifications/x"), PING]),
-            expect_to_server(LIST),
-            expect_to_server(notification("notifications/x")),
-            expect_to_server(PING),
-            server(result("p", {})),
-            server(notification("notifications/tools/list_changed")),
-            expect_to_client(notification("notifications/tools/list_changed")),
-            server(result(1, {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]})),
-            expect_to_client(
-                [result("p", {}), result(1, {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]})]
-            ),
-        ]
-    )
-
-
 @pytest.mark.parametrize("client_revision", [A, C, D])
 def test_a_batch_of_the_server_is_split_too(client_revision: str) -> None:
     ask = request("s", "roots/list")

@@ -209,29 +209,6 @@ def test_a_list_that_the_client_has_had_meanwhile_is_not_announced(known: KnownS
     )
 
 
-def test_tools_that_a_call_has_brought_are_not_told_to_the_next_session(known: KnownServer) -> None:
-    learn(known, "a")
-    again = LIST | {"id": 3}
-    holds(
-        known,
-        *greeted("a"),
-        *arrives(),
-        expect_to_server(request(COMPARE, "tools/list")),
-        server(result(COMPARE, tools("a"))),
-        client(CALL),
-        expect_to_server(CALL),
-        server(CALLED),
-        expect_to_client(CALLED),
-        server(CHANGED),
-        expect_to_client(CHANGED),
-        client(again),
-        expect_to_server(again),
-        server(result(3, tools("a", "of this session"))),
-        expect_to_client(result(3, tools("a", "of this session"))),
-    )
-    holds(known, *greeted("a"), OFFERED)
-
-
 def test_a_list_of_several_pages_is_told_as_one(known: KnownServer) -> None:
     second = request(2, "tools/list", cursor="2")
     holds(
@@ -593,27 +570,6 @@ def test_what_a_server_has_no_more_is_forgotten_though_nothing_else_is_asked(kno
     holds(known, client(asks(1, "tools/list")), *gone, expect_to_server(method("tools/list")))
 
 
-def test_a_change_is_told_on_the_stream_that_listens_for_it(known: KnownServer) -> None:
-    learn_per_request(known, "a")
-    named = {"io.modelcontextprotocol/subscriptionId": 5}
-    wanted = {"toolsListChanged": True}
-    agreed = notification("notifications/subscriptions/acknowledged", _meta=named, notifications=wanted)
-    holds(
-        known,
-        client(asks(1, "tools/list")),
-        expect_to_client(result(1, tools("a", **HELD))),
-        client(asks(5, "subscriptions/listen", notifications=wanted)),
-        expect_to_server(method("server/discover")),
-        server(discovered("dragoman-discover-1", tools={"listChanged": True})),
-        expect_to_server(method("tools/list")),
-        expect_to_server(method("subscriptions/listen")),
-        server(result(COMPARE, tools("b", **PER_REQUEST))),
-        server(agreed),
-        expect_to_client(agreed),
-        expect_to_client(notification("notifications/tools/list_changed", _meta=named)),
-    )
-
-
 def test_a_change_is_told_once_on_each_stream_that_listens_for_it(known: KnownServer) -> None:
     learn_per_request(known, "a")
     wanted = {"toolsListChanged": True}
@@ -640,28 +596,6 @@ def test_a_change_is_told_once_on_each_stream_that_listens_for_it(known: KnownSe
         server(result(COMPARE, tools("b", **PER_REQUEST))),
         *agrees(5),
         *agrees(6),
-    )
-
-
-def test_a_server_without_a_handshake_that_is_started_again_may_be_asked_for_a_list_first(known: KnownServer) -> None:
-    learn_per_request(known, "a")
-    holds(
-        known,
-        client(asks(1, "tools/list")),
-        expect_to_client(result(1, tools("a", **HELD))),
-        expect_to_server(method("server/discover")),
-        server(discovered("dragoman-discover-1", tools={"listChanged": True})),
-        expect_to_server(method("tools/list")),
-        server(result(COMPARE, tools("a", **PER_REQUEST))),
-        server_closes(),
-        time_passes(0.1),
-        client(asks(2, "tools/list")),
-        time_passes(0.1),
-        server_restarts(),
-        expect_to_server(method("tools/list")),
-        server(result(2, tools("b", **PER_REQUEST))),
-        expect_to_client(result(2, tools("b", **PER_REQUEST))),
-        restarts=1,
     )
 
 

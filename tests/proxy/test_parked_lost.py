@@ -13,14 +13,13 @@ from tests.proxy.conversation import (
     expect_to_client,
     expect_to_server,
     initialized,
-    request,
     result,
     server,
     server_closes,
     server_restarts,
     time_passes,
 )
-from tests.proxy.test_per_request import OLD, asks, opening
+from tests.proxy.test_per_request import OLD, asks
 from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, FORM, Client, begin, call, elicit
 from tests.proxy.validity import hold
 from tests.support.waiting import until
@@ -50,37 +49,6 @@ def test_over_pipes_the_retry_is_told_that_the_server_was_lost() -> None:
             expect_to_server(lambda frame: frame["method"] == "tools/call"),
             server(result(2, DONE)),
             expect_to_client(result(4, DONE_NEW)),
-        ],
-        restarts=1,
-    )
-
-
-@pytest.mark.parametrize("is_asked", [True, False])
-def test_a_call_that_waits_for_what_the_server_asked_first_hears_that_it_was_lost(is_asked: bool) -> None:
-    """The next server has not asked that, or something else under the same id."""
-    peer, roots = Client(), {"roots": {}}
-    home = {"question-1": {"roots": [{"uri": "file:///home"}]}}
-    lost = [peer.retries(2, **home), expect_to_client(an_error(2, -32000, "the server was lost"))]
-    hold(
-        [
-            client(call(1, has=roots)),
-            *opening(),
-            expect_to_server(lambda frame: frame["method"] == "ping"),
-            server(request("r", "roots/list")),
-            server(result("dragoman-ping", {})),
-            *([peer.is_asked(1, **{"question-1": None})] if is_asked else []),
-            server_closes(),
-            *([] if is_asked else [expect_to_client(an_error(1, -32000, "the server was lost"))]),
-            time_passes(1.0),
-            server_restarts(),
-            expect_to_server(lambda frame: frame["method"] == "initialize"),
-            server(lambda: initialized(OLD, "dragoman-initialize")),
-            expect_to_server(READY),
-            *(lost if is_asked else []),
-            client(call(3, has=roots)),
-            expect_to_server(lambda frame: frame["method"] == "tools/call"),
-            server(request("r", "roots/list")),
-            peer.is_asked(3, **{"question-1": None}),
         ],
         restarts=1,
     )

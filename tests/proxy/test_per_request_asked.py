@@ -135,30 +135,6 @@ def test_whoever_has_most_calls_that_wait_gives_its_oldest_to_another() -> None:
     )
 
 
-def test_a_parked_call_that_is_answered_gives_its_question_and_its_place_to_another() -> None:
-    """The question was put to the first call, and was about the second one."""
-    peer, other = Client(), Client()
-    hold(
-        [
-            *begin(),
-            client(call(2)),
-            expect_to_server(lambda frame: frame["id"] == 2),
-            server(elicit(7)),
-            peer.is_asked(1, **{"question-1": "Who?"}),
-            server(result(1, DONE)),
-            other.is_asked(2, **{"question-1": "Who?"}),
-            other.retries(3, **{"question-1": ACCEPTED}),
-            expect_to_server(result(7, ACCEPTED)),
-            time_passes(1.5),
-            server(result(2, DONE)),
-            expect_to_client(result(3, DONE_NEW)),
-            peer.retries(4, **{"question-1": ACCEPTED}),
-            expect_to_client(an_error(4, -32602, "call-gave-way")),
-        ],
-        most_parked=1,
-    )
-
-
 def parks(key: int, peer: Client) -> list[Step]:
     """A call whose client is asked something."""
     called = expect_to_server(lambda frame: (frame["method"], frame["id"]) == ("tools/call", key))
@@ -505,31 +481,6 @@ def test_a_url_is_named_to_a_client_that_cannot_be_asked() -> None:
 
 def test_a_server_that_goes_takes_its_calls_with_it() -> None:
     hold([*begin(), server_closes(), expect_to_client(an_error(1, -32000)), expect_end(Outcome.SERVER_CLOSED)])
-
-
-@pytest.mark.parametrize("name", ["", "alice"])
-@pytest.mark.parametrize("ttl_s", [0.0, 60.0])
-def test_roots_that_a_client_has_told_may_be_used_again(ttl_s: float, name: str) -> None:
-    has, home, states = {"roots": {}}, {"roots": [{"uri": "file:///home"}]}, []
-    named: dict[str, Any] = {"name": name} if name else {}
-
-    def is_asked(frame: Any) -> bool:
-        states.append(frame["result"]["requestState"])
-        return [asked["method"] for asked in frame["result"]["inputRequests"].values()] == ["roots/list"]
-
-    hold(
-        [
-            *begin(has=has, **named),
-            server(request("once", "roots/list")),
-            expect_to_client(is_asked),
-            client(lambda: call(2, has=has, **named, inputResponses={"question-1": home}, requestState=states[0])),
-            expect_to_server(result("once", home)),
-            server(request("again", "roots/list")),
-            expect_to_server(result("again", home)) if ttl_s else expect_to_client(is_asked),
-        ],
-        whose={1: name, 2: name} if name else {},
-        roots_ttl_s=ttl_s,
-    )
 
 
 def test_what_an_answer_cannot_carry_is_left_out() -> None:

@@ -409,42 +409,6 @@ def test_a_call_that_ends_because_of_a_garbled_first_question_is_not_made() -> N
     run(main())
 
 
-@pytest.mark.parametrize("when", ["while its client is away", "once its client has answered"])
-def test_a_call_waits_for_all_that_is_asked_before_it_is_made(when: str) -> None:
-    home = {"roots": [{"uri": "file:///home"}]}
-
-    async def main() -> None:
-        house, guest = await enter()
-        guest.say(asks(1, "tools/call", name="t", has=ROOTS))
-        await until(lambda: house.servers)
-        server = house.servers[0]
-        say(server, error((await hear(server))["id"], -32601))
-        say(server, initialized(OLD, (await hear(server))["id"], tools={}))
-        assert (await hear(server))["method"] == "notifications/initialized"
-        say(server, request("first", "roots/list"))
-        say(server, result((await hear(server))["id"], {}))
-        state = (await hear(guest))["result"]["requestState"]
-        if when == "while its client is away":
-            say(server, request("second", "roots/list"))
-            await settle()
-        again = {"inputResponses": {"question-1": home}, "requestState": state}
-        guest.say(asks(2, "tools/call", name="t", has=ROOTS, **again))
-        assert await hear(server) == result("first", home)
-        if when == "once its client has answered":
-            say(server, request("second", "roots/list"))
-        asked = (await hear(guest))["result"]
-        again = {"inputResponses": {"question-2": home}, "requestState": asked["requestState"]}
-        guest.say(asks(3, "tools/call", name="t", has=ROOTS, **again))
-        assert await hear(server) == result("second", home)
-        called = await hear(server)
-        assert called["method"] == "tools/call"
-        say(server, result(called["id"], DONE))
-        assert (await hear(guest))["id"] == 3
-        await house.close()
-
-    run(main())
-
-
 @pytest.mark.parametrize("answers_ping", [True, False])
 def test_roots_that_are_asked_for_first_are_put_with_the_first_call_which_waits_for_them(answers_ping: bool) -> None:
     async def main() -> None:

@@ -562,33 +562,6 @@ def test_who_has_closed_is_not_asked() -> None:
     )
 
 
-def test_a_url_in_a_task_is_said_to_be_visited_once_it_has_ended() -> None:
-    url = {"mode": "url", "message": "Log in", "url": "https://example.com/login"}
-    seen: dict[str, Any] = {}
-
-    def is_sent(frame: Any) -> bool:
-        seen["id"] = frame["params"]["elicitationId"]
-        return bool(frame["params"]["url"] == url["url"])
-
-    hold(
-        [
-            *created(has={"elicitation": {"url": {}}}),
-            client(request("b", "tasks/result", taskId="t")),
-            expect_to_server(lambda frame: frame["method"] == "tasks/get"),
-            found(2, "input_required", inputRequests={"url": {"method": "elicitation/create", "params": url}}),
-            expect_to_client(is_sent),
-            client(result("dragoman-question-1", {"action": "accept"})),
-            expect_to_server(lambda frame: frame["method"] == "tasks/update"),
-            server(complete(3)),
-            expect_to_server(lambda frame: frame["method"] == "tasks/get"),
-            found(4, "completed", result=DONE),
-            expect_to_client(lambda frame: frame["method"] == "notifications/tasks/status"),
-            expect_to_client(result("b", {**DONE, **RELATED})),
-            expect_to_client(lambda frame: frame["params"] == {"elicitationId": seen["id"]}),
-        ]
-    )
-
-
 @pytest.mark.parametrize("limit", ["_MOST", "_MOST_OWN", "_MOST_BYTES"])
 def test_there_is_a_limit_to_the_tasks_of_a_session(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"dragoman.core.switch.to_stateless.tasking.{limit}", 1)

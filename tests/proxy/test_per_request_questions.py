@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.middleware import Answer, Direction, Message, Proceed
+from dragoman.middleware import Answer, Message, Proceed
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.proxy.conversation import (
     Step,
@@ -76,27 +76,6 @@ def test_a_person_is_asked_and_the_call_goes_on(revision: str) -> None:
     )
 
 
-def test_three_questions_in_a_row() -> None:
-    hold(
-        [
-            *calling(),
-            server(asks(1, "s1", color=COLOR)),
-            expect_to_client(poses(1, "elicitation/create")),
-            client(result(f"{Q}1", RED)),
-            expect_to_server(stamped(2, "tools/call", name="x", inputResponses={"color": RED}, requestState="s1")),
-            server(asks(2, "s2", model=MODEL)),
-            expect_to_client(poses(2, "sampling/createMessage", maxTokens=5)),
-            client(result(f"{Q}2", {"role": "assistant", "content": {"type": "text", "text": "Ho"}, "model": "m"})),
-            expect_to_server(lambda frame: frame["params"]["inputResponses"]["model"]["model"] == "m"),
-            server(asks(3, None, roots=ROOTS)),
-            expect_to_client(poses(3, "roots/list")),
-            client(result(f"{Q}3", HOME)),
-            expect_to_server(stamped(4, "tools/call", name="x", inputResponses={"roots": HOME})),
-            *done(4),
-        ]
-    )
-
-
 def test_a_session_ends_while_its_client_has_two_questions_before_it() -> None:
     hold(
         [
@@ -136,30 +115,6 @@ def test_an_old_client_is_asked_one_after_the_other() -> None:
             client(result(f"{Q}2", HOME)),
             expect_to_server(lambda frame: {"model", "roots"} == frame["params"]["inputResponses"].keys()),
             *done(2),
-        ]
-    )
-
-
-@pytest.mark.parametrize(
-    ("method", "params", "answer"),
-    [
-        ("prompts/get", {"name": "p"}, {"messages": []}),
-        ("resources/read", {"uri": "file:///x"}, {"contents": []}),
-    ],
-)
-def test_questions_inside_of_prompts_and_resources(method: str, params: dict[str, Any], answer: dict[str, Any]) -> None:
-    caching = {} if method == "prompts/get" else {"ttlMs": 1, "cacheScope": "private"}
-    hold(
-        [
-            *opening(D, CAN),
-            client(request("a", method, **params)),
-            expect_to_server(stamped(1, method, **params)),
-            server(asks(1, None, roots=ROOTS)),
-            expect_to_client(poses(1, "roots/list")),
-            client(result(f"{Q}1", HOME)),
-            expect_to_server(stamped(2, method, **params, inputResponses={"roots": HOME})),
-            server(complete(2, **answer, **caching)),
-            expect_to_client(result("a", answer)),
         ]
     )
 
@@ -316,46 +271,6 @@ def test_an_error_in_place_of_a_result_is_one_outside_of_tools() -> None:
 # Around it
 
 
-def surrounded(**config: Any) -> dict[str, Any]:
-    """Give a configuration under which others look at each frame, or at its time."""
-
-    async def passing(call: Any, proceed: Any) -> Any:
-        assert call.method
-        return await proceed(call)
-
-    return {"middleware": (passing,), "notice_middleware": (passing,), **config}
-
-
-@pytest.mark.parametrize("config", [surrounded(), {"request_timeout_s": 30.0}], ids=["middleware", "timeouts"])
-def test_others_may_stand_around_a_call(config: dict[str, Any]) -> None:
-    progress = {"progress": 1, "total": 2}
-    hold(
-        [
-            *opening(D, CAN),
-            client(request("a", "tools/call", name="x", _meta={"progressToken": "t"})),
-            expect_to_server(stamped(1, "tools/call", name="x")),
-            server(notification("notifications/progress", progressToken=1, **progress)),
-            expect_to_client(notification("notifications/progress", progressToken="t", **progress)),
-            server(asks(1, "s", roots=ROOTS)),
-            expect_to_client(poses(1, "roots/list")),
-            client(result(f"{Q}1", HOME)),
-            expect_to_server(stamped(2, "tools/call", name="x", inputResponses={"roots": HOME}, requestState="s")),
-            *done(2),
-            client(request("p", "ping")),
-            expect_to_client(result("p", {})),
-            client(request("b", "prompts/get", name="p")),
-            expect_to_server(stamped(3, "prompts/get", name="p")),
-            server(error(3, -32602, "no such prompt")),
-            expect_to_client(error("b", -32602, "no such prompt")),
-            client(request("c", "prompts/get", name="p")),
-            expect_to_server(stamped(4, "prompts/get", name="p")),
-            server(result(4, {"resultType": "odd"})),
-            expect_to_client(an_error("c", -32603, "odd")),
-        ],
-        **config,
-    )
-
-
 def test_a_call_that_takes_too_long_is_cancelled_at_the_server() -> None:
     hold(
         [
@@ -380,29 +295,6 @@ def test_the_time_of_a_call_does_not_run_while_its_client_is_asked() -> None:
         ],
         request_timeout_s=0.2,
     )
-
-
-def test_middleware_sees_what_a_client_is_asked() -> None:
-    seen: list[tuple[str, str | None, dict[str, Any] | None]] = []
-
-    async def look(message: Message, proceed: Proceed) -> Answer:
-        answer = await proceed(message)
-        if message.direction is Direction.TO_CLIENT:
-            seen.append((message.method, message.revision, answer.result))
-        return answer
-
-    hold(
-        [
-            *calling(B, {"roots": {}}),
-            server(asks(1, "s", r=ROOTS)),
-            expect_to_client(poses(1, "roots/list", B)),
-            client(result(f"{Q}1", HOME)),
-            expect_to_server(stamped(2, "tools/call", name="x", inputResponses={"r": HOME}, requestState="s")),
-            *done(2),
-        ],
-        middleware=(look,),
-    )
-    assert seen == [("roots/list", B, HOME)]
 
 
 def test_middleware_may_answer_in_the_place_of_a_client() -> None:

@@ -16,7 +16,6 @@ from tests.proxy.conversation import (
     request,
     result,
     server,
-    time_passes,
 )
 from tests.proxy.test_per_request import asks, opening
 from tests.proxy.test_per_request_asked import ACCEPTED, DONE, DONE_NEW, FORM, Client, call, elicit
@@ -154,26 +153,6 @@ def test_an_answer_that_is_missing_is_asked_for_again() -> None:
     )
 
 
-def test_what_a_cancelled_attempt_still_asks_is_not_taken_for_a_question_of_the_next() -> None:
-    peer = Client()
-    hold(
-        [
-            *begin(READS),
-            server(elicit(7, "a")),
-            server(elicit(8, "b")),
-            expect_to_server(notification("notifications/cancelled", requestId=3, reason=AGAIN)),
-            expect_to_server(an_error(8, -32603, "nobody waits")),
-            peer.is_asked(1, **{"question-1": "a"}),
-            peer.retries(2, **{"question-1": ACCEPTED}),
-            time_passes(0.3),
-            *called(4),
-            server(elicit(9, "a")),
-            expect_to_server(result(9, ACCEPTED)),
-        ],
-        questions="replay",
-    )
-
-
 @pytest.mark.parametrize("setting", ["replay", "refuse"])
 def test_a_tool_that_writes_is_not_run_twice(setting: str) -> None:
     first = begin(WRITES) if setting == "replay" else [client(call(1)), *opening(tools={}), *called(1)]
@@ -188,10 +167,6 @@ def test_a_tool_that_writes_is_not_run_twice(setting: str) -> None:
         ],
         questions=setting,
     )
-
-
-def names_the_question(frame: Any) -> bool:
-    return frame["result"]["isError"] and "Who?" in frame["result"]["content"][0]["text"]
 
 
 def test_a_prompt_is_refused_with_an_error() -> None:

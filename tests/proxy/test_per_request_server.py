@@ -35,7 +35,6 @@ from tests.proxy.per_request import (
     META,
     NEWER,
     NO_HANDSHAKE,
-    asks,
     be_impatient,
     complete,
     discovered,
@@ -621,26 +620,6 @@ def test_what_a_client_hears_is_asked_for_again_when_the_server_is_gone() -> Non
 def acknowledged(key: int, granted: dict[str, Any]) -> dict[str, Any]:
     meta = {META + "subscriptionId": key}
     return notification("notifications/subscriptions/acknowledged", notifications=granted, _meta=meta)
-
-
-def test_a_question_outlives_the_server_that_asked_it() -> None:
-    asked = {"r": {"method": "roots/list"}}
-    hold(
-        [
-            *opening(D, client_has={"roots": {}}),
-            client(request(7, "tools/call", name="x")),
-            expect_to_server(stamped(1, "tools/call", name="x")),
-            server(asks(1, "s", **asked)),
-            expect_to_client(lambda frame: frame["method"] == "roots/list"),
-            server_closes(),
-            client(result("dragoman-question-1", {"roots": []})),
-            time_passes(0.01),
-            server_restarts(),
-            expect_to_server(stamped(2, "tools/call", name="x", inputResponses={"r": {"roots": []}}, requestState="s")),
-            server(complete(2, content=[])),
-            expect_to_client(result(7, {"content": []})),
-        ]
-    )
 
 
 def test_a_client_that_says_no_more_is_still_answered() -> None:

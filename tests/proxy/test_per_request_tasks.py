@@ -93,52 +93,8 @@ def begin(key: Any = 1, revision: str = "2025-11-25", **how: Any) -> list[Step]:
 # A call that asks something becomes a task
 
 
-@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
-def test_a_question_stands_in_a_task_and_is_answered_by_an_update(revision: str) -> None:
-    peer = Client()
-    hold(
-        [
-            *begin(revision=revision),
-            server(elicit(7)),
-            peer.is_given_a_task(1, ttlMs=3_600_000),
-            peer.says(2, "tasks/get"),
-            peer.finds(2, "input_required", inputRequests={"question-1": ASKED}),
-            peer.says(3, "tasks/update", inputResponses={"question-1": ACCEPTED}),
-            expect_to_server(result(7, ACCEPTED)),
-            peer.acknowledged(3),
-            peer.says(4, "tasks/get"),
-            peer.finds(4, "working"),
-            server(result(1, DONE)),
-            peer.says(5, "tasks/get"),
-            peer.finds(5, "completed", result=DONE_NEW),
-        ]
-    )
-
-
 def test_a_call_that_asks_nothing_is_answered_as_ever() -> None:
     hold([*begin(), server(result(1, DONE)), expect_to_client(result(1, DONE_NEW))])
-
-
-def test_tasks_over_one_pipe_take_turns_once_the_server_has_asked() -> None:
-    one, two = Client(), Client()
-    hold(
-        [
-            *begin(),
-            server(elicit(7)),
-            one.is_given_a_task(1),
-            client(call(2)),
-            one.says(3, "tasks/update", inputResponses={"question-1": ACCEPTED}),
-            expect_to_server(result(7, ACCEPTED)),
-            one.acknowledged(3),
-            server(result(1, DONE)),
-            expect_to_server(lambda frame: (frame["method"], frame["id"]) == ("tools/call", 2)),
-            server(elicit(8)),
-            two.is_given_a_task(2),
-            one.says(4, "tasks/get"),
-            one.finds(4, "completed", result=DONE_NEW),
-        ],
-        questions="task",
-    )
 
 
 def test_an_error_of_the_server_is_that_of_the_task() -> None:
@@ -230,26 +186,6 @@ def test_tasks_are_over_when_the_client_has_gone() -> None:
             expect_to_server(lambda frame: frame["method"] == "notifications/cancelled"),
             expect_end(Outcome.CLIENT_CLOSED),
         ]
-    )
-
-
-def test_there_is_a_limit_to_tasks_and_then_calls_are_parked() -> None:
-    peer = Client()
-    hold(
-        [
-            *begin(),
-            server(elicit(7)),
-            peer.is_given_a_task(1),
-            peer.says(2, "tasks/update", inputResponses={"question-1": ACCEPTED}),
-            expect_to_server(result(7, ACCEPTED)),
-            peer.acknowledged(2),
-            client(asks(3, "prompts/get", has=HAS, name="p")),
-            server(result(1, DONE)),
-            expect_to_server(lambda frame: frame["method"] == "prompts/get"),
-            server(elicit(8)),
-            expect_to_client(lambda frame: frame["result"]["resultType"] == "input_required"),
-        ],
-        most_parked=1,
     )
 
 
@@ -553,29 +489,6 @@ def fetches(frame: Any) -> bool:
     return bool(frame["method"] == "tasks/result" and frame["params"] == {"taskId": "t"})
 
 
-@pytest.mark.parametrize("support", ["required", "optional"])
-def test_a_task_of_the_server_is_one_of_the_client(support: str) -> None:
-    peer = Client()
-    hold(
-        [
-            *begin_at_tasks(support),
-            expect_to_server(creates),
-            server(result(2, {"task": TASK})),
-            peer.is_given_a_task("a", ttlMs=60000, pollIntervalMs=50, statusMessage="begun"),
-            expect_to_server(fetches),
-            server(asked_of("t", 7)),
-            peer.says(1, "tasks/get"),
-            peer.finds(1, "input_required", inputRequests={"question-1": ASKED}),
-            peer.says(2, "tasks/update", inputResponses={"question-1": ACCEPTED}),
-            expect_to_server(result(7, ACCEPTED)),
-            peer.acknowledged(2),
-            server(result(3, {**DONE, "_meta": RELATES})),
-            peer.says(3, "tasks/get"),
-            peer.finds(3, "completed", result=DONE_NEW),
-        ]
-    )
-
-
 def test_a_client_without_tasks_waits_for_the_result_of_one() -> None:
     hold(
         [
@@ -702,32 +615,6 @@ def test_progress_of_a_task_that_a_client_waits_for_is_told() -> None:
             expect_to_client(notification("notifications/progress", progressToken="p", progress=1)),
             server(result(3, DONE)),
             expect_to_client(result("a", DONE_NEW)),
-        ]
-    )
-
-
-def test_two_tasks_of_a_server_need_no_turns() -> None:
-    """Its questions say which of them they are about."""
-    one, two = Client(), Client()
-    hold(
-        [
-            *begin_at_tasks("required"),
-            expect_to_server(creates),
-            server(result(2, {"task": TASK})),
-            one.is_given_a_task("a"),
-            expect_to_server(fetches),
-            client(call("b")),
-            expect_to_server(creates),
-            server(result(4, {"task": {**TASK, "taskId": "u"}})),
-            two.is_given_a_task("b"),
-            expect_to_server(lambda frame: frame["params"] == {"taskId": "u"}),
-            server(asked_of("u", 8)),
-            server(asked_of("t", 7)),
-            two.says(1, "tasks/update", inputResponses={"question-1": ACCEPTED}),
-            expect_to_server(result(8, ACCEPTED)),
-            two.acknowledged(1),
-            one.says(2, "tasks/get"),
-            one.finds(2, "input_required", inputRequests={"question-1": ASKED}),
         ]
     )
 
