@@ -450,7 +450,8 @@ def fresh_environment(session: nox.Session, name: str, *requirements: str, pytho
     if not with_uv(session, "venv", "--clear", "--seed", "--python", program, str(directory)):
         session.run(program, "-m", "venv", "--clear", str(directory), external=True)
     programs = directory / ("Scripts" if os.name == "nt" else "bin")
-    put(session, *requirements, python=programs / "python")
+    # What is there is often started many times at once, and each would compile it all for itself; pip compiles anyway.
+    put(session, "--compile", *requirements, python=programs / "python")
     return programs
 
 
