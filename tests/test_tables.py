@@ -59,14 +59,12 @@ def attributes_of_the_runtime() -> dict[str, set[str]]:
     return found
 
 
-def parts() -> tuple[list[list[str]], list[list[str]]]:
-    """Give the rows of the page: tables, and what else there is; each as its cells."""
+def parts() -> tuple[list[list[str]], list[str]]:
+    """Give the cells of the rows of the page, and the items that say what else there is."""
     section = PAGE.read_text("utf-8").partition(SECTION)[2].partition("\n## ")[0]
-    first, second = re.split(r"\n\| attribute \| ", section)
-    tables, others = ([line for line in part.splitlines() if line.startswith("| `")] for part in (first, second))
-    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in tables], [
-        [cell.strip() for cell in line.split("|")[1:-1]] for line in others
-    ]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    items = section.partition("\n- ")[2].split("\n- ")
+    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows], items
 
 
 def names_in(cell: str) -> list[str]:
@@ -75,17 +73,16 @@ def names_in(cell: str) -> list[str]:
 
 def test_each_attribute_that_holds_requests_is_on_the_page_once() -> None:
     tables, others = parts()
-    named = [name for row in (*tables, *others) for name in names_in(row[0])]
+    named = [name for text in (*(row[0] for row in tables), *others) for name in names_in(text)]
     assert sorted(named) == sorted({*attributes_of_the_runtime()} - OTHER_BYTES)
 
 
 def test_the_page_says_where_each_is() -> None:
     found = attributes_of_the_runtime()
-    tables, others = parts()
-    for row in (*tables, *others):
-        said = re.findall(r"`([\w/]+)`", row[1])
-        for name in names_in(row[0]):
-            assert any(module == one or module.endswith(f"/{one}") for module in found[name] for one in said), row
+    tables, _ = parts()
+    for table, where, *_ in tables:
+        for name in names_in(table):
+            assert found[name] <= {*re.findall(r"`([\w/]+)`", where)}, table
 
 
 def test_there_are_no_more_tables_than_before() -> None:
