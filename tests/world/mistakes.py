@@ -45,7 +45,7 @@ ROOMS: Final = (
         "core/*.py",
     ),
     *("core/switch/to_session/*.py", "core/switch/to_stateless/*.py", "host/*.py", "router/*.py"),
-    *("transports/http/*.py", "transports/upstream/*.py"),
+    *("transports/http/*.py", "transports/upstream/*.py", "signin/*.py"),
 )
 """Where mistakes are made."""
 
@@ -60,7 +60,7 @@ _APART: Final = frozenset(
         "board.py",
         "proxies.py",
     }
-    | {"tunnel.py", "upgrade.py", "cookies.py", "challenge.py", "mounted.py", "headers.py", "serve.py", "door.py"}
+    | {"tunnel.py", "upgrade.py", "cookies.py", "mounted.py", "headers.py", "serve.py", "door.py"}
 )
 """Modules of rooms that are in no world yet."""
 
@@ -75,6 +75,7 @@ _CELLS: Final = {
     "host/shared": ("shared", "http"),
     "pool": ("shared", "http"),
     "router/": ("router",),
+    "signin/": ("signin",),
     "transports/": ("http",),
 }
 """Which cells have most to do with a module, by the beginning of its path."""
@@ -82,7 +83,7 @@ _CELLS: Final = {
 _OFTEN: Final = 3
 """How many worlds of those cells are run for each of the others."""
 
-_ALONE: Final = ("core/switch/router/", "router/", "transports/")
+_ALONE: Final = ("core/switch/router/", "router/", "transports/", "signin/")
 """Modules that no other cells run."""
 
 
