@@ -204,7 +204,8 @@ class StreamableSession(FlowingTransport):
         frame = posted.frame if self._marking is None else self._marking.unmark(posted.frame)
         if frame is not None:
             self.deliver(frame)
-        self.give_up(posted.cancelled)
+        if posted.cancelled:
+            self.give_up(posted.cancelled)
         return call
 
     def give_up(self, keys: Iterable[bytes]) -> None:
