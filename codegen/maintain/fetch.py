@@ -98,6 +98,8 @@ def head_commit() -> str:
         with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
             answer: str = response.read(CHUNK_BYTES).decode("ascii").strip()
     except (OSError, ValueError, http.client.HTTPException) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
         raise PullFailed(HEAD_URL, _reason(error), remedy) from error
     if len(answer) != 40 or not set(answer) <= set("0123456789abcdef"):
         raise PullFailed(HEAD_URL, "the answer is not a commit", remedy)

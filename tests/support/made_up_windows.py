@@ -13,6 +13,7 @@ import functools
 import importlib
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -55,6 +56,8 @@ def enter() -> None:
     for name in _CHOSEN_BEFORE:
         importlib.import_module(name)
     sysconfig.get_config_vars()  # they are looked up by the platform, and kept
+    getattr(asyncio.events, "_get_event_loop_policy", asyncio.get_event_loop_policy)()  # so is this
+    shutil._winapi = types.SimpleNamespace(NeedCurrentDirectoryForExePath=lambda name: False)
     sys.modules["dragoman.windows"] = _make_module()
     sys.modules.update(dict.fromkeys(_MISSING_MODULES))  # type: ignore[arg-type]  # None forbids an import
     sys.modules["msvcrt"] = types.ModuleType("msvcrt")
