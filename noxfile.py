@@ -480,7 +480,7 @@ def npm_packages(session: nox.Session, source: Path) -> Path:
         folder.mkdir()
         (folder / "package.json").write_text(wanted, "utf-8")
         quiet = ("--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error")
-        session.run("npm", "install", *quiet, "--prefix", str(folder), external=True)
+        session.run("npm", "install", "--prefer-offline", *quiet, "--prefix", str(folder), external=True)
         stamp.write_text(wanted, "utf-8")
     return folder
 
