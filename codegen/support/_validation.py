@@ -23,6 +23,9 @@ from .revisions import load
 
 SHOWN_METHODS = 3
 
+MOST_PROBLEMS = 1000
+"""How many are read where one is told: to put one into words takes far longer than to find it."""
+
 
 def validate(frame: Any, revision: str, method: str | None = None, *, allow_null: bool = False) -> None:
     """Hold a JSON-RPC frame against a revision.
@@ -70,7 +73,7 @@ def violations(
     try:
         for definitions, prefix in _held_against(frame, revision, method):
             definitions = definitions[:1] if as_usual else definitions
-            for problem in choose_each(_nearest_problems(frame, definitions, prefix, revision, False)):
+            for problem in choose_each(_nearest_problems(frame, definitions, prefix, revision, False, most=None)):
                 found.setdefault(problem.pointer, _failed(revision, problem))
     except ValidationFailed as error:
         found.setdefault(error.pointer, error)
@@ -146,14 +149,19 @@ def _known(methods: Mapping[str, Any], name: Any, revision: str, pointer: str) -
 
 
 def _nearest_problems(
-    frame: Any, definitions: Sequence[str], prefix: tuple[str, ...], revision: str, allow_null: bool
+    frame: Any,
+    definitions: Sequence[str],
+    prefix: tuple[str, ...],
+    revision: str,
+    allow_null: bool,
+    most: int | None = MOST_PROBLEMS,
 ) -> list[Problem]:
     """Hold what stands at *prefix* against definitions of which one must fit; of the nearest, what is wrong."""
     for key in prefix:
         frame = frame[key]
     failures: list[list[Problem]] = []
     for definition in definitions:
-        problems = _problems(frame, definition, prefix, revision, allow_null)
+        problems = _problems(frame, definition, prefix, revision, allow_null, most)
         if not problems:
             return []
         failures.append(problems)
@@ -169,13 +177,21 @@ def _failed(revision: str, problem: Problem) -> ValidationFailed:
     return ValidationFailed(revision, problem.pointer, problem.expected, problem.found)
 
 
-def _problems(value: Any, definition: str, prefix: tuple[str, ...], revision: str, allow_null: bool) -> list[Problem]:
+def _problems(
+    value: Any,
+    definition: str,
+    prefix: tuple[str, ...],
+    revision: str,
+    allow_null: bool,
+    most: int | None = MOST_PROBLEMS,
+) -> list[Problem]:
+    most = None if allow_null else most  # each that is a null counts
     judge = adapter(revision, definition)
     while True:
         try:
             judge.validate_python(value)
         except ValidationError as error:
-            problems = read_errors(error.errors(include_url=False), judge.core_schema, prefix)
+            problems = read_errors(error.errors(include_url=False)[:most], judge.core_schema, prefix)
         else:
             return []
         nulls = {problem.path[len(prefix) :] for problem in problems if problem.null_for_absent}
