@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman_spec
-from dragoman.core.commands import Send
+from dragoman.core.commands import Send, Wake
 from dragoman.core.edges.greeting import INITIALIZED_FRAME
 from dragoman.core.edges.lifecycle import UpstreamState as State
 from dragoman.core.envelope import Frame, Malformed, error_frame
@@ -34,7 +34,7 @@ class Desk(UpstreamTalk):
         self.hear(initialized(D))
 
     def sent(self) -> list[Any]:
-        commands = self.commands()
+        commands = [command for command in self.commands() if not isinstance(command, Wake)]
         assert all(isinstance(command, Send) for command in commands)
         return bodies_in(commands)
 
@@ -188,6 +188,25 @@ def test_a_subscription_that_was_not_looked_at_is_asked_for_once() -> None:
     *_, first = desk.sent()
     desk.hear(result(first["id"], {}))
     assert methods(desk.sent()) == ["resources/subscribe"]
+
+
+def test_a_server_that_leaves_a_subscription_unanswered_is_asked_the_rest_at_once() -> None:
+    desk = Desk()
+    for number in range(3):
+        desk.say(subscribe(number, f"a:{number}"))
+    call = desk.say(request(7, "tools/list"))
+    desk.sent()
+    desk.lose(call)
+    desk.sent()
+    desk.renew()
+    asked = desk.sent()[len(desk.ready) :]
+    desk.edge.expire()
+    asked += desk.sent()
+    *subscribed, last = asked
+    assert [frame["params"]["uri"] for frame in subscribed] == ["a:0", "a:1", "a:2"]
+    assert last == request(7, "tools/list")
+    assert desk.edge.state is State.READY
+    assert desk.end is None
 
 
 def test_a_session_that_is_forgotten_while_it_is_asked_again_loses_what_was_asked_alone() -> None:

@@ -129,6 +129,20 @@ def test_a_server_that_does_not_open_a_session_in_time_is_started_again() -> Non
     assert "within 7 s" in clients.edge.recovery.trouble
 
 
+def test_a_server_that_leaves_a_subscription_unanswered_is_not_started_again() -> None:
+    clients = Clients(restart=TWICE, init_timeout_s=7.0)
+    clients.say(request(5, "resources/subscribe", uri="a:1"))
+    clients.crash()
+    clients.edge.expire()
+    clients.commands()
+    clients.hear(welcome())
+    assert waits(clients.commands()) == [5.0]
+    clients.edge.expire()
+    assert clients.edge.state is State.READY
+    assert not clients.edge.recovery.is_paused
+    assert waits(clients.commands()) == [None, 3.0], "what counts is how long the server has been open"
+
+
 def test_attempts_count_anew_once_the_server_has_been_open_for_long() -> None:
     clients = Clients(restart=RestartPolicy(attempts=1, first_s=1.0, longest_s=3.0))
     for _ in range(5):

@@ -2,8 +2,9 @@
 
 Theory of operation. A server that answers "no such session" has not looked at the frame. It is offered the same
 `initialize` again, asked one by one for what the old session was asked to remember, and then sent that frame again,
-once: a server may answer every session like this. A response is not sent again: in the new session, the server has not
-asked, or has asked something else under the same id.
+once: a server may answer every session like this. Where one of those answers is late, the rest is asked without
+waiting. A response is not sent again: in the new session, the server has not asked, or has asked something else under
+the same id.
 
 A server that is lost while its session is open may be started again (`settings.RestartPolicy`), and then gets the
 session in the same way. Who had asked it something is told at once: the request may have run, so it is never sent
@@ -27,7 +28,7 @@ from dragoman.core.commands import Close, Outbox, Outcome, Reached, Sleeper, Wak
 from dragoman.core.edges.lifecycle import UpstreamEvent, UpstreamState
 from dragoman.core.edges.offer import WORDS_SHOWN
 from dragoman.core.edges.opening import Ended, Event
-from dragoman.core.edges.session_state import SessionState
+from dragoman.core.edges.session_state import AGAIN_S, SessionState
 from dragoman.core.envelope import (
     Frame,
     Malformed,
@@ -56,6 +57,9 @@ _LISTS: Final = ("tools", "prompts", "resources")
 """What may have changed while a server was gone."""
 
 _RESPONSES: Final = ("result", "error")
+
+_LATE: Final = Malformed(CONNECTION_CLOSED, f"no answer within {AGAIN_S:g} s")
+"""What stands for the answer to what a new session is asked again, where there is none."""
 
 Recovering: TypeAlias = Generator[None, Event, "Ended | Refusal | None"]
 """Yields where it waits for what happens; None: what it waits for is due, or the session is forgotten once more."""
@@ -256,6 +260,8 @@ class Recovery:
             return
         elif self.is_paused:
             self._go_on(None)
+        elif self._is_restoring:
+            self._go_on(_LATE)
         elif self._is_another and self._asked is not None:
             self.lose(f"the server did not open a session within {self._settings.init_timeout_s:g} s")
 
@@ -327,7 +333,14 @@ class Recovery:
             if failure is not None:
                 return failure
             self.outbox.post(self._edge, self._announced)
-            for frame in self.session.replay():
+            if repeats := self.session.replay():
+                self.outbox.add(Wake(self._edge, AGAIN_S))
+            answer = None
+            for frame in repeats:
+                if answer is _LATE:
+                    self._repeated[_name(frame)] = frame
+                    self.outbox.post(self._edge, frame)
+                    continue
                 answer = yield from self._ask(frame)
                 if answer is None:
                     break
@@ -337,6 +350,8 @@ class Recovery:
                     words = answer.reason if isinstance(answer, Malformed) else _show(answer)
                     logger.warning("%s not repeated in the new session: %s", frame.method, words)
             else:
+                if repeats:
+                    self.outbox.add(Wake(self._edge, None))
                 return None
 
     def _ask(self, frame: Frame) -> Generator[None, Event, Event]:

@@ -13,6 +13,9 @@ _PREFIX: Final = "dragoman-again-"
 _MOST: Final = 1000
 """How many requests are remembered: a client that never takes a subscription back must not fill our memory."""
 
+AGAIN_S: Final = 5.0
+"""How long a server is waited for with what it is asked again, in all: what clients want meanwhile waits, too."""
+
 NOTED: Final = frozenset({SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE})
 """What may leave something behind; arrays may hold it too."""
 

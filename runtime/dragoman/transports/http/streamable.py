@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from dragoman.core.edges.session_state import AGAIN_S
 from dragoman.core.exact_json import encode_line
 from dragoman.core.methods import INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE
 from dragoman.transports.http.config import FrontConfig
@@ -42,9 +43,6 @@ logger = logging.getLogger("dragoman.http")
 
 LASTING: Final = frozenset({SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE})
 """Requests of a client that hold until it asks for something else."""
-
-_AGAIN_S: Final = 5.0
-"""How long the first requests of a client may be held up by what its new session is asked again."""
 
 _INITIALIZED: Final = encode_line({"jsonrpc": "2.0", "method": INITIALIZED})
 _ALLOW_POST: Final = (b"allow", b"POST, OPTIONS")
@@ -239,7 +237,7 @@ class StreamableFront:
         self, request: HttpRequest, transport: StreamableSession, lasting: Sequence[tuple[str, Mapping[str, Any]]]
     ) -> None:
         """Ask for what the client had, one by one; once an answer is late, the rest without waiting."""
-        until, is_late = transport.loop.time() + _AGAIN_S, False
+        until, is_late = transport.loop.time() + AGAIN_S, False
         for number, (method, params) in enumerate(lasting):
             frame = {"jsonrpc": "2.0", "id": f"dragoman/again/{number}", "method": method, "params": params}
             posted = read_noted(request, encode_line(frame), self._config.limits.nesting)
@@ -258,7 +256,7 @@ class StreamableFront:
                     "the server has not answered %s in %g s, which it is asked again for a session of an instance that "
                     "is gone; the session goes on, perhaps without it",
                     method,
-                    _AGAIN_S,
+                    AGAIN_S,
                 )
 
     def _keep(
