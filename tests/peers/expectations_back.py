@@ -204,7 +204,7 @@ TELLING: Final = [
     Row(ANSWERED, ALL, "CD", "cancel/call", STILL_ANSWERED, "SDK servers answer it still; that may cross"),
     Row(ANSWERED, ALL, "AB", "cancel/call", Either((STILL_ANSWERED, LOST, WAITS)), DIES_OR_ANSWERS, "proxy"),
     Row(ANSWERED, "A", "A", "cancel/call", Either((STILL_ANSWERED, WAITS)), DIES_OR_ANSWERS, "direct"),
-    Row(ANSWERED, "B", "B", "cancel/call", Either((STILL_ANSWERED, LOST)), DIES_OR_ANSWERS, "direct"),
+    Row(ANSWERED, "B", "B", "cancel/call", Either((STILL_ANSWERED, LOST, WAITS)), DIES_OR_ANSWERS, "direct"),
     Row("cancelled", ALL, "CD", "cancel/afterwards/cancelled", ["slow"], "the server knows the id and goes on"),
     Row("cancelled", ALL, "AB", "cancel/afterwards/error/code", -32000, EXITS + ", but it tells", "proxy"),
     Row("cancelled", "A", "A", "cancel/afterwards", WAITS, EXITS + "; a 1.6.0 client just waits", "direct"),
