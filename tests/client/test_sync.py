@@ -63,7 +63,7 @@ def test_a_handler_that_gives_nothing_has_failed() -> None:
 def test_a_callback_that_wants_to_end_the_program_does_not_end_the_thread(caplog: pytest.LogCaptureFixture) -> None:
     thread = EventThread()
     thread.loop.call_soon_threadsafe(sys.exit)
-    assert thread.run(asyncio.sleep(0, "still there")) == "still there"
+    assert thread.run(asyncio.to_thread(str, "still there")) == "still there"
     thread.close()
     assert "cannot end it from here" in caplog.text
 

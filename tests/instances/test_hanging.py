@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.instances import relay
 from dragoman.instances.relay import InstanceRelay
+from tests.support.waiting import until
 from tests.transports.http.stage import call, on_loop, serving, within
 
 OTHER = "b" * 16
@@ -54,9 +55,7 @@ async def test_who_waits_for_an_instance_that_hangs_is_told(hangs: bool, monkeyp
         if hangs:
             assert (await within(asking)).status == 502
         else:
-            async with asyncio.timeout(20):
-                while peer.probes < 3:
-                    await asyncio.sleep(0.02)
+            await until(lambda: peer.probes >= 3, 20)
             assert not asking.done()
             asking.cancel()
         await others.close()

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from dragoman.instances.relay import SILENCE_S
 from tests.world.peers import words
 from tests.world.peers.words import secrets_in
 from tests.world.plan import Plan
@@ -63,7 +64,8 @@ def a_request_is_refused_for_a_reason(plan: Plan, talk: Talk) -> Iterator[str]:
             why = {
                 # On a slow network a request may meet the end of its connection, which was kept and has been idle.
                 0: "kill" in went or "retire" in went or "hang" in went or plan.network.late_s > 1,
-                502: "kill" in went or "retire" in went or "hang" in went,
+                # One that takes long for whatever it is asked counts as one that hangs.
+                502: "kill" in went or "retire" in went or "hang" in went or 3 * plan.network.late_s > SILENCE_S,
                 503: bool(went & _OF_INSTANCES) or is_limited or plan.network.late_s >= 1,
                 408: "hang" in went or plan.network.late_s > 1,
                 429: is_limited,

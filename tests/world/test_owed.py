@@ -39,6 +39,7 @@ from tests.world.test_flows import (
     told,
 )
 from tests.world.test_rules import BREAKS as OF_RULES
+from tests.world.test_signins import BREAKS as OF_SIGNINS
 from tests.world.worlds import run_world
 
 PING = request("p", "ping")
@@ -209,4 +210,4 @@ def test_rows_that_are_left_over_break_a_rule() -> None:
 
 def test_each_rule_is_broken_by_some_test() -> None:
     """A rule that cannot fail says nothing."""
-    assert set(RULES) <= {*BREAKS, *OF_ACCESS, *OF_EDGES, *OF_FLOWS, *OF_RULES, "no-rows"}
+    assert set(RULES) <= {*BREAKS, *OF_ACCESS, *OF_EDGES, *OF_FLOWS, *OF_RULES, *OF_SIGNINS, "no-rows"}
