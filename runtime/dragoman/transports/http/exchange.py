@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import math
 from collections.abc import Awaitable, Callable, Generator, Iterable, MutableMapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from dragoman.core.codes import INVALID_REQUEST
@@ -497,24 +496,3 @@ def _too_large(limit_bytes: int, beginning: bytes) -> RequestRefused:
     refused = RequestRefused(413, reason, (b"connection", b"close"), option="--max-body")
     refused.garbled = [read_beginning(beginning, refused.code, reason)._replace(is_told=True)]
     return refused
-
-
-@lru_cache(maxsize=64)
-def accepts(header: bytes | None, wanted: str) -> bool:
-    """Whether an `Accept` header takes this media type; one that is missing takes all."""
-    if header is None:
-        return True
-    group = wanted.partition("/")[0] + "/*"
-    for part in header.decode("latin-1").lower().split(","):
-        media, *parameters = (piece.strip() for piece in part.split(";"))
-        if media in (wanted, group, "*/*") and not any(p.replace(" ", "") in _REFUSED_WEIGHTS for p in parameters):
-            return True
-    return False
-
-
-_REFUSED_WEIGHTS: Final = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
-
-
-def encode_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """Return headers as ASGI has them."""
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]

@@ -12,10 +12,10 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import HttpRequest, RequestRefused, Routine, accepts
+from dragoman.transports.http.exchange import HttpRequest, RequestRefused, Routine
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.pump import pump
-from dragoman.transports.http.reading import check_content, read_noted
+from dragoman.transports.http.reading import accepts, check_content, read_noted
 from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_event, encode_message
 

@@ -1,6 +1,7 @@
 """What a client posted: checked, as a frame on one line, with the ids that are needed to answer it.
 
-Lives here: everything that is looked at in a body. Must not: know sessions. Called by the fronts beside it.
+Lives here: everything that is looked at in a body, and which media types are taken. Must not: know sessions. Called by
+the fronts beside it.
 
 The body of a POST may be any JSON text and may contain line ends; from here on it is one line. Unlike a line from a
 pipe, it is checked completely: something from the network that is not JSON should get no further than here. It is
@@ -10,6 +11,7 @@ decoded once, and the frame has everything that was found.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -32,6 +34,8 @@ _MEMBERS_OF_REQUEST: Final = 4
 _NO_PARAMS: Final[dict[str, Any]] = {}
 
 _ANSWER: Final = frozenset({"result", "error"})
+
+_REFUSED_WEIGHTS: Final = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
 
 _EDGES: Final = frozenset({"jsonrpc", "id", "method"})
 """What may stand between a member and the edge of its object where a peek finds it."""
@@ -203,6 +207,19 @@ def check_batch(posted: Posted, revision: str | None) -> None:
     """
     if not has_batches(revision):
         raise blame(RequestRefused(400, f"expected one JSON-RPC object: {explain_batches()}"), posted.frame.body)
+
+
+@lru_cache(maxsize=64)
+def accepts(header: bytes | None, wanted: str) -> bool:
+    """Whether an `Accept` header takes this media type; one that is missing takes all."""
+    if header is None:
+        return True
+    group = wanted.partition("/")[0] + "/*"
+    for part in header.decode("latin-1").lower().split(","):
+        media, *parameters = (piece.strip() for piece in part.split(";"))
+        if media in (wanted, group, "*/*") and not any(p.replace(" ", "") in _REFUSED_WEIGHTS for p in parameters):
+            return True
+    return False
 
 
 def check_content(headers: dict[bytes, bytes]) -> None:

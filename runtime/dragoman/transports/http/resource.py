@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 from dragoman.core.exact_json import encode
 from dragoman.core.origin import INSUFFICIENT
 from dragoman.transports.http.bearer import Guard
-from dragoman.transports.http.exchange import JSON, HttpRequest, RequestRefused, Routine, Scope, encode_headers
+from dragoman.transports.http.exchange import JSON, HttpRequest, RequestRefused, Routine, Scope
 
 METADATA: Final = "/.well-known/oauth-protected-resource"
 OFFLINE: Final = "offline_access"
@@ -106,7 +106,8 @@ def reply_refused(
     """
     scopes = dict(said).get(INSUFFICIENT)
     if scopes is None:
-        return request.reply(429, body, JSON, *headers, *encode_headers(said))
+        more = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in said]
+        return request.reply(429, body, JSON, *headers, *more)
     resource: Resource | None = getattr(request.gate, "resource", None)
     if resource is None:
         return request.reply(403, body, JSON, *headers)

@@ -27,11 +27,10 @@ from dragoman.transports.http.exchange import (
     HttpRequest,
     RequestRefused,
     Routine,
-    accepts,
 )
 from dragoman.transports.http.per_request import PerRequestHttpFront, RequestHead
 from dragoman.transports.http.pump import pump
-from dragoman.transports.http.reading import Posted, blame, check_batch, check_content, read_noted
+from dragoman.transports.http.reading import Posted, accepts, blame, check_batch, check_content, read_noted
 from dragoman.transports.http.resource import reply_refused
 from dragoman.transports.http.sessions import MAX_STREAMS, NO_SESSION, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_message
