@@ -32,9 +32,15 @@ class Asked:
     is_muddled: bool = False
 
     def is_younger_than(self, answer: Event) -> bool:
-        """Whether an answer was on its way already when this was asked, so that it is to the one before."""
+        """Whether an answer was on its way already when this was asked, so that it is to the one before.
+
+        What comes in one array comes at one moment, and is answered one after the other.
+        """
+        if self.before is None or not answer.is_heard:
+            return False
         since, written = self.asked.there or 0, answer.there or 0
-        return self.before is not None and answer.is_heard and 0 < written < since
+        came_together = since == self.before.asked.there and not self.before.answers
+        return 0 < written < since or (came_together and since > 0)
 
     @property
     def frame(self) -> Body:
