@@ -597,6 +597,20 @@ def test_arguments_from_the_environment_are_added_and_hidden() -> None:
     )
 
 
+def test_what_some_servers_read_as_an_added_argument_is_replaced_and_hidden_too() -> None:
+    given = tool("find", inputSchema={**OBJECT, "properties": {"KEY": {}, "q": {}}, "required": ["Key", "q"]})
+    seen = tool("find", inputSchema={**OBJECT, "properties": {"q": {}}, "required": ["q"]})
+    odd = {"key": "x", "Key": "y", "KEY\0": "z", "q": 1}
+    talk(
+        client(request(2, "tools/call", name="find", arguments=odd, Arguments=odd, _META={"acme/as": "me"})),
+        expect_to_server(
+            request(2, "tools/call", name="find", arguments={"q": 1, "key": "ours"}, _meta={"acme/as": "us"})
+        ),
+        around=Inject({"key": "ours"}, meta={"acme/as": "us"}),
+    )
+    talk(*listed(1, "tools/list", "tools", [given], [seen]), around=Inject({"key": "ours"}))
+
+
 def test_values_are_read_anew_for_each_request(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("one\n", "utf-8")

@@ -27,6 +27,7 @@ class Origin(NamedTuple):
         address: Host and port of the client; empty where that is not known.
         carrier: The headers that say of which trace it is.
         may: What it may use, where nobody could tell yet which server it is for: whoever finds out asks this.
+        came: The arguments that it came with, where middleware has changed them.
     """
 
     scopes: frozenset[str] = frozenset()
@@ -34,6 +35,7 @@ class Origin(NamedTuple):
     address: tuple[Any, ...] = ()
     carrier: Mapping[str, str] = NOTHING
     may: May | None = None
+    came: Mapping[str, Any] | None = None
 
 
 NOWHERE: Final = Origin()

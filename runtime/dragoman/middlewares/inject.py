@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from dragoman.core.repeats import read_widely
 from dragoman.core.unchecked import find_object
 from dragoman.middleware import Answer, Direction, Message, Proceed
 from dragoman.transports.live_values import fill_in
@@ -20,7 +21,7 @@ class Inject:
 
     `$NAME` and `${NAME}` in a value are variables of the environment, `${file:PATH}` is what is in a file, without the
     white space around it, `$$` a dollar; they are read anew for each request. What a client gives for such an argument
-    is replaced; the input schemas that it sees do not have it.
+    is replaced, in another case, too: some servers do not tell cases apart. The input schemas that it sees have none.
 
     Args:
         arguments: The value of each argument.
@@ -52,9 +53,9 @@ class Inject:
             return await proceed(call)
         given = params = call.params
         if self._meta:
-            params = {**params, "_meta": {**find_object(params, "_meta"), **self._read(self._meta)}}
+            params = self._add(params, "_meta", self._meta)
         if call.method == "tools/call" and self._arguments and self._concerns(params.get("name")):
-            params = {**params, "arguments": {**find_object(params, "arguments"), **self._read(self._arguments)}}
+            params = self._add(params, "arguments", self._arguments)
         answer = await proceed(call if params is given else call.with_params(params))
         if call.method != "tools/list" or not self._arguments or answer.result is None:
             return answer
@@ -65,6 +66,11 @@ class Inject:
 
     def _read(self, templates: Mapping[str, str]) -> dict[str, str]:
         return {name: fill_in(template, self._environment) for name, template in templates.items()}
+
+    def _add(self, params: Mapping[str, Any], member: str, templates: Mapping[str, str]) -> dict[str, Any]:
+        own = {name: value for name, value in params.items() if name == member or read_widely(name) != member}
+        left = _without(find_object(params, member), templates)
+        return {**own, member: {**left, **self._read(templates)}}
 
     def _concerns(self, name: object) -> bool:
         return isinstance(name, str) and any(fnmatchcase(name, pattern) for pattern in self._tools)
@@ -77,8 +83,14 @@ class Inject:
             return tool
         properties, required = schema.get("properties"), schema.get("required")
         if isinstance(properties, dict):
-            left = {name: value for name, value in properties.items() if name not in self._arguments}
-            schema = {**schema, "properties": left}
+            schema = {**schema, "properties": _without(properties, self._arguments)}
         if isinstance(required, list):
-            schema = {**schema, "required": [name for name in required if name not in self._arguments]}
+            named = [name for name in required if isinstance(name, str)]
+            schema = {**schema, "required": list(_without(dict.fromkeys(named), self._arguments))}
         return {**tool, "inputSchema": schema}
+
+
+def _without(members: Mapping[str, Any], added: Iterable[str]) -> dict[str, Any]:
+    """Return members but for those that some servers read as one of these: one in Go takes `Key` for `key`."""
+    taken = {read_widely(name) for name in added}
+    return {name: value for name, value in members.items() if read_widely(name) not in taken}

@@ -35,7 +35,7 @@ def check(headers: Iterable[tuple[str, str]], body: dict[str, Any], mirrored: Se
     listed = list(headers)
     check_collected(collect_headers(listed), body)
     if body["method"] == "tools/call":
-        check_arguments(select_arguments(listed), body["params"], mirrored)
+        check_arguments(select_arguments(listed), body["params"].get("arguments"), mirrored)
 
 
 def body(method: str, **params: Any) -> dict[str, Any]:

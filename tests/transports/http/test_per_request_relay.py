@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.middlewares import Inject
 from dragoman.proxy import Proxy, ProxyConfig
 from tests.proxy.test_per_request import NEW, asks
 from tests.proxy.test_per_request_relay import INTRODUCED
@@ -21,13 +22,13 @@ TOOLS = [{"name": "echo", "inputSchema": ZONE}, {"name": "bad", "inputSchema": B
 LISTED = {"resultType": "complete", "tools": TOOLS, "ttlMs": 0, "cacheScope": "private"}
 
 
-def play(stage: Stage, principal: str = "") -> list[Any]:
+def play(stage: Stage, principal: str = "", **config: Any) -> list[Any]:
     """Serve clients of this principal; give the transports to them."""
     fronts: list[Any] = []
 
     def make(transport: Any) -> Proxy:
         fronts.append(transport)
-        return Proxy(ProxyConfig(), transport, stage.connect, principal=principal)
+        return Proxy(ProxyConfig(**config), transport, stage.connect, principal=principal)
 
     stage.make = make
     return fronts
@@ -57,6 +58,22 @@ async def test_a_header_that_does_not_repeat_its_argument_is_refused(headers: di
         await lists(stage)
         reply = await within(calling)
         assert (reply.status, (await reply.frame())["error"]["code"]) == (400, -32020)
+
+
+@pytest.mark.parametrize(("headers", "status"), [({}, 200), ({"mcp-param-zone": "north"}, 400)])
+@on_loop
+async def test_headers_repeat_the_arguments_that_came_and_not_those_of_middleware(
+    headers: dict[str, str], status: int
+) -> None:
+    async with serving() as stage:
+        play(stage, middleware=(Inject({"zone": "north"}),))
+        calling = await begin(stage, call(arguments={"a": 1}), **headers)
+        await lists(stage)
+        if status == 200:
+            heard = await stage.server.hear()
+            assert heard["params"]["arguments"] == {"a": 1, "zone": "north"}
+            stage.server.answer(heard["id"], resultType="complete", content=[])
+        assert (await within(calling)).status == status
 
 
 @on_loop

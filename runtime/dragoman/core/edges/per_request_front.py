@@ -24,7 +24,8 @@ from dragoman.core.edges.exchange import Exchange
 from dragoman.core.edges.way import Way
 from dragoman.core.envelope import Frame, Malformed, Refusal, decoded, notification_frame, rewrite, written
 from dragoman.core.exact_json import decode, encode_line
-from dragoman.core.methods import CANCELLED, FIRST_NAMES, LISTEN, first_name
+from dragoman.core.methods import CALL_TOOL, CANCELLED, FIRST_NAMES, LISTEN, first_name
+from dragoman.core.origin import NOWHERE
 from dragoman.core.places import has_place
 from dragoman.core.repeats import TWO_FRAMES
 from dragoman.core.rules.discovery import served_versions
@@ -37,6 +38,7 @@ from dragoman.core.rules.names import (
     TASK_METHODS,
     UNSUPPORTED_VERSION,
 )
+from dragoman.core.unchecked import find_object
 from dragoman.errors import RemoteProtocolError
 from dragoman_spec import PER_REQUEST_REVISIONS, REVISIONS, load
 
@@ -258,8 +260,12 @@ class PerRequestFront:
         """Have a request served, as middleware has let it go on."""
         assert isinstance(call, PerRequestCall)
         if frame is not call.frame:
-            call.frame = frame = _with_metadata(frame, call)
-            call.body, call.params = frame.body, frame.body["params"]
+            frame = _with_metadata(frame, call)
+            came, params = call.params, frame.body["params"]
+            if call.method == CALL_TOOL and params.get("arguments") is not came.get("arguments"):
+                origin = (frame.origin or NOWHERE)._replace(came=find_object(came, "arguments"))
+                frame = frame._replace(origin=origin)
+            call.frame, call.body, call.params = frame, frame.body, params
         self._backend.carry(call)
 
     def notify(self, front: object, frame: Frame) -> None:

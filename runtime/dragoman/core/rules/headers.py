@@ -97,14 +97,12 @@ def select_arguments(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str
     return tuple((name, value) for name, value in headers if name.lower().startswith(PARAM_PREFIX.lower()))
 
 
-def check_arguments(
-    headers: Iterable[tuple[str, str]], params: Mapping[str, Any], mirrored: Sequence[Mirrored]
-) -> None:
+def check_arguments(headers: Iterable[tuple[str, str]], arguments: object, mirrored: Sequence[Mirrored]) -> None:
     """Hold the headers that repeat arguments against a call of a tool.
 
     Args:
         headers: As they came.
-        params: Of the call.
+        arguments: Of the call, as they came.
         mirrored: The annotations of the tool.
 
     Raises:
@@ -112,7 +110,7 @@ def check_arguments(
     """
     found = collect_headers(headers)
     for argument in mirrored:
-        _compare_argument(found, argument, _look_up(params.get("arguments"), argument.path))
+        _compare_argument(found, argument, _look_up(arguments, argument.path))
 
 
 def encode_value(value: str) -> str:

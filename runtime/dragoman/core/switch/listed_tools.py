@@ -142,13 +142,15 @@ class ListedTools:
         return () if tool is None else tool.mirrored
 
     def check(self, request: PerRequestCall) -> None:
-        """Hold the headers that a request came with against its arguments.
+        """Hold the headers that a request came with against its arguments, not against what middleware made of them.
 
         Raises:
             RemoteProtocolError: One is missing, malformed, or says something else (-32020).
         """
         if request.method == CALL_TOOL:
-            check_arguments(request.frame.headers, request.params, self.mirrored(CALL_TOOL, request.params))
+            frame, arguments = request.frame, request.params.get("arguments")
+            came = arguments if frame.origin is None or frame.origin.came is None else frame.origin.came
+            check_arguments(frame.headers, came, self.mirrored(CALL_TOOL, request.params))
 
     def hear(self, method: str | None) -> None:
         """Record a notification: what is known of tools that have changed is outdated."""
