@@ -13,6 +13,7 @@ from dragoman.signin.grants import sign_in
 from dragoman.signin.settings import SignInSettings
 from tests.signin.far import ABLE, Browser, Client, far, find_link, form_of
 from tests.signin.web import occasion, whole
+from tests.transports.http.stage import within
 from tests.transports.upstream.stage import on_loop
 
 TWO = {"ann": "secret-of-ann", "ben": "secret-of-ben"}
@@ -152,18 +153,25 @@ async def test_who_declines_fails_and_others_are_not_held_up(folder: Path) -> No
         assert "result" in await ben.answer()
 
 
+@pytest.mark.parametrize("scope", list(Scope))
 @on_loop
-async def test_a_client_without_a_session_is_asked_in_a_round_of_its_call(folder: Path) -> None:
-    async with far(folder, TWO, Scope.SHARED) as place:
+async def test_clients_without_a_session_are_asked_in_rounds_of_their_own_calls(folder: Path, scope: Scope) -> None:
+    async with far(folder, TWO, scope) as place:
         place.home.pages["/mcp"] = place.home.serve_sessions
-        ann = Client(place.port, "secret-of-ann")
-        asked_for = (await ann.ask_alone())["result"]
-        ((name, question),) = asked_for["inputRequests"].items()
-        link = question["params"]["url"]
-        assert "The secret of ann" in (await Browser().go(link)).text
-        assert "You are signed in" in (await Browser().sign_in(link, "secret-of-ann")).text
-        state = {"requestState": asked_for["requestState"], "inputResponses": {name: {"action": "accept"}}}
-        assert (await ann.ask_alone(**state))["result"]["sent"] == "Bearer token-secret-1"
+        asked_for = {}
+        for name, secret in TWO.items():  # over one connection to the server, which was idle before the second
+            client = Client(place.port, secret)
+            answer = (await within(client.ask_alone()))["result"]
+            ((key, question),) = answer["inputRequests"].items()
+            asked_for[name] = client, question["params"]["url"], key, answer["requestState"]
+            assert f"{name}. Everybody" in question["params"]["message"]
+            page = (await Browser().go(question["params"]["url"])).text
+            assert f"The secret of {name}" in page
+            assert f"{name} needs this" in page
+        client, link, key, state = asked_for["ben"]
+        assert "You are signed in" in (await Browser().sign_in(link, "secret-of-ben")).text
+        said = {"requestState": state, "inputResponses": {key: {"action": "accept"}}}
+        assert (await client.ask_alone(**said))["result"]["sent"] == "Bearer token-secret-1"
 
 
 @pytest.mark.parametrize("scope", list(Scope))

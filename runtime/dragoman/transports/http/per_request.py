@@ -17,6 +17,7 @@ from dragoman.core.codes import METHOD_NOT_FOUND
 from dragoman.core.edges.per_request_front import read_request
 from dragoman.core.envelope import Frame, decoded
 from dragoman.core.exact_json import encode_line
+from dragoman.core.label import speak_for
 from dragoman.core.methods import LISTEN
 from dragoman.core.rules.errors import find_http_status
 from dragoman.core.rules.headers import check_collected, collect_headers, list_repeated, select_arguments
@@ -155,6 +156,8 @@ class PerRequestHttpFront:
             return
         session = self._find(request.principal)
         session.speak()
+        if self._config.shares_requests and request.principal:
+            speak_for(request.principal)
         transport = session.transport
         with session:
             if not transport.readable.is_set():

@@ -60,7 +60,7 @@ class Delivery:
         is_parked: Whether its server waits for the client's answer to a question, and its place is free meanwhile.
         park: Say whether the server waits so.
         sender: Whose share of the places it takes; listens, which do not end, have one where nobody has a name.
-        context: Of whoever has said it; the answer comes in that of a connection, which may have been another's.
+        context: Of whoever has said it, where what comes of it is dealt with: a connection may have been another's.
     """
 
     __slots__ = ("_settle", "answer", "cancelled", "context", "frame", "is_parked", "park", "sender", "sent_in", "task")
@@ -338,7 +338,7 @@ class Lanes:
     def _send_answers(self) -> None:
         while self._answers and self._answering < _ANSWERS:
             self._answering += 1
-            self._spawn(self._run(self._answers.popleft())).add_done_callback(self._note_answered)
+            self._launch(self._answers.popleft()).add_done_callback(self._note_answered)
         if len(self._answers) in (0, _ANSWERS_WAITING):
             self._on_answers(bool(self._answers))
 
@@ -346,8 +346,8 @@ class Lanes:
         self._answering -= 1
         self._send_answers()
 
-    def _launch(self, job: Delivery) -> None:
-        self._spawn(self._run(job))
+    def _launch(self, job: Delivery) -> asyncio.Task[None]:
+        return self._spawn(self._run(job), job.context)
 
     async def _run(self, job: Delivery) -> None:
         try:

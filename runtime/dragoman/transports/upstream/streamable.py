@@ -274,18 +274,20 @@ class Streamable:
     ) -> HttpResponse:
         idle_s = None if frame.method == LISTEN else self._config.idle_timeout_s
         asks = frame.method != PING  # which is sent while nobody is there
+        come_back = visitor = None  # of another call, perhaps, whose answer led to this one
         if frame.headers:
             turn = Round(frame)
-            frame = turn.frame
-            COME_BACK.set(turn.ask)
+            frame, come_back = turn.frame, turn.ask
+        elif frame.kind == "request" and frame.key is not None and self._shows_pages:
+            visitor = functools.partial(self.visits.ask, frame.key)
+        COME_BACK.set(come_back)
+        VISITOR.set(visitor)
         how = headers, frame.raw, sent, idle_s, begun, asks, False, frame.method in REPEATABLE, frame.key
-        if frame.kind != "request" or frame.key is None or frame.headers or not self._shows_pages:
-            return await self._wire.send("POST", self._config.url, *how)
-        VISITOR.set(functools.partial(self.visits.ask, frame.key))
         try:
             return await self._wire.send("POST", self._config.url, *how)
         finally:
-            await self.visits.end(frame.key)
+            if visitor is not None and frame.key is not None:
+                await self.visits.end(frame.key)
 
     async def _take_answer(self, answer: HttpResponse, job: Delivery, epoch: int, watch: Watch | None = None) -> None:
         """Hand on what a request was answered with; make sure that the answer is among it."""

@@ -184,7 +184,7 @@ class HttpTransport:
     def _begin(self, job: Delivery) -> bool:
         """Send a request without a task, if there is a connection for it."""
         client = self._streamable if job.frame.headers else self._client
-        return client.begin(job, functools.partial(self._take, job))
+        return client.begin(job, functools.partial(job.context.run, self._take, job))
 
     def _take(self, job: Delivery) -> None:
         """Hand on what has come of a request that was sent without a task, if that can be done at once."""
@@ -195,7 +195,7 @@ class HttpTransport:
         length = answer.unread_bytes if is_stream else answer.length
         is_short = answer.plain and length is not None and length <= self._short_bytes
         if is_short and not (answer.complete or answer.failure or is_stream):
-            answer.on_news = functools.partial(self._take, job)  # the rest of the body
+            answer.on_news = functools.partial(job.context.run, self._take, job)  # the rest of the body
             return
         read = None
         if is_short and answer.complete and link.reading.is_set():
