@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.core.batches import Batch
-from dragoman.core.calls import Call, Calls
+from dragoman.core.calls import Call, Calls, read_token
 from dragoman.core.envelope import Frame, classify
 from dragoman.core.exact_json import encode_line
 from dragoman.core.streams import ANNOUNCED, NOBODY, place
@@ -29,7 +29,8 @@ def table(*bodies: Any, batch: Batch | None = None) -> Calls:
         frame = frame_of(body)
         call = Call(frame.key or b"", frame.method or "", batch)
         assert calls.add(call) is None
-        calls.note_token(call, frame)
+        if (token := read_token(frame)) is not None:
+            calls.note_token(call, token)
     return calls
 
 

@@ -292,11 +292,10 @@ class Calls:
         for table in (self.cancelled, self.tokens, self.retired, self.renamed):
             table.clear()
 
-    def note_token(self, call: Call, frame: Frame) -> None:
+    def note_token(self, call: Call, token: bytes) -> None:
         """Record the progress token of a request that was added."""
-        call.token = read_token(frame)
-        if call.token is not None:
-            self.tokens[call.token] = call
+        call.token = token
+        self.tokens[token] = call
 
     def find_progressing(self, frame: Frame) -> Call | None:
         """Return the request that waits and that a `notifications/progress` is about, if its token is known."""
@@ -434,6 +433,6 @@ def read_reason(frame: Frame) -> str | None:
 def read_token(frame: Frame) -> bytes | None:
     """Return the progress token of a request; None without one."""
     raw = frame.bare or frame.raw  # a frame that is not written has its body
-    if raw and b"progressToken" not in outline(raw):
+    if raw and (b"progressToken" not in raw or b"progressToken" not in outline(raw)):
         return None
     return key_of(find(read_params(frame), "_meta", "progressToken"))

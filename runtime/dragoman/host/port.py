@@ -42,6 +42,7 @@ class Port:
         principal: Who the client is, as far as that is known.
 
     Attributes:
+        is_server: Whether the peer is a server.
         full: Whether the peer does not keep up with what we write.
         unread_bytes: What was written since then.
         backlog: What waits for a client that shares its server with others, and does not keep up.
@@ -59,6 +60,7 @@ class Port:
         "edge",
         "full",
         "host",
+        "is_server",
         "label",
         "principal",
         "stalled_at",
@@ -80,6 +82,7 @@ class Port:
         self.label = label
         self.principal = principal
         self.alive = True
+        self.is_server = isinstance(edge, UpstreamEdge)
         self.full = False
         self.unread_bytes = 0
         self.backlog: list[Frame] | None = None
@@ -96,7 +99,7 @@ class Port:
     @property
     def name(self) -> str:
         """`client` or `server`, for the log."""
-        return "client" if isinstance(self.edge, FrontEdge) else "server"
+        return "server" if self.is_server else "client"
 
     def cut(self) -> None:
         """Report nothing more, and drop the host: a reference cycle would stay until the collector finds it."""
@@ -120,7 +123,7 @@ class Port:
 
     def _is_heard(self) -> bool:
         """Whether somebody is told; a server may have been opened for another session than it is for now."""
-        if self.alive and self.label and isinstance(self.edge, UpstreamEdge):
+        if self.alive and self.label and self.is_server:
             LABEL.set(self.label)
         return self.alive
 
@@ -130,7 +133,7 @@ class Port:
         """Frames came."""
         if self.principal:
             PRINCIPAL.set(self.principal)
-        if self._is_heard() if self.label else self.alive:
+        if self._is_heard() if self.label and self.is_server else self.alive:
             self.host.receive(self, frames)
             if self._silence is not None and self.alive and not self._is_awaited():
                 self._silence.cancel()  # while a timer runs, each turn of the event loop costs more

@@ -216,7 +216,7 @@ async def test_what_looks_like_a_known_request_in_the_middle_of_another_is_a_par
     async with serving() as stage:
         caller = await calling(stage)
         caller.writer.write(b"DELETE /nowhere HTTP/1.1\r\nx-more: ")
-        await until(lambda: caller.connection.is_reading())
+        await until(lambda: caller.connection.in_headers)
         caller.writer.write(caller.write(call(4)))
         assert (await within(read_reply(caller.reader, caller.writer))).status == 404
         assert stage.server.hears_nothing()

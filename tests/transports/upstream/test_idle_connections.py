@@ -199,7 +199,7 @@ async def test_a_server_that_closes_a_connection_as_it_is_taken_is_not_met_next_
         [connection] = wire._shelf.kept
         connection.pause()  # what the loop has not read yet
         closes.set()
-        await until(lambda: not connection.is_quiet())
+        await until(lambda: not connection.is_usable(60.0))
         assert wire._shelf.keep_s == 60
         assert await ask(wire) == (200, b"ok")
         learned_s = wire._shelf.keep_s

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from dragoman.core.batches import MOST_MEMBERS, Batch, cut, explain_batches, has_batches, read_member
-from dragoman.core.calls import TOO_MANY, Call
+from dragoman.core.calls import TOO_MANY, Call, read_token
 from dragoman.core.codes import INVALID_REQUEST
 from dragoman.core.commands import Side
 from dragoman.core.envelope import Frame, Malformed, error_frame, key_of, rewrite
@@ -137,8 +137,8 @@ def _note_member(
         call = Call(member.key, member.method, batch, exchange.front)
         unfit = exchange.calls[side].add(call)
         assert unfit is None, "an array that does not fit is split"
-        if exchange.notes_tokens and side is Side.CLIENT:
-            exchange.calls[side].note_token(call, member)
+        if exchange.notes_tokens and side is Side.CLIENT and (token := read_token(member)) is not None:
+            exchange.calls[side].note_token(call, token)
         batch.open_requests += 1
         return member
     asked = exchange.calls[side.other].take(member.key)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dragoman.core.around import Around
 from dragoman.core.batches import Batch
-from dragoman.core.calls import OURS, Call, Calls, Unfit, cancellation, cancelled_key
+from dragoman.core.calls import OURS, Call, Calls, Unfit, cancellation, cancelled_key, read_token
 from dragoman.core.codes import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Outbox, Schedule, Side
 from dragoman.core.consent import Consent, Method
@@ -166,7 +166,7 @@ class Exchange:
             case "batch":
                 relay_array(self, side, frame)
             case _:
-                self._relay_response(side, frame)
+                self.relay_response(side, frame)
 
     def fail_all(self, side: Side, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         """Answer every request of this peer that waits with an error."""
@@ -277,8 +277,8 @@ class Exchange:
             self._deliver(side, call, refusal.answer(None if unfit is Unfit.DUPLICATE else key))
             return
         is_asked = side is CLIENT
-        if self.notes_tokens and is_asked:
-            calls.note_token(call, frame)
+        if self.notes_tokens and is_asked and (token := read_token(frame)) is not None:
+            calls.note_token(call, token)
         if is_asked and method in self._apart:
             if method in self._own:
                 self.hand_on(side, call, frame)
@@ -373,7 +373,8 @@ class Exchange:
                 self.front.post(side, whole)
         return frame, call is None or self.around is None or self.around.cancel(call)
 
-    def _relay_response(self, side: Side, frame: Frame) -> None:
+    def relay_response(self, side: Side, frame: Frame) -> None:
+        """Carry one response of this peer to whoever asked."""
         key = frame.key
         if side is CLIENT and repeats_name(frame.raw):  # a server may take it for a request, past all rules
             self.reject(side, Malformed(INVALID_REQUEST, TWO_FRAMES, key, is_response=True))

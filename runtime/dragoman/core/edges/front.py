@@ -221,7 +221,9 @@ class FrontEdge:
 
     def take_server(self, frame: Frame) -> None:
         """Take a frame of the server for this client."""
-        if self.state is _READY:
+        if self.state is _READY and frame.kind == "result":  # most are
+            self.exchange.relay_response(SERVER, frame)
+        elif self.state is _READY:
             self.exchange.relay(SERVER, frame)
         elif self.state is _DRAINING or not self._early.take_server(frame, self.state):
             self.exchange.relay(Side.SERVER, frame)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from dragoman.core.calls import Call, Unfit, cancellation, cancelled_key, read_reason
+from dragoman.core.calls import Call, Unfit, cancellation, cancelled_key, read_reason, read_token
 from dragoman.core.codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from dragoman.core.commands import CLIENT, SERVER, ClientEdge, Side
 from dragoman.core.edges.backend import NOTHING_READ
@@ -236,8 +236,8 @@ class PerRequestFront:
             return
         if exchange.observer is not None:
             exchange.observer.began(CLIENT, request, frame)
-        if exchange.ages is not None:
-            exchange.calls[CLIENT].note_token(request, frame)
+        if exchange.ages is not None and (token := read_token(frame)) is not None:
+            exchange.calls[CLIENT].note_token(request, token)
         if exchange.around is None or request.method == DISCOVER:
             exchange.hand_on(CLIENT, request, frame)
         else:

@@ -171,7 +171,7 @@ class ServedConnection(asyncio.Protocol):
         request = HttpRequest(turn, self._hold, self._finish)
         if not turn.more_body and len(turn.body) <= self._at_once_bytes:
             request.body, turn.body = bytes(turn.body), b""
-        self.known = self._spare = None
+        self._spare = None
         self._front.serve_at_once(request)
         if request.body is not None and turn.keeps_alive and data and request.again is not None:
             self.known = know_head(data, request.body, request)
@@ -179,7 +179,7 @@ class ServedConnection(asyncio.Protocol):
     def _take_again(self, data: bytes) -> bool:
         """Serve a request whose head is known, if it is here as a whole; false if it has to be read."""
         known, before = self.known, self.turn
-        if known is None or before is None or not before.is_complete or self.is_reading():
+        if known is None or before is None or not before.is_complete:
             return False
         body = known.find_body(data)
         if body is None or len(body) > self._at_once_bytes or self.transport.is_closing():
@@ -259,6 +259,7 @@ class ServedConnection(asyncio.Protocol):
     def _take(self, data: bytes) -> None:
         """Count what belongs to headers or trailers that have not ended, so that endless ones are not kept."""
         patience = self.site.config.patience
+        self.known = None  # until a request has come whole again
         self._barren_bytes += len(data)
         self._parts = 0
         self._idle.stop()
@@ -486,10 +487,6 @@ class ServedConnection(asyncio.Protocol):
     def _is_unheard(self) -> bool:
         """Whether the client is sending what nobody will read."""
         return self.in_body or self._refused is not None
-
-    def is_reading(self) -> bool:
-        """Whether something has come of the next request already."""
-        return self.in_headers or self.in_body or self._deadline.is_set
 
     def _is_next(self) -> bool:
         """Whether what is written now is the answer to what the client is sending."""

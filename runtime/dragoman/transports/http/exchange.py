@@ -411,15 +411,13 @@ class HttpRequest:
 
     def reply(self, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> Awaitable[None] | None:
         """Answer, whole; give what is to be waited for, if that cannot be done at once."""
-        body = self._address(body)
+        if self.address is not None:
+            body = self.address(body, self.principal)
         if self.wire.reply(status, headers + self.extra, body):
             if self.brings is not None and self.brings.on_heads is not None:
                 self._tell(self.brings.on_heads, status, headers)
             return None
         return self._reply(status, body, headers)
-
-    def _address(self, body: bytes) -> bytes:
-        return body if self.address is None else self.address(body, self.principal)
 
     async def _reply(self, status: int, body: bytes, headers: Headers) -> None:
         length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
@@ -437,7 +435,8 @@ class HttpRequest:
             stall_s: How long it may take nothing.
             headers: Beside the length.
         """
-        body = self._address(body)
+        if self.address is not None:
+            body = self.address(body, self.principal)
         weigh(len(body))
         try:
             await self._begin(200, *headers, (b"content-length", b"%d" % len(body)))
@@ -455,7 +454,8 @@ class HttpRequest:
         Raises:
             TimeoutError: It took longer.
         """
-        data = self._address(data)
+        if self.address is not None:
+            data = self.address(data, self.principal)
         for start in range(0, len(data), _PIECE_BYTES):
             piece = data if len(data) <= _PIECE_BYTES else data[start : start + _PIECE_BYTES]
             async with asyncio.timeout(stall_s):

@@ -15,7 +15,7 @@ from dragoman.transports.http.config import FrontConfig
 from dragoman.transports.http.exchange import HttpRequest, RequestRefused, Routine
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.pump import pump
-from dragoman.transports.http.reading import accepts, check_content, read_noted
+from dragoman.transports.http.reading import accepts, check_content, read_posted
 from dragoman.transports.http.sessions import MAX_STREAMS, VISITS_A_STREAM, Caller, HttpSession, Sessions
 from dragoman.transports.http.sse import encode_event, encode_message
 
@@ -63,7 +63,7 @@ class LegacyFront:
                 raise RequestRefused(405, "expected GET", _ALLOW_STREAM)
             limits = self._config.limits
             body = yield request.read_body(limits.body_bytes, self._config.patience.body_s)
-            posted = read_noted(request, body, limits.nesting) if body.strip() else None
+            posted = read_posted(body, limits.nesting, request.origin) if body.strip() else None
         if not accepts(request.headers.get(b"accept"), "text/event-stream"):
             raise RequestRefused(406, "expected to Accept text/event-stream")
         session = self._sessions.open(LegacyTransport(self._config.limits), Caller(request.principal, "sse"))
@@ -112,7 +112,7 @@ class LegacyFront:
             try:
                 yield readable.wait()
                 body = yield request.read_body(limits.body_bytes, patience.body_s)
-                posted = read_noted(request, body, limits.nesting)
+                posted = read_posted(body, limits.nesting, request.origin)
                 yield readable.wait()
                 if session.transport.over:
                     raise RequestRefused(404, "the session is over")

@@ -34,7 +34,7 @@ from dragoman.transports.http.exchange import (
     Routine,
 )
 from dragoman.transports.http.pump import pump
-from dragoman.transports.http.reading import Posted, read_noted
+from dragoman.transports.http.reading import Posted, read_posted
 from dragoman.transports.http.requests import Place, Post, RequestsTransport
 from dragoman.transports.http.resource import reply_refused
 from dragoman.transports.http.sessions import MAX_STREAMS, Caller, HttpSession, Sessions
@@ -138,7 +138,7 @@ class PerRequestHttpFront:
         if (body := request.body) is None:
             most = limits.body_bytes if head.by_headers else min(_OPENING_BYTES, limits.body_bytes)
             body = yield request.read_body(most, self._config.patience.body_s)
-        posted = read_noted(request, body, limits.nesting, keeps_body=True)
+        posted = read_posted(body, limits.nesting, request.origin, keeps_body=True)
         frame = posted.frame
         if not claims_this_era(posted, head.by_headers):
             yield from self._otherwise(request, posted, head.takes_json)
@@ -160,7 +160,7 @@ class PerRequestHttpFront:
             speak_for(request.principal)
         transport = session.transport
         with session:
-            if not transport.readable.is_set():
+            if transport.readable.shut is not None:
                 yield transport.readable.wait()
             place = head.places[frame.method == LISTEN]
             under_way = self._under_way.get(place, 0)
@@ -179,7 +179,9 @@ class PerRequestHttpFront:
                         transport.timer.start(post)
                     yield post
                 if post.answer is not None and as_json and not post.lines:
-                    yield self._reply(request, transport, post.answer)
+                    rest = self._reply(request, transport, post.answer)
+                    if rest is not None:
+                        yield rest
                 elif request.wire.is_gone:
                     raise Disconnected
                 elif post.is_over and post.answer is None:

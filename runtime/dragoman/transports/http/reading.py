@@ -20,11 +20,12 @@ from dragoman.core.batches import MOST_MEMBERS, explain_batches, has_batches
 from dragoman.core.codes import INVALID_REQUEST, PARSE_ERROR
 from dragoman.core.envelope import Frame, Malformed, classify, key_of, new_frame
 from dragoman.core.exact_json import decode, is_heavier, may_hold_long_integer, outline
+from dragoman.core.origin import Origin
 from dragoman.core.peek import peek, read_beginning
 from dragoman.core.repeats import TWO_FRAMES, repeats_name
 from dragoman.core.unchecked import find, is_deeper
 from dragoman.core.wholeness import read_broken
-from dragoman.transports.http.exchange import HttpRequest, RequestRefused
+from dragoman.transports.http.exchange import RequestRefused
 
 _NOTHING: Final[frozenset[bytes]] = frozenset()
 
@@ -66,13 +67,10 @@ class Posted(NamedTuple):
     is_batch: bool = False
     initializes: bool = False
 
-
-def read_noted(request: HttpRequest, body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
-    """Read the body of a request, as `read_posted` does, and note where it comes from."""
-    posted = read_posted(body, nesting, keeps_body)
-    if request.origin is None:
-        return posted
-    return posted._replace(frame=posted.frame._replace(origin=request.origin))
+    @property
+    def only_key(self) -> bytes | None:
+        """The id of the one request in it; None where there is none, or several."""
+        return next(iter(self.keys)) if len(self.keys) == 1 else None
 
 
 def blame(refused: RequestRefused, value: Any) -> RequestRefused:
@@ -93,12 +91,13 @@ def _note(refused: RequestRefused, found: Iterable[Malformed]) -> RequestRefused
     return refused
 
 
-def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
+def read_posted(body: bytes, nesting: int, origin: Origin | None = None, keeps_body: bool = False) -> Posted:
     """Read a body.
 
     Args:
         body: Of a POST, or one WebSocket message.
         nesting: How deep it may be nested.
+        origin: Where it comes from, for middleware.
         keeps_body: Whether the frame of a plain request has its body, unless that is not exact.
 
     Raises:
@@ -116,14 +115,15 @@ def read_posted(body: bytes, nesting: int, keeps_body: bool = False) -> Posted:
     if seen is not None and _is_this_request(value, seen):
         noted = b"" if bare is body else bare
         if (keeps_body or b"progressToken" in bare) and not may_hold_long_integer(bare):
-            seen = new_frame(Frame, (line, "request", seen.key, seen.method, value, None, (), "", (), None, noted))
-        elif noted:
-            seen = seen._replace(bare=noted)
+            seen = new_frame(Frame, (line, "request", seen.key, seen.method, value, None, (), "", (), origin, noted))
+        elif noted or origin is not None:
+            seen = seen._replace(origin=origin, bare=noted)
         return new_frame(Posted, (seen, frozenset((seen.key,)), (), False, seen.method == "initialize"))
     try:
-        return _read_other(body, value, line, seen)
+        posted = _read_other(body, value, line, seen)
     except RequestRefused as refused:
         raise blame(refused, value) from None
+    return posted if origin is None else posted._replace(frame=posted.frame._replace(origin=origin))
 
 
 def _read_other(body: bytes, value: Any, line: bytes, seen: Frame | None) -> Posted:

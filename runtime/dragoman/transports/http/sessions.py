@@ -199,7 +199,7 @@ class HttpSession(Generic[TransportT]):
 
         While the server does not read, one body at a time is read: the others stay in their sockets, out of our memory.
         """
-        return self.transport.readable.is_set() and not self.turn.locked()
+        return self.transport.readable.shut is None and not self.turn.locked()
 
     @property
     def idle_since(self) -> float | None:
@@ -475,3 +475,9 @@ class Tidying:
     def _run(self, tidy: Callable[[], None]) -> None:
         self._due_at, self._connections = math.inf, 0
         tidy()
+
+
+def too_many_streams(key: bytes | None) -> RequestRefused:
+    """Refuse a request with this id, where so many of its session are under way."""
+    reason = "too many requests of this session are under way"
+    return RequestRefused(429, reason, (b"retry-after", b"1"), key=key, option=MAX_STREAMS)

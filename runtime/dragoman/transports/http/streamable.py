@@ -30,9 +30,16 @@ from dragoman.transports.http.exchange import (
 )
 from dragoman.transports.http.per_request import PerRequestHttpFront, RequestHead
 from dragoman.transports.http.pump import pump
-from dragoman.transports.http.reading import Posted, accepts, blame, check_batch, check_content, read_noted
+from dragoman.transports.http.reading import Posted, accepts, check_content, read_posted
 from dragoman.transports.http.resource import reply_refused
-from dragoman.transports.http.sessions import MAX_STREAMS, NO_SESSION, VISITS_A_STREAM, Caller, HttpSession, Sessions
+from dragoman.transports.http.sessions import (
+    NO_SESSION,
+    VISITS_A_STREAM,
+    Caller,
+    HttpSession,
+    Sessions,
+    too_many_streams,
+)
 from dragoman.transports.http.sse import encode_message
 from dragoman.transports.http.streamable_session import PostedCall, StreamableSession
 from dragoman.transports.http.streams import StreamConnection
@@ -111,7 +118,7 @@ class StreamableFront:
             raise RequestRefused(404, NO_SESSION)
         config, transport = self._config, session.transport
         if session.visits >= VISITS_A_STREAM * config.limits.streams:
-            raise _too_many_streams(None)
+            raise too_many_streams(None)
         session.visits += 1
         try:
             body, waits = request.body, not session.takes_at_once
@@ -122,11 +129,11 @@ class StreamableFront:
                     yield transport.readable.wait()
                     body = yield request.read_body(config.limits.body_bytes, config.patience.body_s)
                     yield transport.readable.wait()
-                posted = read_noted(request, body, config.limits.nesting)
+                posted = read_posted(body, config.limits.nesting, request.origin)
                 request.brings, request.keys = transport, posted.keys
                 if self._sessions.relay is not None:
                     yield self._keep(session, posted, request)
-                call = self._post(transport, posted, takes_stream and not (config.answers == "json" and takes_json))
+                call = transport.post(posted, takes_stream and not (config.answers == "json" and takes_json))
             except RequestRefused as refused:
                 transport.lose_answers(refused.garbled)
                 raise
@@ -148,7 +155,9 @@ class StreamableFront:
             if call.connection is not None:
                 yield self._send_stream(request, transport, call.connection, is_new=True)
             else:
-                yield self._reply(request, transport, call, takes_json)
+                rest = self._reply(request, transport, call, takes_json)
+                if rest is not None:
+                    yield rest
         finally:
             session.leave()
 
@@ -169,7 +178,7 @@ class StreamableFront:
         """Open a session; one whose `initialize` is not answered with a result ends."""
         if not posted.initializes:
             raise RequestRefused(
-                400, "expected an Mcp-Session-Id header: only initialize goes without", key=_only_key(posted)
+                400, "expected an Mcp-Session-Id header: only initialize goes without", key=posted.only_key
             )
         caller = Caller(request.principal, "streamable-http", server=self.server)
         session = self._sessions.open(StreamableSession(self._config), caller)
@@ -178,7 +187,7 @@ class StreamableFront:
             relay.adoption.watch(session)
         with session:
             request.brings, request.keys = transport, posted.keys
-            call = self._post(transport, posted, takes_stream=False)
+            call = transport.post(posted, takes_stream=False)
             request.hold.release()
             assert call is not None
             request.wire.watch(call.tell)
@@ -222,13 +231,13 @@ class StreamableFront:
         transport, nesting = session.transport, self._config.limits.nesting
         self._sessions.relay.adoption.watch(session)
         with session:
-            call = self._post(transport, read_noted(request, initialize, nesting), takes_stream=False)
+            call = transport.post(read_posted(initialize, nesting, request.origin), takes_stream=False)
             assert call is not None
             await call
             if not call.opened or transport.revision != revision:
                 transport.end("the session that another instance had cannot go on here")
                 return False
-            self._post(transport, read_noted(request, _INITIALIZED, nesting), takes_stream=False)
+            transport.post(read_posted(_INITIALIZED, nesting, request.origin), takes_stream=False)
             await self._ask_again(request, transport, lasting)
         return True
 
@@ -239,11 +248,11 @@ class StreamableFront:
         until, is_late = transport.loop.time() + AGAIN_S, False
         for number, (method, params) in enumerate(lasting):
             frame = {"jsonrpc": "2.0", "id": f"dragoman/again/{number}", "method": method, "params": params}
-            posted = read_noted(request, encode_line(frame), self._config.limits.nesting)
+            posted = read_posted(encode_line(frame), self._config.limits.nesting, request.origin)
             if is_late:
                 transport.deliver(posted.frame)  # takes no place of the client's: its answer is nobody's
                 continue
-            asked = self._post(transport, posted, takes_stream=False)
+            asked = transport.post(posted, takes_stream=False)
             assert asked is not None
             try:
                 async with asyncio.timeout_at(until):
@@ -272,23 +281,6 @@ class StreamableFront:
             raise RequestRefused(404, NO_SESSION)
         return relay.adoption.remember(session, posted) if posted.frame.method in LASTING else None
 
-    def _post(self, transport: StreamableSession, posted: Posted, takes_stream: bool) -> PostedCall | None:
-        """Deliver what was posted.
-
-        Raises:
-            RequestRefused: It cannot be.
-        """
-        if posted.is_batch:
-            check_batch(posted, transport.revision)
-        if transport.may_take(posted, self._config.limits.streams):
-            return transport.post(posted, takes_stream)
-        if transport.is_waiting(posted.keys):
-            refused = RequestRefused(400, "the id of this request belongs to one that is not answered yet")
-            raise blame(refused, posted.frame.body) if posted.is_batch else refused
-        if transport.over:
-            raise RequestRefused(404, NO_SESSION)
-        raise _too_many_streams(_only_key(posted))
-
     def _serve_get(self, request: HttpRequest) -> Routine:
         if not accepts(request.headers.get(b"accept"), "text/event-stream"):
             raise RequestRefused(406, "expected to Accept text/event-stream")
@@ -309,7 +301,7 @@ class StreamableFront:
                 is_new = False
             elif is_new:
                 if transport.standing >= self._config.limits.streams:
-                    raise _too_many_streams(None)
+                    raise too_many_streams(None)
                 transport.stand(connection, missed or ())
             yield self._send_stream(request, transport, connection, is_new)
 
@@ -372,12 +364,3 @@ async def _reply_stream(request: HttpRequest, event: bytes, *headers: tuple[byte
 def _names_revision(revision: str | None) -> bool:
     """Whether the header that names the revision means something to a client; nothing is known of one that has none."""
     return revision not in HANDSHAKE_REVISIONS or "revision" in facts(revision).headers
-
-
-def _only_key(posted: Posted) -> bytes | None:
-    return next(iter(posted.keys)) if len(posted.keys) == 1 else None
-
-
-def _too_many_streams(key: bytes | None) -> RequestRefused:
-    reason = "too many requests of this session are under way"
-    return RequestRefused(429, reason, (b"retry-after", b"1"), key=key, option=MAX_STREAMS)

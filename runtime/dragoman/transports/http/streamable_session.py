@@ -23,10 +23,11 @@ from typing import Any
 from dragoman.core.envelope import Frame, Malformed, decoded, key_of, to_keep
 from dragoman.core.exact_json import encode_line
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import Awaited
+from dragoman.transports.http.exchange import Awaited, RequestRefused
 from dragoman.transports.http.flow import CallTimer, FlowingTransport, forget
 from dragoman.transports.http.marking import Marking
-from dragoman.transports.http.reading import Posted
+from dragoman.transports.http.reading import Posted, blame, check_batch
+from dragoman.transports.http.sessions import NO_SESSION, too_many_streams
 from dragoman.transports.http.streams import Ledger, Stream, StreamConnection
 
 logger = logging.getLogger("dragoman.http")
@@ -193,12 +194,21 @@ class StreamableSession(FlowingTransport):
 
         Returns:
             The call that collects the answers; None if nothing is asked.
+
+        Raises:
+            RequestRefused: It cannot be delivered.
         """
-        call = None
-        if posted.keys:
-            call = PostedCall(posted.keys, takes_stream, posted.is_batch)
-            for key in posted.keys:
-                self._calls[key] = call
+        call, calls, keys = None, self._calls, posted.keys
+        if posted.is_batch:
+            check_batch(posted, self.revision)
+        if self.over:
+            raise self._refuse(posted)
+        if keys:
+            if len(calls) + len(keys) > self._config.limits.streams or not calls.keys().isdisjoint(keys):
+                raise self._refuse(posted)
+            call = PostedCall(keys, takes_stream, posted.is_batch)
+            for key in keys:
+                calls[key] = call
             if posted.initializes and self._initialize is None:
                 self._initialize = call
         frame = posted.frame if self._marking is None else self._marking.unmark(posted.frame)
@@ -219,14 +229,12 @@ class StreamableSession(FlowingTransport):
         """Hand on what may have answered something, and is refused."""
         super().lose_answers(garbled if self._marking is None else map(self._marking.unmark_garbled, garbled))
 
-    def may_take(self, posted: Posted, most: int) -> bool:
-        """Whether what a client posted can be delivered, with so many requests at most."""
-        calls, keys = self._calls, posted.keys
-        return not self.over and (not keys or (len(calls) + len(keys) <= most and calls.keys().isdisjoint(keys)))
-
-    def is_waiting(self, keys: frozenset[bytes]) -> bool:
-        """Whether one of these ids belongs to a request that waits for its answer."""
-        return not self._calls.keys().isdisjoint(keys)
+    def _refuse(self, posted: Posted) -> RequestRefused:
+        """Say why what was posted cannot be delivered."""
+        if not self._calls.keys().isdisjoint(posted.keys):
+            refused = RequestRefused(400, "the id of this request belongs to one that is not answered yet")
+            return blame(refused, posted.frame.body) if posted.is_batch else refused
+        return RequestRefused(404, NO_SESSION) if self.over else too_many_streams(posted.only_key)
 
     def begin_stream(self, call: PostedCall) -> None:
         """Answer a call with a stream from here on."""

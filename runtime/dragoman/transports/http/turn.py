@@ -138,7 +138,7 @@ class Turn(Wire):
             False if it has to be sent in parts: the client does not read, or has gone.
         """
         is_bare = status in _BARE or self.scope["method"] == "HEAD"
-        if is_bare or self.is_gone or self.is_started or not self._flow.writable.is_set():
+        if is_bare or self.is_gone or self.is_started or self._flow.writable.shut is not None:
             return False
         head = self._begin(status, headers)
         self._flow.transport.write(b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body))
@@ -178,7 +178,8 @@ class Turn(Wire):
 
     def _end(self) -> None:
         self.is_complete, self._tell = True, _ignore
-        self.wake()
+        if self._wake is not None:
+            self.wake()
         if not self.keeps_alive:
             self._flow.transport.close()
         self._done()

@@ -57,7 +57,7 @@ class HttpResponse:
     Attributes:
         status: Of HTTP; 0 as long as the head has not come.
         headers: As they came; not to be changed.
-        on_news: Called once, when anything has come or nothing more will, if nobody waits here.
+        on_news: Called once, when anything has come or nothing more will; that, too, is how somebody waits here.
         length: How long the body is going to be, if the head says so.
         begun: Whether any of it has come.
         complete: Whether all of it has come, although perhaps not been read.
@@ -85,7 +85,6 @@ class HttpResponse:
     _first = b""  # the first part of what has come and has not been read
     _parts: Pieces | None = None  # all of it, if there are several
     _in_one = False
-    _waiter: asyncio.Future[None] | None = None
 
     def __init__(self, peer: str, source: Source) -> None:
         self.peer = peer
@@ -195,7 +194,6 @@ class HttpResponse:
         if length is not None:
             self.length = int(length)
         self._tell_head()
-        self._wake()
 
     def take_body(self, part: bytes) -> None:
         """A part of the body has come."""
@@ -206,12 +204,10 @@ class HttpResponse:
                 self._parts = Pieces()
                 self._parts.add(self._first)
             self._parts.add(part)
-        if self._in_one:
-            return
-        if self.unread_bytes > _HIGH_WATER_BYTES and not self.held and self._source is not None:
+        is_much = self.unread_bytes > _HIGH_WATER_BYTES and not self._in_one
+        if is_much and not self.held and self._source is not None:
             self.held = True
             self._source.pause()
-        self._wake()
 
     @property
     def head(self) -> Head:
@@ -225,12 +221,10 @@ class HttpResponse:
         self.complete = True
         if self.on_head is not None:
             self._tell_head()
-        self._wake()
 
     def take_end(self) -> None:
         """Everything has come."""
         self.complete = True
-        self._wake()
 
     def take_close(self) -> bool:
         """The server sends no more; whether that was the end of the answer.
@@ -248,11 +242,12 @@ class HttpResponse:
         """No more will come."""
         self.failure = reason
         self._tell_head()
-        self._wake()
         self._tell_soon()
 
     def tell(self) -> None:
         """Say that something has come; its source says so once it has read all that came."""
+        if self._in_one and not (self.complete or self.failure):
+            return  # nobody looks at a part of it
         tell, self.on_news = self.on_news, None
         if tell is not None:
             tell()
@@ -284,12 +279,9 @@ class HttpResponse:
         """
         if self.failure:
             raise TransportError(self.peer, self.failure)
-        self._waiter = asyncio.get_running_loop().create_future()
+        came = asyncio.Event()
+        self.on_news = came.set
         try:
-            await self._waiter
+            await came.wait()
         finally:
-            self._waiter = None
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+            self.on_news = None

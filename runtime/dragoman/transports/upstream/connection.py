@@ -118,9 +118,15 @@ class HttpConnection(asyncio.Protocol):
         """How long ago the last request was done, in seconds."""
         return self._loop.time() - self._idle_since
 
-    def is_quiet(self) -> bool:
-        """Whether nothing has come, which could only be the end of an idle connection, not yet read by the loop."""
-        assert self._transport is not None
+    def is_usable(self, within_s: float) -> bool:
+        """Whether an idle connection is open, and was used within so many seconds.
+
+        What has come, and was not yet read by the loop, could only be its end.
+        """
+        if self._transport is None or self._transport.is_closing():
+            return False
+        if self._loop.time() - self._idle_since >= within_s:
+            return False
         if sys.platform == "win32":
             return not system.has_more(self._transport.get_extra_info("socket").fileno())
         if self._poll is None:
@@ -210,7 +216,7 @@ class HttpConnection(asyncio.Protocol):
         answer, self._answer, self._on_sent, self._rest = self._answer, None, None, None
         self._idle_since = self._loop.time()
         is_read = answer is None or not answer.held  # else nobody would read the next answer either
-        self._on_free(self, self._reusable and self.open and is_read)
+        self._on_free(self, self._reusable and is_read)
 
     # What the event loop says.
 
@@ -416,7 +422,7 @@ class Shelf:
         """Return the connection that was used last; one that is closing is of no use."""
         while self.kept:
             connection = self.kept[-1]
-            if connection.open and connection.idle_s < self.keep_s and connection.is_quiet():
+            if connection.is_usable(self.keep_s):
                 return self.kept.pop()
             self._lose(connection)
             connection.drop()

@@ -61,11 +61,25 @@ class Delivery:
         park: Say whether the server waits so.
         sender: Whose share of the places it takes; listens, which do not end, have one where nobody has a name.
         context: Of whoever has said it, where what comes of it is dealt with: a connection may have been another's.
+        is_sent: Whether it has been written, or will never be.
+        settle: Told how many bytes wait no more, once they do; None where they never did, or do not any more.
     """
 
-    __slots__ = ("_settle", "answer", "cancelled", "context", "frame", "is_parked", "park", "sender", "sent_in", "task")
+    __slots__ = (
+        "answer",
+        "cancelled",
+        "context",
+        "frame",
+        "is_parked",
+        "is_sent",
+        "park",
+        "sender",
+        "sent_in",
+        "settle",
+        "task",
+    )
 
-    def __init__(self, frame: Frame, settle: Callable[[int], None], park: Callable[[Delivery, bool], None]) -> None:
+    def __init__(self, frame: Frame, park: Callable[[Delivery, bool], None]) -> None:
         self.park = park
         self.is_parked = False
         self.frame = frame
@@ -75,13 +89,15 @@ class Delivery:
         self.task: asyncio.Task[None] | None = None
         self.answer: HttpResponse | None = None
         self.sent_in: tuple[int, bool] | None = None
-        self._settle: Callable[[int], None] | None = settle
+        self.is_sent = False
+        self.settle: Callable[[int], None] | None = None
 
     def sent(self) -> None:
         """Count it no more: it has been written, or will never be."""
-        if self._settle is not None:
-            self._settle(len(self.frame.raw))
-            self._settle = None
+        self.is_sent = True
+        if self.settle is not None:
+            self.settle(len(self.frame.raw))
+            self.settle = None
 
 
 class Lanes:
@@ -137,8 +153,7 @@ class Lanes:
         """Take a frame to send."""
         if frame.kind == "request" and frame.body is not None:  # it takes more than the bytes, and nobody looks at it
             frame = new_frame(Frame, (*frame[:4], None, *frame[5:]))  # `_replace` takes five times as long
-        job = Delivery(frame, self._settle, self._park)
-        self._bytes += len(frame.raw)
+        job = Delivery(frame, self._park)
         if frame.method == "initialize":
             self._begin()
             self._launch(job)
@@ -152,6 +167,12 @@ class Lanes:
             self._launch(job)
         else:
             self._held.append(job)
+        if not job.is_sent:  # nearly all are, at once
+            self._count(job)
+
+    def _count(self, job: Delivery) -> None:
+        job.settle = self._settle
+        self._bytes += len(job.frame.raw)
         if not self._full and self._bytes > HIGH_WATER_BYTES:
             self._full = True
             self._on_full()
@@ -216,7 +237,7 @@ class Lanes:
 
     def _has_room(self, job: Delivery) -> bool:
         """Whether a request may wait: the bytes of all that wait hold everybody back, those of one sender must not."""
-        sender, left = job.frame.sender, HIGH_WATER_BYTES - self._bytes
+        sender, left = job.frame.sender, HIGH_WATER_BYTES - self._bytes - len(job.frame.raw)
         if not sender or left > HIGH_WATER_BYTES // 2:
             return True
         waiting = sum(len(one.frame.raw) for one in self._requests if one.frame.sender == sender)
@@ -265,7 +286,8 @@ class Lanes:
 
     def end(self, job: Delivery) -> None:
         """Record that a request has been dealt with."""
-        job.sent()
+        if not job.is_sent:
+            job.sent()
         key = job.frame.key
         if key is not None and self._asked.get(key) is job:
             del self._asked[key]
