@@ -126,7 +126,7 @@ def describe(command: str, expected: str, found: str) -> str:
 
 
 # What a page says twice, or a docstring says too, can go: nobody keeps more words than these true.
-WORDS = 37_100
+WORDS = 37_250
 BY_PROGRAMS = {
     *("check-rules.md", "commands.md", "compatibility.md", "configuration.md", "drafts.md", "known-defects.md"),
     *("noticed.md", "options.md", "pairs.md", "repair-rules.md", "verbs.md"),

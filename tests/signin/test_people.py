@@ -95,6 +95,10 @@ async def test_only_who_brings_the_state_is_heard() -> None:
     waits = asyncio.ensure_future(page.wait("s"))
     assert (await get(f"{page.url}?code=evil&state=other"))[0] == 404
     assert (await get(page.url.replace("callback", "x") + "?code=evil&state=s"))[0] == 404
+    before = page.url
+    page.move("/callback/own")
+    assert page.url == f"{before}/own"
+    assert (await get(f"{before}?code=evil&state=s"))[0] == 404, "it is another authorization server's"
     came = asyncio.ensure_future(get(f"{page.url}?code=c%20d&state=s"))
     assert await waits == {"code": "c d", "state": "s"}
     await page.close("<Done>", "a & b")

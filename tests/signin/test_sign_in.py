@@ -20,7 +20,7 @@ from dragoman.signin.discovery import OAuthClient
 from dragoman.signin.grants import SignedIn, renew, revoke, sign_in
 from dragoman.signin.wishes import Fetch
 from dragoman_spec import REVISIONS, facts
-from tests.signin.web import ISSUER, REDIRECT, SERVER, Web, form, metadata, occasion, token, whole
+from tests.signin.web import BACK, ISSUER, REDIRECT, SERVER, Web, form, metadata, occasion, resource, token, whole
 
 TOKEN = f"{ISSUER}/token"
 REGISTER = f"{ISSUER}/register"
@@ -138,6 +138,41 @@ def test_we_register_again_elsewhere_and_for_another_page(kept: dict[str, OAuthC
     web = whole()
     assert signed_in(web, kept).client.id == "client-1"
     assert {visit["client_id"] for visit in web.visits} == {"client-1"}
+
+
+def registered(web: Web) -> list[str]:
+    """The addresses to come back to that were registered, in their order."""
+    return [json.loads(fetch.body or b"")["redirect_uris"][0] for fetch in web.asked if fetch.url == REGISTER]
+
+
+def test_who_does_not_say_who_it_is_has_an_address_to_come_back_to_of_its_own() -> None:
+    other, web = "https://other.example", whole()
+    signed_in(web)
+    assert registered(web) == [REDIRECT] != [BACK]
+    assert [visit["redirect_uri"] for visit in web.visits] == [REDIRECT]
+    assert [form["redirect_uri"] for form in web.sent_to(TOKEN)] == [REDIRECT]
+    web = whole(**{f"{other}/.well-known/oauth-authorization-server": metadata(other), RESOURCE: resource(other)})
+    web.pages |= {f"{other}/register": (201, {"client_id": "client-2"}), f"{other}/token": token()}
+    assert signed_in(web).client.redirect_uri not in (BACK, REDIRECT)
+
+
+@pytest.mark.parametrize("about", [{"client_id": "given"}, {"names_itself": True}])
+def test_who_is_known_in_another_way_has_the_usual_address(about: dict[str, Any]) -> None:
+    names_itself = about.pop("names_itself", False)
+    web = whole(**{SAID: metadata(authorization_response_iss_parameter_supported=names_itself)})
+    web.bring = lambda asked: {"code": "code-1", "state": asked["state"], "iss": ISSUER}
+    signed_in(web, **about)
+    assert [visit["redirect_uri"] for visit in web.visits] == [BACK]
+
+
+def test_who_takes_certain_addresses_alone_gets_the_usual_one() -> None:
+    def register(fetch: Fetch) -> Any:
+        (address,) = json.loads(fetch.body or b"")["redirect_uris"]
+        return (201, {"client_id": "client-1"}) if address == BACK else (400, {"error": "invalid_redirect_uri"})
+
+    web = whole(**{REGISTER: register})
+    assert signed_in(web).client.redirect_uri == BACK
+    assert [visit["redirect_uri"] for visit in web.visits] == [BACK]
 
 
 @pytest.mark.parametrize(("before", "client"), [("a b", "old"), ("b", "client-1"), ("", "client-1")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,9 @@ T = TypeVar("T")
 
 SERVER = "https://mcp.example/team/mcp"
 ISSUER = "https://auth.example"
-REDIRECT = "http://127.0.0.1:4711/callback"
+BACK = "http://127.0.0.1:4711/callback"
+REDIRECT = f"{BACK}/{hashlib.sha256(ISSUER.encode()).hexdigest()[:16]}"
+"""Where people come back to from an authorization server that does not say who it is."""
 
 
 def occasion(
@@ -62,7 +65,7 @@ class Web:
 
     pages: dict[str, Page] = field(default_factory=dict)
     bring: Callable[[dict[str, str]], dict[str, str]] = lambda asked: {"code": "code-1", "state": asked["state"]}
-    redirect: str = REDIRECT
+    redirect: str = BACK
     asked: list[Fetch] = field(default_factory=list)
     visits: list[dict[str, str]] = field(default_factory=list)
     shown: list[ShowCode] = field(default_factory=list)
@@ -91,8 +94,8 @@ class Web:
                 page = page(wish) if callable(page) else page
                 status, body = page if isinstance(page, tuple) else (200, page)
                 return Fetched(status, body if isinstance(body, bytes) else json.dumps(body).encode())
-            case Listen():
-                return self.redirect
+            case Listen(_, own):
+                return self.redirect + (own or "")
             case OpenPage(url):
                 self.visits.append(dict(parse_qsl(urlsplit(url).query)))
                 return self.bring(self.visits[-1])

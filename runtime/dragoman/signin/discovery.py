@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
+from dragoman.errors import SignInFailed
 from dragoman.signin.settings import is_loopback, is_safe
 from dragoman.signin.wishes import Fetch, Fetched, Occasion, Routine, text, words
 from dragoman_spec import REVISIONS, facts
@@ -264,6 +265,16 @@ class OAuthClient:
     scope: str = ""
 
 
+class UnregisteredError(SignInFailed):
+    """An authorization server does not take us as we are."""
+
+
+def registers(occasion: Occasion, server: AuthorizationServer) -> bool:
+    """Whether we are to an authorization server what it makes of us, and nobody has said who we are."""
+    settings = occasion.settings
+    return settings.client_id is None and not (settings.client_metadata_url is not None and server.reads_documents)
+
+
 def find_client(
     occasion: Occasion, server: AuthorizationServer, kept: OAuthClient | None, redirect_uri: str, scope: str
 ) -> Routine[OAuthClient]:
@@ -319,9 +330,10 @@ def _register(occasion: Occasion, server: AuthorizationServer, redirect_uri: str
     said = fetched.json
     client_id, secret = text(said.get("client_id")), text(said.get("client_secret"))
     if fetched.status not in (200, 201) or not client_id:
-        raise occasion.failure(
+        raise UnregisteredError(
+            occasion.peer,
             f"its authorization server {shorten(server.issuer)} does not let us register ({fetched.why}): register a "
-            "client there, and say --oauth-client-id; or send credentials of another kind with --header"
+            "client there, and say --oauth-client-id; or send credentials of another kind with --header",
         )
     method = text(said.get("token_endpoint_auth_method"))
     if method not in ("none", *_SECRET_METHODS):

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from dragoman.errors import SignInFailed, TransportError
-from dragoman.signin.people import CallbackPage, People, ReturnPage
+from dragoman.signin.people import PATH, CallbackPage, People, ReturnPage
 from dragoman.signin.settings import SignInSettings, is_loopback
 from dragoman.signin.tokens import PASSING, UNREVOKED
 from dragoman.signin.wishes import Fetch, Fetched, Keep, Listen, OpenPage, Routine, ShowCode, Sleep, Wish
@@ -130,8 +130,8 @@ class Driver:
         match wish:
             case Fetch():
                 return await self._fetch(wish)
-            case Listen(before):
-                return await self._listen(before)
+            case Listen(before, own):
+                return await self._listen(before, own)
             case OpenPage():
                 return await self._ask(wish)
             case Keep(value) if self._keep is not None:
@@ -197,7 +197,7 @@ class Driver:
             return all(map(_is_public, await resolve(host_of(url), origin_of(url)[2] or 0)))
         return True
 
-    async def _listen(self, before: str) -> str:
+    async def _listen(self, before: str, own: str | None) -> str:
         if not self._people.reach():
             url = describe_url(self._config.url) if self._config.name is None else "URL"
             raise SignInFailed(
@@ -206,12 +206,15 @@ class Driver:
                 "of this machine, with the same --oauth options, or send credentials of another kind with --header",
             )
         self._page = self._page or self._people.make_page(self._settings)
+        parts = urlsplit(before)
+        path = parts.path or PATH if own is None else PATH + own
+        if isinstance(self._page, CallbackPage):
+            self._page.move(path)
         if self._page is not None:
             return self._page.url
         host, port = self._settings.redirect_host, self._settings.redirect_port
-        parts = urlsplit(before)
         ports = [port] if port else [*([parts.port] if parts.port and parts.hostname == host else []), 0]
-        page = CallbackPage()
+        page = CallbackPage(path)
         for chosen in ports:
             try:
                 await page.start(host, chosen)

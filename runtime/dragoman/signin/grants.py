@@ -21,10 +21,12 @@ from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin.discovery import (
     AuthorizationServer,
     OAuthClient,
+    UnregisteredError,
     check_endpoint,
     discover,
     find_client,
     read_secret,
+    registers,
     shorten,
 )
 from dragoman.signin.tokens import (
@@ -383,10 +385,16 @@ def choose_scopes(occasion: Occasion, server: AuthorizationServer) -> tuple[str,
 
 def _sign_in_as(occasion: Occasion, server: AuthorizationServer, before: OAuthClient | None) -> Routine[SignedIn]:
     grant, scopes = occasion.settings.grant, choose_scopes(occasion, server)
-    redirect_uri = ""
+    redirect_uri, own, known = "", _own_part(occasion, server), before.redirect_uri if before else ""
     if grant == "authorization_code":
-        redirect_uri = yield Listen(before.redirect_uri if before else "")
-    client = yield from find_client(occasion, server, before, redirect_uri, " ".join(scopes))
+        redirect_uri = yield Listen(known, own)
+    try:
+        client = yield from find_client(occasion, server, before, redirect_uri, " ".join(scopes))
+    except UnregisteredError:
+        if not redirect_uri.endswith(own or "/"):
+            raise
+        redirect_uri = yield Listen(known, "")  # it may take certain addresses alone
+        client = yield from find_client(occasion, server, before, redirect_uri, " ".join(scopes))
     if grant == "authorization_code":
         tokens = yield from get_by_code(occasion, server, client, redirect_uri, scopes, client is before)
     else:
@@ -397,6 +405,17 @@ def _sign_in_as(occasion: Occasion, server: AuthorizationServer, before: OAuthCl
         }
         tokens = yield from ways[grant](occasion, server, client, scopes)
     return SignedIn(server, client, tokens)
+
+
+def _own_part(occasion: Occasion, server: AuthorizationServer) -> str:
+    """Return what the page has in its address that people come back to from this authorization server alone.
+
+    Another one could send them on to it, as if we had, and would get the code that they bring (RFC 9700, 4.4). Whoever
+    says who it is when they come back is known by that; whom somebody has registered for us has one address.
+    """
+    if server.names_itself or not registers(occasion, server):
+        return ""
+    return "/" + hashlib.sha256(server.issuer.encode()).hexdigest()[:16]
 
 
 def _check_binding(occasion: Occasion, server: AuthorizationServer, kept: Mapping[str, OAuthClient]) -> None:

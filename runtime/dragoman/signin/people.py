@@ -225,10 +225,15 @@ class ReturnPage(Protocol):
 
 
 class CallbackPage:
-    """Waits for a person. Start it; close it with what they are to read."""
+    """Waits for a person. Start it; close it with what they are to read.
 
-    def __init__(self) -> None:
+    Args:
+        path: Where they come back to.
+    """
+
+    def __init__(self, path: str = PATH) -> None:
         self.url = ""
+        self._path = path
         self._servers: list[asyncio.Server] = []
         self._state = ""
         self._found: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
@@ -250,7 +255,13 @@ class CallbackPage:
         if host == "localhost":  # which some browsers look up in IPv6 alone
             with contextlib.suppress(OSError):
                 self._servers.append(await asyncio.start_server(self._serve, "::1", port, family=socket.AF_INET6))
-        self.url = f"http://{host}:{port}{PATH}"
+        self.url = f"http://{host}:{port}{self._path}"
+
+    def move(self, path: str) -> None:
+        """Have people come back to another path, if it is a page on this machine."""
+        if self._servers:
+            self.url = self.url.removesuffix(self._path) + path
+        self._path = path
 
     async def wait(self, state: str) -> dict[str, str]:
         """Wait for the person who brings this state; give all that they bring."""
@@ -275,7 +286,7 @@ class CallbackPage:
         except (ValueError, TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             writer.close()
             return
-        is_ours = method == "GET" and parts.path == PATH and self._state and brought.get("state") == self._state
+        is_ours = method == "GET" and parts.path == self._path and self._state and brought.get("state") == self._state
         if is_ours and not self._found.done():
             self._waiting.append(writer)
             self._found.set_result(brought)

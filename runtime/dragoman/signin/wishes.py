@@ -80,9 +80,11 @@ class Listen:
 
     Attributes:
         before: What it was the last time, and should be again if that can be.
+        own: What is added to its path, where only one authorization server is to know it; None for what `before` has.
     """
 
     before: str = ""
+    own: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
