@@ -240,6 +240,11 @@ class Proxy:
         return self._host.not_started
 
     @property
+    def was_asked(self) -> bool:
+        """Whether what failed last did because a person was asked to sign in, in vain: by now they may have."""
+        return self._host.was_asked
+
+    @property
     def is_over(self) -> bool:
         """Whether the session is past saving: what its client is told from then on are not the server's words."""
         return self._switch.front.state in _OVER

@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from dragoman.config import parse_config
 from dragoman.host.shared import PoolConfig
 from dragoman.pool import Scope, UpstreamPool
 from dragoman.proxy import ProxyConfig
+from dragoman.router import Router
+from dragoman.router.router import before_router
 from dragoman.signin.authority import SignIn, sign_in_for
 from dragoman.signin.invitations import Invitations
 from dragoman.signin.settings import SignInSettings
@@ -184,23 +189,41 @@ class Far:
 
 @contextlib.asynccontextmanager
 async def far(
-    folder: Path, tokens: dict[str, str] | None = None, scope: Scope = Scope.CLIENT, **settings: Any
+    folder: Path,
+    tokens: dict[str, str] | None = None,
+    scope: Scope = Scope.CLIENT,
+    in_file: str = "",
+    others: Callable[[House], AbstractAsyncContextManager[str]] | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Far]:
-    """A proxy whose server wants a token for calls, and nothing before."""
-    async with house(folder) as home:
+    """A proxy whose server wants a token for calls, and nothing before.
+
+    Args:
+        folder: Where tokens are kept.
+        tokens: The secrets of clients.
+        scope: Who shares the server.
+        in_file: What the server is called in a configuration file; empty where there is none.
+        others: Opens a server that takes the same tokens, and gives its URL: it is reached instead.
+        settings: How to sign in.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        home = await stack.enter_async_context(house(folder))
+        url = home.url if others is None else await stack.enter_async_context(others(home))
         home.wants = lambda request: "" if request.rpc == "tools/call" else None
         address, invitations = Address(), Invitations()
         listener = bind(address)
         port = listener.getsockname()[1]
         decided = SignInSettings(redirect_url=f"http://127.0.0.1:{port}{PATH}", **settings)
-        sign_in = sign_in_for(home.url, (), decided, invitations=invitations)
+        sign_in = sign_in_for(url, (), decided, invitations=invitations)
         assert sign_in is not None
-        config = UpstreamConfig(home.url, name="the server", close_timeout_s=0.5, authority=sign_in)
-        pool = UpstreamPool(scope, lambda: open_upstream(config), PoolConfig())
+        config = UpstreamConfig(url, name="the server", close_timeout_s=0.5, authority=sign_in)
+        router = _route(in_file, lambda: open_upstream(config)) if in_file else None
+        pool = UpstreamPool(scope, router.connect if router else lambda: open_upstream(config), PoolConfig())
+        before = before_router(ProxyConfig()) if router else ProxyConfig()
 
         def serve(transport: Transport, caller: Caller) -> Any:
             principal = caller.principal or None
-            return pool.proxy(ProxyConfig(), transport, principal, is_per_request=caller.is_per_request)
+            return pool.proxy(before, transport, principal, is_per_request=caller.is_per_request)
 
         decision = FrontConfig(admission=Admission(tokens=tokens or {}), shares_requests=scope is Scope.SHARED)
         front = HttpFront(serve, decision, pages=invitations)
@@ -215,6 +238,11 @@ async def far(
             server.stop("the test is over")
             await task
             await sign_in.keeper.stop()
+
+
+def _route(name: str, connect: Callable[[], Transport]) -> Router:
+    configuration = parse_config(json.dumps({"mcpServers": {name: {"url": "http://127.0.0.1:9/mcp"}}}))
+    return Router(configuration, open_server=lambda _: connect)
 
 
 def find_link(text: str) -> str:

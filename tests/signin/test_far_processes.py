@@ -102,11 +102,16 @@ async def test_a_server_of_a_configuration_file_is_signed_in_to(folder: Path) ->
         file.write_text(json.dumps({"mcpServers": servers, "dragoman": {"servers": {"tracker": sign_in}}}))
         async with proxy(folder, port, "--config", str(file)):
             ann = Client(port, "secret-of-ann")
-            await ann.open(ABLE)
-            await ann.call()
-            why = (await ann.answer())["error"]["message"]
-            assert "tracker cannot be used (it could not be opened: tracker: it wants a sign-in: open http" in why
+            other = Client(port, "secret-of-ann")
+            for client in (ann, other):
+                await client.open(ABLE)
+                await client.call()
+                why = (await client.answer())["error"]["message"]
+                assert "tracker cannot be used (it could not be opened: tracker: it wants a sign-in: open http" in why
             assert "tracker can be used now" in (await Browser().sign_in(find_link(why), "secret-of-ann")).text
+            await ann.call()
+            assert "unknown tool: t" == (await ann.answer())["error"]["message"]
+            assert ("tools/list", "Bearer token-secret-1") in home.seen
 
 
 @on_loop

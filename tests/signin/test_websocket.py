@@ -78,11 +78,16 @@ class Guarded:
 
 @contextlib.asynccontextmanager
 async def guarded(folder: Path) -> AsyncIterator[Guarded]:
-    async with house(folder) as home:
-        here = Guarded(home)
-        async with raw_server(here.serve) as url:
-            here.url = url.replace("http:", "ws:")
-            yield here
+    async with house(folder) as home, guarding(home) as here:
+        yield here
+
+
+@contextlib.asynccontextmanager
+async def guarding(home: House) -> AsyncIterator[Guarded]:
+    here = Guarded(home)
+    async with raw_server(here.serve) as url:
+        here.url = url.replace("http:", "ws:")
+        yield here
 
 
 @on_loop

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Final
 
 from tests.world.plan import Plan
 from tests.world.record import Event
 from tests.world.rules import Talk, rule, short
 from tests.world.situations import sometimes
+
+
+_SETTLES_S: Final = 5.0
+"""How long it takes at most until what somebody has signed in for counts."""
 
 
 def _of(talk: Talk, what: str, peer: str = "") -> list[Event]:
@@ -60,6 +65,25 @@ def people_are_asked_once(plan: Plan, talk: Talk) -> Iterator[str]:
         pages = {event.frame["state"] for event in _of(talk, "is shown a page") if event.frame["server"] == server.name}
         if len(pages) > 1 + told["steps"]:
             yield f"{len(pages)} pages were shown to sign in at {server.name}"
+
+
+@rule("signed-in")
+def who_has_signed_in_by_a_link_needs_no_other(plan: Plan, talk: Talk) -> Iterator[str]:
+    """Once somebody has signed in at a server, no request in any session is answered with a link to it any more."""
+    told = plan.signin
+    if not told or not told["far"] or told["hostile"] or plan.faults or plan.network.late_s > 1 or told["steps"]:
+        return
+    if not (told["refresh"] and told["refreshes"]) and told["lives_s"] < 1000:
+        return
+    since_s: dict[str, float] = {}
+    for event in _of(talk, "trades"):
+        since_s.setdefault(event.peer.replace("a", "s"), event.at_s + _SETTLES_S)
+    for peer in talk.clients():
+        for one in talk.asked[peer]:
+            text = json.dumps(one.answers[0].frame) if one.answers else ""
+            for server, at_s in since_s.items():
+                if one.asked.at_s > at_s and f"{server}: it wants a sign-in" in text:
+                    yield f"somebody had signed in at {server}, and {peer} heard {text[:400]}"
 
 
 @rule("refreshed-once")

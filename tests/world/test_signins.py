@@ -43,6 +43,16 @@ BREAKS: dict[str, tuple[Sequence[Sequence[Said]], dict[str, Any]]] = {
     ),
     "link-of-one": ((opened("c1"), [LINK], over(3)), wants(far=True)),
     "few-pages": ((opened(), [page("a"), page("b")], over(3)), wants()),
+    "signed-in": (
+        (
+            opened(),
+            [(1, "a0", "trades", "for a code")],
+            asked(20, call(1)),
+            [(21, "c0", "hears", error(1, -32000, "s0: it wants a sign-in: open http://x"))],
+            over(22),
+        ),
+        wants(far=True),
+    ),
     "refreshed-once": ((opened(), [(1, "a0", "is shown again", "refresh-a0-1")], over(3)), wants()),
     "not-traded": ((opened(), [(1, "a0", "trades", "for a code")], over(3)), wants(hostile="wrong-iss")),
 }
@@ -94,6 +104,15 @@ def test_people_far_away_sign_in_by_links_that_their_clients_show() -> None:
     outcome = sign_in_at(front="http", far=True)
     assert outcome.findings == []
     assert "somebody far away signs in by a link, and the call goes on" in outcome.marks
+
+
+def test_behind_a_router_a_session_that_began_before_is_served_once_somebody_has_signed_in() -> None:
+    outcome = sign_in_at(2, front="http", far=True, lives_s=3600)
+    assert outcome.findings == []
+    talk = Talk(outcome.record)
+    late = [one for peer in talk.clients() for one in talk.asked[peer] if one.asked.at_s > 1080]
+    calls = [one for one in late if one.frame["method"] == "tools/call"]
+    assert ["result" in one.answers[0].frame for one in calls] == [True] * 4
 
 
 def test_who_opens_a_link_of_somebody_else_signs_in_nowhere() -> None:

@@ -85,6 +85,7 @@ class Host:
         self._commands: deque[Command] = deque()  # that came out, and are not carried out yet
         self._stopped: dict[FrontEdge, Finish] = {}  # clients that nobody serves yet
         self.not_started = ""  # why, for the log, where the client is told less
+        self.was_asked = False  # whether what failed last did because a person was asked to sign in, in vain
         self._is_defective = self._is_hearing = False
 
     # One client, from its beginning to its end
@@ -245,7 +246,12 @@ class Host:
 
     def take_failed(self, port: Port, frame: Frame) -> None:
         """The transport gives up a request: for the edge, that is an answer."""
+        self._note_asked(port)
         self.receive(port, (frame,))
+
+    def _note_asked(self, port: Port) -> None:
+        if isinstance(port.edge, UpstreamEdge):
+            self.was_asked = getattr(port.transport, "was_asked", False)
 
     def take_lost_session(self, port: Port, frame: Frame | None, error: Frame | None, renewed: bool) -> None:
         """A server has forgotten the session, and is there."""
@@ -261,6 +267,7 @@ class Host:
 
     def take_end(self, port: Port, reason: str) -> None:
         """A peer says no more; nobody is asked to sign in for a client that has left."""
+        self._note_asked(port)
         self.perform((edge := port.edge).close, reason)  # which may cut the port from its edge
         if isinstance(edge, FrontEdge) and self.is_signing_in:
             if edge.client_ended or len(self._endings) > 1:  # what waits may be the others'

@@ -94,6 +94,7 @@ class RouterTransport:
         self._outages = outages
         self._client = FrameLink(self.catalogue.take_from_client)
         self._running: dict[Member, _Running] = {}
+        self._ending: set[_Running] = set()  # those whose servers have another one by now
         self._timers: set[asyncio.TimerHandle] = set()
         self.is_paused = self.is_over = False
 
@@ -133,7 +134,7 @@ class RouterTransport:
 
     def hurry(self) -> None:
         """Stop the servers at once."""
-        for one in list(self._running.values()):
+        for one in (*self._running.values(), *self._ending):
             one.link.mute()  # what they answer to that is nobody's business
             one.proxy.stop("the session is over")
 
@@ -147,7 +148,7 @@ class RouterTransport:
             timer.cancel()
         for one in self._running.values():
             one.link.end()
-        tasks = [one.task for one in self._running.values()]
+        tasks = [one.task for one in (*self._running.values(), *self._ending)]
         if tasks:
             _, left = await asyncio.wait(tasks, timeout=_FAREWELL_S)
             if left:  # servers that are not even open, as like as not
@@ -201,6 +202,7 @@ class RouterTransport:
         ):
             was_there = member.opened_s is not None
             running = self._running.get(member)
+            member.wants_person = running is not None and running.proxy.was_asked
             self._outages.note_failure(member, was_there, "" if running is None else running.proxy.not_started)
             (self._board.note_loss if was_there else self._board.note_problem)(member.name, member.reason)
             if not was_there:
@@ -213,6 +215,14 @@ class RouterTransport:
             running.link.end()
             running.link.mute()  # what it still says is nobody's business
 
+    def let_go(self, member: Member) -> None:
+        """Have nothing to do any more with the proxy before a server, which is ending: the next is another one."""
+        running = self._running.pop(member, None)
+        if running is not None:
+            self._ending.add(running)
+            running.link.end()
+            running.link.mute()
+
     def _open(self, member: Member) -> _Running:
         link = FrameLink(partial(self.catalogue.take_from_server, member), WAITING_BYTES)
         proxy = self._open_proxy(member, link)
@@ -221,15 +231,19 @@ class RouterTransport:
         whose.run(PRINCIPAL.set, self._principal)
         task = asyncio.get_running_loop().create_task(proxy.run(), context=whose)
         running = self._running[member] = _Running(link, proxy, task)
-        task.add_done_callback(partial(self._note_end, member))
+        task.add_done_callback(partial(self._note_end, member, running))
         return running
 
-    def _note_end(self, member: Member, task: asyncio.Task[Finish]) -> None:
-        del self._running[member]
+    def _note_end(self, member: Member, running: _Running, task: asyncio.Task[Finish]) -> None:
         reason = "its proxy was cancelled"
         with contextlib.suppress(asyncio.CancelledError):
             error = task.exception()
             reason = f"internal error: {error!r}" if error is not None else task.result().reason
+        if running in self._ending:
+            self._ending.remove(running)
+            return
+        del self._running[member]
+        member.wants_person = member.wants_person or running.proxy.was_asked
         if not self.is_over and self.catalogue.members.get(member.name) is member:
             self.catalogue.lost(member, reason)
             self._try_again(member)
@@ -246,5 +260,5 @@ class RouterTransport:
             member.tries += 1
 
     def _join(self, member: Member) -> None:
-        if self.catalogue.members.get(member.name) is member:
+        if self.catalogue.members.get(member.name) is member and member.state is MemberState.FAILED:
             self.catalogue.join(member)

@@ -117,7 +117,11 @@ def sign_in_for(
     if settings.redirect_url is not None and invitations is not None:
         from dragoman.signin.invitations import ByInvitation
 
-        people = ByInvitation(invitations, settings, url)
+        found = invitations.sign_ins.get((url, settings))
+        if found is None:
+            found = SignIn(url, settings, ByInvitation(invitations, settings, url))
+            invitations.sign_ins[url, settings] = found
+        return found
     return SignIn(url, settings, people)
 
 

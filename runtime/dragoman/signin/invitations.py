@@ -18,7 +18,7 @@ import logging
 import secrets
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from dragoman.core.label import LABEL, PRINCIPAL, teller_of
@@ -28,6 +28,9 @@ from dragoman.signin.settings import SignInSettings
 from dragoman.transports.http.pages import PageAnswer, PageVisit
 from dragoman.transports.upstream.config import describe_url, origin_of
 from dragoman.transports.upstream.visits import COME_BACK, VISITOR
+
+if TYPE_CHECKING:
+    from dragoman.signin.authority import SignIn
 
 logger = logging.getLogger("dragoman.signin")
 
@@ -162,11 +165,14 @@ class Invitations:
     Attributes:
         paths: Where they are.
         pages: Those that somebody may come to now.
+        sign_ins: What has tokens for a server, by its URL and how to sign in: sessions and routers that each had their
+            own would wait for each other, and only the first one would have a link.
     """
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
         self.pages: list[InvitedPage] = []
+        self.sign_ins: dict[tuple[str, SignInSettings], SignIn] = {}
 
     async def answer(self, visit: PageVisit) -> PageAnswer:
         """Show a person the page that they come to."""

@@ -112,7 +112,7 @@ class Legacy:
         await discard(answer)  # "Accepted"; the answer comes on the stream
 
     async def _read(self, found: asyncio.Future[str]) -> None:
-        reason = "it closed the stream"
+        ending = TransportError(self._link.peer, "it closed the stream")
         try:
             answer = await self._wire.send("GET", self._config.url, {"Accept": EVENT_STREAM})
             try:
@@ -125,8 +125,7 @@ class Legacy:
             finally:
                 answer.close()
         except TransportError as error:
-            reason = error.reason
-        ending = TransportError(self._link.peer, reason)
+            ending.reason, ending.was_asked = error.reason, error.was_asked
         if found.done():
             self._link.end(str(ending))
         else:

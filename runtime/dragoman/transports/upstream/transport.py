@@ -53,12 +53,14 @@ class HttpTransport:
         takes_headers: Requests of the per-request era go with the headers that they bring.
         on_heads: Told the headers of each exchange; None where nobody wants to know.
         trace_of: Gives the headers that say of which trace a frame is; None for none.
+        was_asked: Whether what failed last did because a person was asked to sign in, in vain.
     """
 
     on_heads: Callable[[HttpHeads], None] | None = None
     trace_of: Callable[[Frame], dict[str, str]] | None = None
 
     takes_headers = True
+    was_asked = False
     _wire: ConnectionPool
     _link: Link
     _lanes: Lanes
@@ -173,6 +175,7 @@ class HttpTransport:
         except StatusRefused as error:
             self._report(job, error.message, error.code, error.data)
         except TransportError as error:
+            self.was_asked = error.was_asked
             self._report(job, str(error), data={ASKED_IN_VAIN: True} if error.was_asked else None)
         except Exception as error:  # a defect of ours: who waits is told all the same
             logger.debug("where it happened", exc_info=True)
@@ -262,6 +265,8 @@ class HttpTransport:
         except TransportError as error:
             self._client = self._streamable
             await legacy.close()
+            if error.was_asked:
+                raise
             also = "and" if refused.reason == error.reason else f"{refused.reason}; to"
             hint = hint_at_path(self._config)
             self._link.end(f"{refused.peer} is not an MCP server: to POST {also} GET {error.reason}{hint}")

@@ -41,9 +41,11 @@ class WebSocketUpstream:
 
     Attributes:
         on_heads: Told the headers of the exchange that opens it; None where nobody wants to know.
+        was_asked: Whether it failed because a person was asked to sign in, in vain.
     """
 
     on_heads: Callable[[HttpHeads], None] | None = None
+    was_asked = False
 
     def __init__(self, config: UpstreamConfig, ping_s: float = PING_S) -> None:
         self._config = config
@@ -139,7 +141,7 @@ class WebSocketUpstream:
                 else:
                     await link.take(message)
         except TransportError as error:
-            reason = error.reason
+            reason, self.was_asked = error.reason, error.was_asked
         except OSError as error:
             reason = explain(error, origin_of(self._config.url)[1])
         except BaseException:

@@ -5,7 +5,7 @@ Lives here: that, and what several parts do with it. Must not: know the parts (`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dragoman.core.calls import cancellation
@@ -29,7 +29,10 @@ class Common:
         inspects: Whether answers are looked into: some ask for input, name tasks, or have URIs that
             are known otherwise.
         initialized: What the client said when it was ready; None before.
+        try_again: Opens a server that has failed.
     """
+
+    try_again: Callable[[Member], None]
 
     def __init__(
         self, outside: Outside, names: Names, members: Iterable[Member], identity: Mapping[str, Any], mark: str
@@ -67,10 +70,16 @@ class Common:
 
         return {key: value for key, value in params["_meta"].items() if key not in ("progressToken", META_LOG_LEVEL)}
 
+    def has_failed(self, member: Member) -> bool:
+        """Whether a server cannot be asked; one at which somebody may have signed in meanwhile is opened for that."""
+        if member.wants_person and member.state is MemberState.FAILED:
+            self.try_again(member)
+        return member.state is MemberState.FAILED
+
     def forward(self, member: Member, frame: Frame) -> None:
         """Hand a request of the client to a server."""
         key = frame.key or b"null"
-        if member.state is MemberState.FAILED:
+        if self.has_failed(member):
             self.reply(error_frame(key, CONNECTION_CLOSED, f"{member.name} cannot be used: {member.reason}"))
             return
         member.owed[key] = None

@@ -132,7 +132,7 @@ class Lists:
         new: list[MemberListing] = []
         by_time: dict[float, list[MemberListing]] = {}
         for kind, member in product(kinds, self._common.members.values()):
-            if member.state is MemberState.FAILED:
+            if self._common.has_failed(member):
                 gathering.missing[member.name] = member.reason
             elif not member.lacks(kind.capability):
                 listing = self._under_way.get((member, kind.method))

@@ -43,6 +43,9 @@ class Outside(Protocol):
     def note_state(self, member: Member) -> None:
         """The state of a server has changed, or what is known of it."""
 
+    def let_go(self, member: Member) -> None:
+        """Have nothing to do any more with the connection to a server, which may be ending: the next is another one."""
+
 
 @dataclass(slots=True, eq=False)
 class Member:
@@ -56,6 +59,7 @@ class Member:
         without_tools: Those that they may not.
         state: How far it is.
         reason: Why it failed.
+        wants_person: Whether that is because somebody was asked to sign in: whoever needs it next has it tried again.
         capabilities: What it declared, in the client's revision; None while that is not known.
         told: What else it said of itself when it was opened.
         is_known: Whether the client may have been told what it has.
@@ -75,6 +79,7 @@ class Member:
     without_tools: frozenset[str] = frozenset()
     state: MemberState = MemberState.WAITING
     reason: str = ""
+    wants_person: bool = False
     capabilities: Mapping[str, Any] | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
     is_known: bool = False

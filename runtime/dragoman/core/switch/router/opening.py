@@ -69,7 +69,7 @@ class Openings:
     def _begin(self, method: str, params: Mapping[str, Any], then: Callable[[Gathering[Member]], None]) -> None:
         """Ask every server what it is, and go on once all have answered, or are late."""
         self._asked = (method, params)
-        asked = [member for member in self._common.members.values() if member.state is not MemberState.FAILED]
+        asked = [member for member in self._common.members.values() if not self._common.has_failed(member)]
         if self._opening is None or self._opening.is_over:
             # One that is opening all the same has been waited for already.
             asked = [member for member in asked if member.state is not MemberState.OPENING]

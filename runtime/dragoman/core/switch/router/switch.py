@@ -79,6 +79,7 @@ class Catalogue:
         self.routes = Routes(common, self.lists)
         self.listens: MemberStreams | None = None
         self._quick = QuickCalls(common)
+        common.try_again = self._try_again
 
     @property
     def members(self) -> dict[str, Member]:
@@ -274,6 +275,13 @@ class Catalogue:
         self.common.fail(member, reason)
         self._clear(member, reason)
         self._tell_gone(member)
+
+    def _try_again(self, member: Member) -> None:
+        """Open a server once more, at which somebody may have signed in since it failed."""
+        member.wants_person = False
+        self._clear(member, member.reason)
+        self.common.outside.let_go(member)
+        self.join(member)
 
     def _clear(self, member: Member, reason: str) -> None:
         owed, member.owed = member.owed, {}
