@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
 
-from dragoman.transports.http.config import FrontConfig, Limits
+from dragoman.transports.http.config import FrontConfig, Limits, Patience
 from dragoman.transports.http.exchange import RequestRefused
 from dragoman.transports.http.marking import Marking
 from dragoman.transports.http.reading import read_posted
-from tests.transports.http.stage import Stage, on_loop, serving
+from tests.support.waiting import linger
+from tests.transports.http.stage import Stage, call, content, on_loop, serving, text_of, within
 from tests.transports.http.test_legacy import open_stream
 from tests.transports.http.test_legacy import shake_hands as open_legacy
 from tests.transports.http.test_websocket import dial, say
 from tests.transports.http.test_websocket import shake_hands as open_websocket
+from tests.transports.http.wire import connect
 
 Post = Callable[[bytes], Awaitable[int]]
 """Sends a message; gives the status, 0 where there is none."""
@@ -170,6 +172,87 @@ async def test_what_answers_nothing_is_answered_over_websocket_under_its_id() ->
         told = json.loads(await socket.recv())
         assert (told["id"], told["error"]["code"]) == (5, -32600)
         assert stage.server.hears_nothing()
+
+
+HURRIED = FrontConfig(patience=Patience(body_s=0.2))
+
+
+@pytest.mark.parametrize("parts", [[said('"result":{}')[:-1]], [b'{"jsonrpc":"2.0"', b',"id":"q","result":{'], [b"{"]])
+@on_loop
+async def test_of_an_answer_that_takes_too_long_the_server_hears(parts: list[bytes]) -> None:
+    """Its client may say it again after 408; most do not, and the call that waits for it would wait for ever."""
+    async with serving(HURRIED) as stage, by_posts(stage, "2025-06-18") as post:
+        stream = await stage.get()
+        stage.server.say(QUESTION)
+        await stream.event()
+        assert await slowly(stage, *parts) == 408
+        if len(parts[0]) > 1:
+            heard = await stage.server.hear()
+            assert (heard["id"], heard["error"]["code"]) == ("q", -32603)
+            assert "did not come within 0.2 s" in heard["error"]["message"]
+            assert await post(said('"result":{}')) == 202
+            assert stage.server.hears_nothing()
+        else:  # of what nobody could read the id, the client may say it again
+            await post(said('"result":{}'))
+            assert (await stage.server.hear())["result"] == {}
+
+
+@on_loop
+async def test_a_request_that_takes_too_long_is_no_answer_to_a_question_of_that_id() -> None:
+    async with serving(HURRIED) as stage, by_posts(stage, "2025-06-18") as post:
+        stream = await stage.get()
+        stage.server.say(QUESTION)
+        await stream.event()
+        assert await slowly(stage, said('"method":"ping"')[:-1]) == 408
+        await post(said('"result":{}'))
+        assert (await stage.server.hear())["result"] == {}
+
+
+async def slowly(stage: Stage, *parts: bytes) -> int:
+    """Post the beginning of a body, and nothing more; give the status."""
+    reader, writer = await connect(stage.port)
+    named = stage.headers({"host": "localhost", "content-type": "application/json", "content-length": "100"})
+    lines = "".join(f"{name}: {value}\r\n" for name, value in named.items())
+    writer.write(f"POST /mcp HTTP/1.1\r\n{lines}\r\n".encode())
+    for part in parts:
+        writer.write(part)
+        await linger(0.02)
+    status = int((await within(reader.readline())).split()[1])
+    writer.close()
+    return status
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"jsonrpc":"2.0","id":5,"method":7}',
+        '{"jsonrpc":"2.0","id":5,"method":"x","params":7}',
+        '{"jsonrpc":"2.0","id":5,"method":"x","params":{}',
+        '{"jsonrpc":"2.0","id":5}',
+    ],
+)
+@pytest.mark.parametrize("way", ["posts", "websocket"])
+@on_loop
+async def test_what_is_refused_has_not_the_id_of_a_request_that_waits(way: str, message: str) -> None:
+    async with serving() as stage, AsyncExitStack() as stack:
+        if way == "posts":
+            await stage.open()
+            calling = stage.call(5)
+            told = None
+        else:
+            socket = await stack.enter_async_context(dial(stage))
+            await open_websocket(stage, socket)
+            await say(socket, call(5))
+        await stage.server.hear()
+        if way == "posts":
+            told = await (await stage.post(message.encode())).frame()
+        else:
+            await say(socket, message)
+            told = json.loads(await socket.recv())
+        assert (told["id"], told["error"]["code"] in (-32600, -32700)) == (None, True)
+        stage.server.answer(5, **content("hello"))
+        answer = await (await calling).frame() if way == "posts" else json.loads(await socket.recv())
+        assert (answer["id"], text_of(answer)) == (5, "hello")
 
 
 @pytest.mark.parametrize(("key", "found"), [('"dragoman-a1:7"', b"7"), ("7", None), ('"dragoman-b2:7"', None)])

@@ -24,6 +24,7 @@ from urllib.parse import unquote
 import httptools
 
 from dragoman import system
+from dragoman.core.lines import HEAD_BYTES
 from dragoman.transports.countdown import PARTS_AT_ONCE, REST_S, Countdown
 from dragoman.transports.defects import describe
 from dragoman.transports.http.app import HttpFront
@@ -472,6 +473,8 @@ class ServedConnection(asyncio.Protocol):
         else:
             self.transport.close()
         if self.in_body and self._reading is not None:  # whoever serves it sees a client that has left
+            if status == HTTPStatus.REQUEST_TIMEOUT:
+                self._reading.late = bytes(self._reading.body[:HEAD_BYTES])
             self._reading.body = b""
             self._reading.lose()
             self._hold.release()

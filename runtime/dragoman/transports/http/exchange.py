@@ -123,7 +123,15 @@ class RequestRefused(Exception):
 
 
 class Disconnected(Exception):
-    """The client went away before it had said everything."""
+    """The client went away before it had said everything.
+
+    Attributes:
+        garbled: As of `RequestRefused`, where it was told that it has taken too long.
+        key: The same.
+    """
+
+    garbled: Sequence[Malformed] = ()
+    key: bytes | None = None
 
 
 def read_headers(scope: Scope, limits: Limits) -> dict[bytes, bytes]:
@@ -190,7 +198,10 @@ class Wire:
 
     Attributes:
         is_gone: Whether the client is known to have gone.
+        late: What had come of a body that was given up for taking too long; None where it was not.
     """
+
+    late: bytes | None = None
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -368,15 +379,21 @@ class HttpRequest:
             raise _too_large(limit_bytes, await self._read_beginning())
         if self.body is not None:
             return self.body
+        parts: list[bytes] = []
+        reason = f"the body did not come within {timeout_s:g} s"
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._read_parts(limit_bytes)
+                return await self._read_parts(parts, limit_bytes)
         except TimeoutError:
-            reason = f"the body did not come within {timeout_s:g} s"
-            raise RequestRefused(408, reason, (b"connection", b"close")) from None
+            refused = RequestRefused(408, reason, (b"connection", b"close"))
+            refused.garbled = _find_answer(b"".join(parts), reason)
+            raise refused from None
+        except Disconnected as gone:
+            if self.wire.late is not None:  # our own server has written the 408
+                gone.garbled = _find_answer(b"".join(parts) + self.wire.late, reason)
+            raise
 
-    async def _read_parts(self, limit_bytes: int) -> bytes:
-        parts: list[bytes] = []
+    async def _read_parts(self, parts: list[bytes], limit_bytes: int) -> bytes:
         size, more = 0, True
         while more:
             message = await self.wire.receive()
@@ -494,5 +511,11 @@ async def _fail(error: Exception) -> None:
 def _too_large(limit_bytes: int, beginning: bytes) -> RequestRefused:
     reason = f"the body is larger than the limit of {limit_bytes} bytes"
     refused = RequestRefused(413, reason, (b"connection", b"close"), option="--max-body")
-    refused.garbled = [read_beginning(beginning, refused.code, reason)._replace(is_told=True)]
+    refused.garbled = _find_answer(beginning, reason)
     return refused
+
+
+def _find_answer(beginning: bytes, reason: str) -> Sequence[Malformed]:
+    """Return what may have answered a question, of which this is the beginning: nobody is to wait for the rest."""
+    found = read_beginning(beginning[:HEAD_BYTES], INVALID_REQUEST, reason)
+    return [found._replace(is_told=True)] if found.is_response and found.key is not None else ()

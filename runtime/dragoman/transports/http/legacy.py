@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import HttpRequest, RequestRefused, Routine
+from dragoman.transports.http.exchange import Disconnected, HttpRequest, RequestRefused, Routine
 from dragoman.transports.http.lines import LineTransport
 from dragoman.transports.http.pump import pump
 from dragoman.transports.http.reading import accepts, check_content, read_posted
@@ -118,7 +118,7 @@ class LegacyFront:
                     raise RequestRefused(404, "the session is over")
                 request.brings, request.keys = session.transport, posted.keys
                 session.transport.deliver(posted.frame)
-            except RequestRefused as refused:
+            except (RequestRefused, Disconnected) as refused:
                 session.transport.lose_answers(refused.garbled)
                 raise
             finally:

@@ -134,8 +134,10 @@ class StreamableFront:
                 if self._sessions.relay is not None:
                     yield self._keep(session, posted, request)
                 call = transport.post(posted, takes_stream and not (config.answers == "json" and takes_json))
-            except RequestRefused as refused:
+            except (RequestRefused, Disconnected) as refused:
                 transport.lose_answers(refused.garbled)
+                if transport.is_waiting((refused.key,)):  # its answer is still to come
+                    refused.key = None
                 raise
             finally:
                 if waits:

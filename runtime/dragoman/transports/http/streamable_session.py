@@ -231,10 +231,14 @@ class StreamableSession(FlowingTransport):
 
     def _refuse(self, posted: Posted) -> RequestRefused:
         """Say why what was posted cannot be delivered."""
-        if not self._calls.keys().isdisjoint(posted.keys):
+        if self.is_waiting(posted.keys):
             refused = RequestRefused(400, "the id of this request belongs to one that is not answered yet")
             return blame(refused, posted.frame.body) if posted.is_batch else refused
         return RequestRefused(404, NO_SESSION) if self.over else too_many_streams(posted.only_key)
+
+    def is_waiting(self, keys: Iterable[bytes | None]) -> bool:
+        """Whether one of these ids belongs to a request that waits for its answer."""
+        return not self._calls.keys().isdisjoint(keys)
 
     def begin_stream(self, call: PostedCall) -> None:
         """Answer a call with a stream from here on."""

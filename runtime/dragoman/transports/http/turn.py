@@ -62,6 +62,7 @@ class Turn(Wire):
         "is_gone",
         "is_started",
         "keeps_alive",
+        "late",
         "more_body",
         "scope",
     )
@@ -80,6 +81,7 @@ class Turn(Wire):
         self.keeps_alive = keeps_alive
         self.expects = expects
         self.body: bytes | bytearray = b""
+        self.late: bytes | None = None
         self.more_body = True
         self.is_gone = self.is_started = self.is_complete = self._is_chunked = self._is_read = False
         self._wake: asyncio.Event | None = None

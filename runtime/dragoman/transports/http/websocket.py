@@ -13,13 +13,13 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
 from dragoman.core.codes import CONNECTION_CLOSED, PARSE_ERROR
 from dragoman.core.commands import Outcome
-from dragoman.core.envelope import Frame, encode_error, error_frame
+from dragoman.core.envelope import Malformed, encode_error
 from dragoman.core.wholeness import read_broken
 from dragoman.transports.base import HttpHeads
 from dragoman.transports.http.config import FrontConfig
@@ -217,11 +217,13 @@ class WebSocketFront:
                 frame = read_posted(body, self._config.limits.nesting).frame
             except RequestRefused as refused:
                 logger.info("a message over websocket is refused: %s", refused.reason)
-                # What has no more than an id answers a question, or is answered itself: the core knows.
+                # What has no more than an id answers a question, or is answered itself: the core knows; also whether
+                # its id is that of a request which still waits.
                 answers = [one._replace(is_told=one.key != refused.key) for one in refused.garbled]
                 transport.lose_answers(answers)
                 if all(one.is_told for one in answers):
-                    transport.send(_refuse_message(body, refused))
+                    for key in _find_keys(body, refused):
+                        transport.deliver(Malformed(refused.code, refused.reason, key))
             else:
                 transport.deliver(frame)
 
@@ -281,14 +283,12 @@ def _read_text(message: Message) -> bytes | None:
     return None if text is None else text.encode("utf-8", "surrogatepass")
 
 
-def _refuse_message(body: bytes, refused: RequestRefused) -> list[Frame]:
-    """Write the error for a message that is not taken; where several texts are in it, one for each request."""
-    if refused.code == PARSE_ERROR:
-        found = [one.key for one in read_broken(body, refused.code, refused.reason) if one.is_owed]
-        keys: list[bytes | None] = [key for key in dict.fromkeys(found) if key is not None]
-    else:
-        keys = [refused.key]
-    return [error_frame(key, refused.code, refused.reason) for key in keys or [None]]
+def _find_keys(body: bytes, refused: RequestRefused) -> Sequence[bytes | None]:
+    """Return the ids under which a message is refused: of each request, where several texts are in it."""
+    if refused.code != PARSE_ERROR:
+        return [refused.key]
+    found = [one.key for one in read_broken(body, refused.code, refused.reason) if one.is_owed]
+    return [key for key in dict.fromkeys(found) if key is not None] or [None]
 
 
 def _refuse_late(body: bytes, nesting: int, reason: str) -> list[bytes]:
@@ -296,7 +296,7 @@ def _refuse_late(body: bytes, nesting: int, reason: str) -> list[bytes]:
     try:
         posted = read_posted(body, nesting)
     except RequestRefused as refused:
-        return [frame.raw.rstrip() for frame in _refuse_message(body, refused)]
+        return [encode_error(key, refused.code, refused.reason).rstrip() for key in _find_keys(body, refused)]
     errors = [encode_error(key, CONNECTION_CLOSED, reason).rstrip() for key in posted.keys]
     return [b"[" + b",".join(errors) + b"]"] if posted.is_batch and errors else errors
 
