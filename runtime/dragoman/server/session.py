@@ -138,8 +138,9 @@ class ServerSession:
 
     def _take_malformed(self, malformed: Malformed) -> None:
         logger.warning("the client sent what is not a message: %s", malformed.reason)
-        if malformed.is_owed and (malformed.key is not None or self._opening.allows_null_id):
-            self._transport.send([error_frame(malformed.key, malformed.code, malformed.reason)])
+        key = None if malformed.key in self._running else malformed.key  # whose answer is still to come
+        if malformed.is_owed and (key is not None or self._opening.allows_null_id):
+            self._transport.send([error_frame(key, malformed.code, malformed.reason)])
 
     def _take(self, frame: Frame, body: dict[str, Any]) -> None:
         if frame.kind == "request":
