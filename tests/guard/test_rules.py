@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 
 from dragoman.cli.routing import with_rules
 from dragoman.config import ConfigError, ServerConfig, parse_config
+from dragoman.middleware import Answer, Message, Proceed
 from dragoman.middlewares.access import Rules
 from dragoman.pool import Scope, UpstreamPool
 from dragoman.proxy import ProxyConfig
@@ -106,7 +107,7 @@ def file_of(rules: list[Any], **more: Any) -> str:
 
 @contextlib.asynccontextmanager
 async def place(
-    revision: str, servers_revision: str, scope: Scope, rules: list[Any], **more: Any
+    revision: str, servers_revision: str, scope: Scope, rules: list[Any], *, then: Sequence[Any] = (), **more: Any
 ) -> AsyncIterator[Place]:
     lists: dict[str, dict[str, list[Any]]] = {
         "files": {
@@ -130,7 +131,7 @@ async def place(
     async with issuer() as one:
         router = Router(configuration, ProxyConfig(shares_server=scope is Scope.SHARED), open_server)
         rules_ = Rules(configuration.options.rules or (), router.find, router.servers.keys)
-        config = with_rules(before_router(ProxyConfig()), rules_)
+        config = with_rules(before_router(ProxyConfig(middleware=tuple(then))), rules_)
         pool = UpstreamPool(scope, router.connect)
         known = guard_of(one, clients=("robot",))
         admission = Admission(tokens={"front": FRONT}, guard=known, notes_origins=True, callers=Callers((b"k" * 32,)))
@@ -274,6 +275,63 @@ async def test_other_rules_count_at_once() -> None:
         assert await client.tools() == ["read_all", "write", "remove_all", "issues", "remove_issue"]
         where.rules.change(())
         assert "read" in await client.tools()
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+@pytest.mark.parametrize("method", ["resources/read", "resources/subscribe", "subscriptions/listen"])
+@on_loop
+async def test_what_was_found_for_another_one_is_at_no_server_that_is_denied(revision: str, method: str) -> None:
+    if (method == "subscriptions/listen") is (revision == HANDSHAKE) and method != "resources/read":
+        return
+    uri = "odd://on-no-list"
+    rules = [{"for": {"principals": ["bob by *"]}, "deny": {"servers": ["files"]}}]
+    async with place(revision, revision, Scope.SHARED, rules) as where:
+        ada, bob = [await where.client(sub=name) for name in ("ada", "bob")]
+        assert "result" in await ada.ask("resources/read", uri=uri)
+        for one in where.made:
+            if "issue:1" in one.resources:
+                one.resources.append(uri)
+        await ada.ask("resources/list")
+        files = [one for one in where.made if "issue:1" not in one.resources]
+        heard = sum(len(one.heard) for one in files)
+        if method == "subscriptions/listen":
+            for one in where.made:
+                one.answers[method] = partial(_acknowledge, one)
+            stream = await _listen(bob, {"resourceSubscriptions": [uri]})
+            stream.leave()
+        else:
+            assert "result" in await bob.ask(method, uri=uri)
+        assert sum(len(one.heard) for one in files) == heard, "bob may not use it"
+
+
+@pytest.mark.parametrize("scope", [Scope.CLIENT, Scope.SHARED])
+@on_loop
+async def test_a_call_that_waits_is_held_to_the_rules_of_the_server_that_gets_it(scope: Scope) -> None:
+    reached, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(call: Message, proceed: Proceed) -> Answer:
+        if call.method == "tools/call":
+            reached.set()
+            await goes_on.wait()
+        return await proceed(call)
+
+    rules = [{"deny": {"servers": ["tracker"]}}]
+    async with place(HANDSHAKE, HANDSHAKE, scope, rules, then=[wait]) as where:
+        client = await where.client()
+        assert "read" in await client.tools()
+        call = asyncio.ensure_future(client.ask("tools/call", name="read", arguments={}))
+        await reached.wait()
+        changed = json.loads(file_of(rules))
+        del changed["mcpServers"]["files"]
+        where.router.apply(parse_config(json.dumps(changed), {}))
+        trackers = [one for one in where.made if "issues" in one.tools]
+        trackers[0].tools[:] = ["read"]  # which all of them have
+        other = await where.client()
+        assert await other.tools() == []
+        assert where.router.owner_of("tool", "read") == "tracker"
+        goes_on.set()
+        assert "unknown tool" in (await call)["error"]["message"]
+        assert not [frame for one in trackers for frame in one.of("tools/call")]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dragoman import connect
-from dragoman.transports.callers import HEADER
+from dragoman.transports.callers import HEADER, Callers
 from dragoman_spec import load
 from tests.proxy.test_per_request import NEW, asks
 from tests.proxy.test_scopes import Client, Running
@@ -126,6 +126,70 @@ class Asking:
             await reply.status("202 Accepted")
         elif not await shake_hands(said, reply):
             await reply.result(said, {"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]})
+
+
+class Told:
+    """A server of the newest era that has a tool for whom it is told of, and a resource that is on no list.
+
+    Attributes:
+        heard: Of each request: its method, and whom it is of.
+    """
+
+    def __init__(self, key: Path) -> None:
+        self.callers = Callers((bytes.fromhex(key.read_text()),))
+        self.names = {self.callers.read(self.callers.tell(one)[HEADER]).tag: one for one in ("ann", "ben")}
+        self.heard: list[tuple[str, str]] = []
+
+    async def __call__(self, said: Request, reply: Reply) -> None:
+        sealed = said.headers.get(HEADER.lower(), "")
+        name = self.names[self.callers.read(sealed).tag] if sealed else "nobody"
+        if said.rpc is None:
+            await reply.status("405 Method Not Allowed")
+            return
+        self.heard.append((said.rpc, name))
+        kept = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        if said.rpc == "server/discover":
+            has = {"tools": {}, "resources": {}}
+            await reply.result(said, {"supportedVersions": [NEW], "capabilities": has, **kept})
+        elif said.rpc == "tools/list":
+            tools = [{"name": f"of-{name}", "inputSchema": {"type": "object"}}]
+            await reply.result(said, {"tools": tools, **kept})
+        elif said.rpc == "resources/read":
+            uri = said.frame["params"]["uri"]
+            await reply.result(said, {"contents": [{"uri": uri, "text": f"for {name}"}], **kept})
+        else:
+            lists = {"resources/list": "resources", "resources/templates/list": "resourceTemplates"}
+            await reply.result(said, {lists.get(said.rpc, "prompts"): [], **kept})
+
+
+def test_what_a_router_asks_by_itself_is_told_to_be_of_whom_it_is_for(files: Path) -> None:
+    async def main() -> None:
+        told = Told(files / "key")
+        async with server(told) as url, server(Told(files / "key")) as other:
+            entries = {"told": {"url": url}, "other": {"url": other}}
+            own = {"servers": {"told": {"tellCallers": "key"}}}
+            (files / "servers.json").write_text(json.dumps({"mcpServers": entries, "dragoman": own}))
+            how = ("--scope", "shared", "--auth-token-file", str(files / "tokens"))
+            proxy = await asyncio.to_thread(Running, files, *how, "--config", str(files / "servers.json"))
+
+            def ask(name: str, method: str, **params: Any) -> Any:
+                client = Client(proxy.port, f"secret-of-{name}-0123456789")
+                named = {"mcp-name": params["uri"]} if "uri" in params else {}
+                client.headers |= {"mcp-method": method, "mcp-protocol-version": NEW, **named}
+                return client.post(asks(1, method, **params))["result"]
+
+            try:
+                both = [asyncio.to_thread(ask, name, "tools/list") for name in ("ann", "ben")]
+                listed = [[tool["name"] for tool in one["tools"]] for one in await asyncio.gather(*both)]
+                assert listed == [["of-ann", "of-nobody"], ["of-ben", "of-nobody"]]
+                read = await asyncio.to_thread(ask, "ben", "resources/read", uri="odd://x")
+                assert read["contents"][0]["text"] == "for ben"
+                assert await asyncio.to_thread(ask, "ann", "tools/list") is not None
+                assert {name for rpc, name in told.heard if rpc == "resources/read"} == {"ben"}
+            finally:
+                await asyncio.to_thread(proxy.stop)
+
+    run(main())
 
 
 @pytest.mark.parametrize("revision", ERAS)

@@ -110,7 +110,7 @@ async def test_a_server_of_a_configuration_file_is_signed_in_to(folder: Path) ->
                 assert "tracker cannot be used (it could not be opened: tracker: it wants a sign-in: open http" in why
             assert "tracker can be used now" in (await Browser().sign_in(find_link(why), "secret-of-ann")).text
             await ann.call()
-            assert "unknown tool: t" == (await ann.answer())["error"]["message"]
+            assert (await ann.answer())["error"]["message"] == "unknown tool: t"
             assert ("tools/list", "Bearer token-secret-1") in home.seen
 
 

@@ -162,4 +162,6 @@ async def ask_alone(client: Client, method: str) -> Any:
     about = {"protocolVersion": LATEST, "clientInfo": {"name": "c", "version": "0"}, "clientCapabilities": ABLE}
     meta = {f"io.modelcontextprotocol/{name}": value for name, value in about.items()}
     headers = {"MCP-Protocol-Version": LATEST, "Mcp-Method": method}
-    return (await client.frames(await client.post({"id": 1, "method": method, "params": {"_meta": meta}}, **headers)))[-1]
+    return (await client.frames(await client.post({"id": 1, "method": method, "params": {"_meta": meta}}, **headers)))[
+        -1
+    ]

@@ -15,7 +15,6 @@ from tests.world.record import Event
 from tests.world.rules import Talk, rule, short
 from tests.world.situations import sometimes
 
-
 _SETTLES_S: Final = 5.0
 """How long it takes at most until what somebody has signed in for counts."""
 

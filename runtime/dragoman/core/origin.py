@@ -28,6 +28,8 @@ class Origin(NamedTuple):
         carrier: The headers that say of which trace it is.
         may: What it may use, where nobody could tell yet which server it is for: whoever finds out asks this.
         came: The arguments that it came with, where middleware has changed them.
+        may: What it may use: whoever finds out which server it is for asks this, unless that was judged already.
+        judged: The server that had what it names when it was let through, and what that calls it.
     """
 
     scopes: frozenset[str] = frozenset()
@@ -36,6 +38,7 @@ class Origin(NamedTuple):
     carrier: Mapping[str, str] = NOTHING
     may: May | None = None
     came: Mapping[str, Any] | None = None
+    judged: tuple[str, str] | None = None
 
 
 NOWHERE: Final = Origin()

@@ -107,23 +107,27 @@ class Rules:
         caller, spent = _Caller(call.principal, call.origin), 0
         for kind, name in names_in(call.method, call.params):
             spent = await let_others(spent, name)
-            if call.method != LISTEN and self._find_owner(_specify(call.method, kind), name) is None:
-                call = call.with_origin(call.origin._replace(may=partial(self._may, caller)))  # whoever finds out asks
-            elif not self._judge(caller, _specify(call.method, kind), name):
+            owner = self._find_owner(_specify(call.method, kind), name)
+            if (owner is not None or call.method == LISTEN) and not self._judge(caller, kind, name, owner):
                 return self._refuse(call, caller, kind, name)
+            # Whoever finds out whose it is asks; also where that is another server by the time that it is sent.
+            call = call.with_origin(call.origin._replace(may=partial(self._may, caller), judged=owner))
         answer, method = await proceed(settled(call)), call.method
-        return await hide(answer, method, lambda kind, name: self._judge(caller, _specify(method, kind), name))
+
+        def shows(kind: str, name: str) -> bool:
+            return self._judge(caller, kind, name, self._find_owner(_specify(method, kind), name))
+
+        return await hide(answer, method, shows)
 
     async def around_notice(self, notice: Message, proceed: ProceedNotice) -> None:
         """Say nothing of resources that may not be used."""
         uri = updated_uri(notice)
         caller = _Caller(notice.principal, is_told=True)
-        if uri is None or self._judge(caller, RESOURCE, uri):
+        if uri is None or self._judge(caller, RESOURCE, uri, self._find_owner(RESOURCE, uri)):
             await proceed(notice)
 
-    def _judge(self, caller: _Caller, kind: str, name: str) -> bool:
+    def _judge(self, caller: _Caller, kind: str, name: str, owner: tuple[str, str] | None) -> bool:
         """Whether somebody may use what clients know by a name; where nobody knows whose it is, of whichever server."""
-        owner = self._find_owner(kind, name)
         if owner is not None:
             return self._may(caller, kind, *owner)
         return all(self._may(caller, kind, server, name) for server in self._servers())

@@ -171,6 +171,7 @@ class Router:
 
     def _make_member(self, server: ServerConfig) -> Member:
         member = Member(server.name, only_tools=server.only_tools, without_tools=server.without_tools)
+        member.tells = server.options.tell_callers is not None
         self._set_timeouts(member)
         return member
 

@@ -99,12 +99,17 @@ class Common:
         then: TakeAnswer,
         meta: Mapping[str, Any] | None = None,
         key: bytes | None = None,
+        sender: str = "",
     ) -> None:
-        """Ask a server something of our own, under this id or the next. The answer may come before this returns."""
+        """Ask a server something of our own, under this id or the next, in the name of whoever has sent this.
+
+        The answer may come before this returns.
+        """
         key = key or self.next_key()
         member.owed[key] = then
         asked = dict(params) if meta is None else {**params, "_meta": dict(meta)}
-        self.outside.tell_member(member, request_frame(key, method, asked))
+        frame = request_frame(key, method, asked)
+        self.outside.tell_member(member, frame._replace(sender=sender) if sender else frame)
 
     def withdraw(self, member: Member, key: bytes, reason: str) -> None:
         """Take back a request of our own, if it is not answered yet."""

@@ -39,6 +39,9 @@ MISSING: Final = "dragoman/missing"
 
 _MOST_BARREN_PAGES: Final = 20
 _SNAPSHOTS: Final = 8
+_MOST_LISTED: Final = 256
+"""How many lists of a server are kept, of all whom it is told."""
+
 _OWES: Final = "it owes an earlier answer"
 _GRACE_S: Final = 0.25
 """How long a list waits for a server that another list, or the opening, has waited for in vain."""
@@ -57,6 +60,7 @@ class MemberListing:
 
     Attributes:
         meta: Of the requests.
+        sender: In whose name they are, where the server is told.
         is_late: Whether a merged list has been answered without it.
         is_news: Whether it is read to find out what is to be told of a server that has come late.
         waiting: Those that wait for it.
@@ -65,12 +69,14 @@ class MemberListing:
     member: Member
     kind: ListKind
     meta: Mapping[str, Any] | None
+    sender: str = ""
     is_late: bool = False
     is_news: bool = False
     waiting: list[Gathering[MemberListing]] = field(default_factory=list)
 
 
 class _Snapshot(NamedTuple):
+    sender: str
     kind: ListKind
     pieces: list[Piece]
     rest: dict[str, Any]
@@ -89,7 +95,7 @@ class Lists:
         self._common = common
         self._tell_changed = tell_changed
         self._page_size = page_size
-        self._under_way: dict[tuple[Member, str], MemberListing] = {}
+        self._under_way: dict[tuple[Member, str, str], MemberListing] = {}
         self._snapshots: dict[int, _Snapshot] = {}
         self._last = 0
         self._said: set[tuple[str, str]] = set()
@@ -110,23 +116,24 @@ class Lists:
                 return
             number, start = int(place[2]), int(place[3])
             known = self._snapshots.get(number)
-            if known is not None and known.kind is kind:
+            if known is not None and known.kind is kind and known.sender == frame.sender:
                 self._reply(key, number, start)
                 return
             # It was given long ago, or to another session of the same client.
 
         def go_on(done: Gathering[MemberListing]) -> None:
-            self._reply(key, self._keep(kind, done.missing), start)
+            self._reply(key, self._keep(kind, done.missing, frame.sender), start)
 
-        self.gather((kind,), meta, go_on)
+        self.gather((kind,), meta, frame.sender, go_on)
 
     def gather(
         self,
         kinds: Iterable[ListKind],
         meta: Mapping[str, Any] | None,
+        sender: str,
         then: Callable[[Gathering[MemberListing]], None],
     ) -> None:
-        """Ask every server that may have such lists."""
+        """Ask every server that may have such lists, in the name of whoever has sent this."""
         gathering = Gathering(then)
         self._meta = meta
         new: list[MemberListing] = []
@@ -135,11 +142,13 @@ class Lists:
             if self._common.has_failed(member):
                 gathering.missing[member.name] = member.reason
             elif not member.lacks(kind.capability):
-                listing = self._under_way.get((member, kind.method))
+                whose = sender if member.tells else ""
+                listing = self._under_way.get((member, kind.method, whose))
                 if listing is not None and listing.is_news:
                     listing.is_late = False  # who asks for it has it
                 if listing is None or (listing.meta != meta and not listing.is_late):
-                    listing = self._under_way[member, kind.method] = MemberListing(member, kind, meta)
+                    listing = MemberListing(member, kind, meta, whose)
+                    self._under_way[member, kind.method, whose] = listing
                     new.append(listing)
                 if listing.is_late:
                     self._leave_out(gathering, listing, _OWES)
@@ -157,13 +166,13 @@ class Lists:
     def find_news(self, member: Member) -> None:
         """Read the lists of a server that has come late; the client is told of those in which it has something."""
         for kind in LISTS.values():
-            if kind.changed is None or member.lacks(kind.capability) or (member, kind.method) in self._under_way:
+            if kind.changed is None or member.lacks(kind.capability) or (member, kind.method, "") in self._under_way:
                 continue  # who has asked already is told, or answered
             if self._common.is_per_request and self._meta is None:
                 self._tell_changed(kind.changed)
                 continue
             listing = MemberListing(member, kind, self._meta, is_late=True, is_news=True)
-            self._under_way[member, kind.method] = listing
+            self._under_way[member, kind.method, ""] = listing
             self._go_on(listing, self._read(listing), None)
 
     def _expire(self, gathering: Gathering[MemberListing], listings: Sequence[MemberListing], after_s: float) -> None:
@@ -183,7 +192,7 @@ class Lists:
 
     def owes(self, member: Member) -> bool:
         """Whether a list of a server is under way."""
-        return any(one is member for one, _ in self._under_way)
+        return any(one is member for one, *_ in self._under_way)
 
     # One list of one server
 
@@ -197,11 +206,11 @@ class Lists:
             self._finish(listing, [], str(error))
         else:
             take = partial(self._go_on, listing, reading)
-            self._common.ask(listing.member, listing.kind.method, params, take, listing.meta)
+            self._common.ask(listing.member, listing.kind.method, params, take, listing.meta, sender=listing.sender)
 
     def _read(self, listing: MemberListing) -> Reading:
         member, kind = listing.member, listing.kind
-        before: Sequence[Page] = member.listed.get(kind.method, ())
+        before: Sequence[Page] = member.listed.get((kind.method, listing.sender), ())
         show = partial(self._common.names.show_uri, member.name)
         paging, pages, names, barren = Paging(), list[Page](), set[str](), 0
         params: dict[str, Any] = {}
@@ -240,11 +249,12 @@ class Lists:
     def _finish(self, listing: MemberListing, pages: list[Page], failure: str) -> None:
         """Record what a server has; or why that is not known."""
         member, kind = listing.member, listing.kind
-        if self._under_way.get((member, kind.method)) is listing:
-            del self._under_way[member, kind.method]
+        place = member, kind.method, listing.sender
+        if self._under_way.get(place) is listing:
+            del self._under_way[place]
         changed = False
         if not failure:
-            changed = self._note(member, kind, pages)
+            changed = self._note(listing, pages)
             self._said.discard((member.name, kind.method))
         for gathering in listing.waiting:
             if listing in gathering.pending:
@@ -266,9 +276,10 @@ class Lists:
         self._said.add((server, what))
         return is_news
 
-    def _note(self, member: Member, kind: ListKind, pages: list[Page]) -> bool:
+    def _note(self, listing: MemberListing, pages: list[Page]) -> bool:
         """Remember what a server has; whether its entries have changed."""
-        before = member.listed.get(kind.method, [])
+        member, kind, place = listing.member, listing.kind, (listing.kind.method, listing.sender)
+        before = member.listed.get(place, [])
         if kind.names is NameKind.TOOL and member.has_filter:
             pages = [
                 old if old is not None and old.raw == page.raw else keep(page, map(member.shows, page.names))
@@ -276,7 +287,7 @@ class Lists:
             ]
         if len(pages) == len(before) and all(page is old for page, old in zip(pages, before, strict=True)):
             return False
-        member.listed[kind.method] = pages
+        keep_latest(member.listed, place, pages, _MOST_LISTED)
         names = [name for page in pages for name in page.names]
         if kind.names is not None:
             self._common.names.learn(member.name, kind.names, names)
@@ -286,7 +297,7 @@ class Lists:
 
     def _leave_out(self, gathering: Gathering[MemberListing], listing: MemberListing, why: str) -> None:
         member, method = listing.member, listing.kind.method
-        stale = method in member.listed and member.state is not MemberState.FAILED
+        stale = (method, listing.sender) in member.listed and member.state is not MemberState.FAILED
         if stale:
             member.is_known = True
         else:
@@ -297,13 +308,13 @@ class Lists:
 
     # The merged list
 
-    def _keep(self, kind: ListKind, missing: Mapping[str, str]) -> int:
-        """Keep a merged list for as long as its pages may be asked for; give its number."""
+    def _keep(self, kind: ListKind, missing: Mapping[str, str], sender: str) -> int:
+        """Keep a merged list for as long as its pages may be asked for, by whom it is for; give its number."""
         names = self._common.names
         pieces: list[Piece] = []
         for member in self._common.members.values():
             if member.name not in missing and member.state is not MemberState.FAILED:
-                for page in member.listed.get(kind.method, ()):
+                for page in member.listed.get((kind.method, sender if member.tells else ""), ()):
                     tasks = {} if kind.names else {task: name_task(member, task) for task in page.names}
                     pieces.append(Piece(page, names.show(member.name, kind.names) if kind.names else tasks))
         if kind.names is not None:
@@ -315,11 +326,11 @@ class Lists:
             named = [{"server": name, "reason": reason} for name, reason in missing.items()]
             rest["_meta"] = {**rest.get("_meta", {}), MISSING: named}
         self._last += 1
-        keep_latest(self._snapshots, self._last, _Snapshot(kind, pieces, rest), _SNAPSHOTS)
+        keep_latest(self._snapshots, self._last, _Snapshot(sender, kind, pieces, rest), _SNAPSHOTS)
         return self._last
 
     def _reply(self, key: bytes, number: int, start: int) -> None:
-        kind, pieces, rest = self._snapshots[number]
+        _, kind, pieces, rest = self._snapshots[number]
         try:
             entries, following = write_slice(kind, pieces, start, self._page_size)
             if following is not None:

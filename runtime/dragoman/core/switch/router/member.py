@@ -57,6 +57,7 @@ class Member:
         open_timeout_s: How long a client that opens its session does.
         only_tools: The tools that clients may see; None for all.
         without_tools: Those that they may not.
+        tells: Whether it is told whose each request is, and may have something else for everybody.
         state: How far it is.
         reason: Why it failed.
         wants_person: Whether that is because somebody was asked to sign in: whoever needs it next has it tried again.
@@ -66,7 +67,7 @@ class Member:
         is_late: Whether it has had its time to answer, and has answered nothing since: nobody waits for it meanwhile.
         opened_s: Since when it is open; None where it is not, or could not be.
         tries: How often it was tried again since it was open for long.
-        listed: The answers that its lists were read from, by method.
+        listed: The answers that its lists were read from, by method and, where it is told, by who had asked.
         owed: The requests that it has not answered, by id: None for one of the client, else who takes the answer.
         suspects: Those that ended without its answer: it may still speak of them.
         asked: Its own requests that the client has not answered: the number that each was lent, by its id.
@@ -77,6 +78,7 @@ class Member:
     open_timeout_s: float = 4.0
     only_tools: frozenset[str] | None = None
     without_tools: frozenset[str] = frozenset()
+    tells: bool = False
     state: MemberState = MemberState.WAITING
     reason: str = ""
     wants_person: bool = False
@@ -86,7 +88,7 @@ class Member:
     is_late: bool = False
     opened_s: float | None = None
     tries: int = 0
-    listed: dict[str, Any] = field(default_factory=dict)
+    listed: dict[tuple[str, str], Any] = field(default_factory=dict)
     owed: dict[bytes, TakeAnswer | None] = field(default_factory=dict)
     suspects: Suspects[str] = field(default_factory=Suspects)
     asked: dict[bytes, int] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from dragoman.core.envelope import Frame
 from dragoman.core.exact_json import encode_line
 from dragoman.core.switch.router.common import Common
 from dragoman.core.switch.router.member import Member, MemberState
-from dragoman.core.switch.router.names import NameKind
+from dragoman.core.switch.router.names import NameKind, NameOwner
 
 _CALLS: Final = b'"params":{"name":"'
 _HEAD_BYTES: Final = 200
@@ -38,7 +38,7 @@ class QuickCalls:
     def __init__(self, common: Common) -> None:
         self._common = common
         self._names = common.names
-        self._routes: dict[bytes, tuple[Member, bytes | None]] = {}
+        self._routes: dict[bytes, tuple[Member, bytes | None, NameOwner]] = {}
         self._version = -1
 
     def clear(self) -> None:
@@ -49,8 +49,6 @@ class QuickCalls:
         """Hand on a call; False where more of it has to be read."""
         raw, kind, key, method, _, stream, headers, sender, source, origin, _ = frame
         start = raw.find(_CALLS, 0, _HEAD_BYTES) + len(_CALLS)
-        if origin is not None and origin.may is not None:
-            return False
         if start < len(_CALLS) or raw.count(b"{", 0, start) != 2:  # what comes before has no object in it
             found = _CALLED.match(raw)
             if found is None:
@@ -64,8 +62,10 @@ class QuickCalls:
         route = self._routes.get(name) or self._find(name)
         if route is None or key is None:
             return False
-        member, other = route
-        if member.state is MemberState.FAILED:
+        member, other, owner = route
+        if member.state is MemberState.FAILED or (
+            origin is not None and origin.may is not None and origin.judged != owner
+        ):
             return False
         if other is not None:
             line = b"%b%b%b" % (raw[:start], other, raw[end:])
@@ -76,11 +76,11 @@ class QuickCalls:
         self._common.outside.tell_member(member, frame)
         return True
 
-    def _find(self, name: bytes) -> tuple[Member, bytes | None] | None:
+    def _find(self, name: bytes) -> tuple[Member, bytes | None, NameOwner] | None:
         owner = self._names.find(NameKind.TOOL, name.decode()) if name.isascii() else None
         member = None if owner is None else self._common.members.get(owner.server)
         if owner is None or member is None or member.has_filter:
             return None
         other = None if owner.name == name.decode() else encode_line(owner.name)[1:-2]
-        self._routes[name] = (member, other)
-        return member, other
+        self._routes[name] = (member, other, owner)
+        return self._routes[name]

@@ -147,19 +147,21 @@ class Routes:
         if not send(is_known=True):
             self._sought[key] = frame
             listed = [listing for listing in LISTS.values() if listing.names in _LISTED_WITH[kind]]
-            self._lists.gather(listed, self._common.meta_of(params), go_on)
+            self._lists.gather(listed, self._common.meta_of(params), frame.sender, go_on)
 
     def _may(self, frame: Frame, kind: NameKind, owner: NameOwner, is_known: bool = False) -> bool:
-        """Whether whoever sends a request may use something; what was known before has been asked before."""
+        """Whether whoever sends a request may use something; what has passed no rules is what was known before."""
         origin = frame.origin
         if origin is None or origin.may is None:
             return is_known or not self._common.names.is_guarded
-        return origin.may(kind.value, owner.server, owner.name)
+        return origin.judged == owner or origin.may(kind.value, owner.server, owner.name)
 
     def find_owner(self, kind: NameKind, name: str) -> NameOwner | None:
         """Return whose something is, as far as lists, templates and searches say."""
-        found = self._found.get(name) if kind.is_uri else None
-        return self._common.names.find(kind, name) if found is None else NameOwner(found.name, name)
+        owner = self._common.names.find(kind, name)  # as rules ask, which know nothing of what was found for others
+        if owner is None and kind.is_uri and name in self._found:
+            return NameOwner(self._found[name].name, name)
+        return owner
 
     def _send(self, frame: Frame, owner: NameOwner, used: str, params: dict[str, Any]) -> bool:
         """Hand a request to its owner, under the name that it uses."""
@@ -206,7 +208,7 @@ class Routes:
             self._common.reply(answer._replace(raw=with_id(answer, key), key=key, body=None))
 
         asked = {name: value for name, value in params.items() if name != "_meta"}
-        search = Search(self._common, able, asked, self._common.meta_of(params), take_found)
+        search = Search(self._common, able, asked, self._common.meta_of(params), frame.sender, take_found)
         self._sought[key] = search
         search.go_on(error_frame(key, INVALID_PARAMS, refusal))
 

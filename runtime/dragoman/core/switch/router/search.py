@@ -26,6 +26,7 @@ class Search:
         servers: Who may have it, in their order.
         params: Of the requests.
         meta: Their metadata.
+        sender: In whose name it is sought.
         then: Called once, with who has it, or None, and the answer for the client.
     """
 
@@ -35,12 +36,14 @@ class Search:
         servers: Sequence[Member],
         params: Mapping[str, Any],
         meta: Mapping[str, Any] | None,
+        sender: str,
         then: Callable[[Member | None, Frame], None],
     ) -> None:
         self._common = common
         self._left = list(servers)
         self._params = params
         self._meta = meta
+        self._sender = sender
         self._then = then
         self._is_over = False
         self._asked: dict[Member, bytes] = {}
@@ -52,7 +55,9 @@ class Search:
             if member.state is not MemberState.FAILED:  # it may have gone since
                 key = self._asked[member] = self._common.next_key()
                 member.suspect(key)  # of the client's request, which has another id here
-                self._common.ask(member, _READ, self._params, partial(self._take, member), self._meta, key)
+                self._common.ask(
+                    member, _READ, self._params, partial(self._take, member), self._meta, key, self._sender
+                )
                 if self._left:
                     self._common.outside.remind(member.list_timeout_s, partial(self._expire, member, refusal))
                 return

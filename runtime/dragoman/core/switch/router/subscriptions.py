@@ -29,7 +29,7 @@ from dragoman.core.serving.subscriptions import Subscriptions
 from dragoman.core.switch.router.common import Common
 from dragoman.core.switch.router.gathering import Gathering
 from dragoman.core.switch.router.member import Member, MemberState
-from dragoman.core.switch.router.names import NameKind
+from dragoman.core.switch.router.names import NameKind, NameOwner
 from dragoman.core.switch.router.routes import Routes
 from dragoman.core.unchecked import find_object, with_meta
 
@@ -50,7 +50,7 @@ class _Stream:
     ) -> None:
         self.key = frame.key or b"null"
         self.id = frame.body["id"]
-        self.sender = frame.sender
+        self.sender, self.origin = frame.sender, frame.origin
         wanted = read_filter(asked)
         self.uris = sorted(uri for name, uri in wanted if name == RESOURCE_FILTER)
         self.lists: Filter = frozenset(one for one in wanted if one[0] != RESOURCE_FILTER)
@@ -116,7 +116,7 @@ class MemberStreams:
             self._listen(stream, member)
 
     def _listen(self, stream: _Stream, member: Member) -> None:
-        own = [self._own_uri(member, uri) for uri in stream.uris]
+        own = [self._own_uri(stream, member, uri) for uri in stream.uris]
         ear = self._ears.setdefault(member, _Ear())
         ear.senders.add(stream.sender)
         for item in (*stream.lists, *((RESOURCE_FILTER, uri) for uri in own if uri is not None)):
@@ -124,8 +124,12 @@ class MemberStreams:
         self._follow(member)
         self._settle(stream, member)
 
-    def _own_uri(self, member: Member, uri: str) -> str | None:
+    def _own_uri(self, stream: _Stream, member: Member, uri: str) -> str | None:
         owner = self._routes.find_owner(NameKind.RESOURCE, uri)
+        asked = owner or NameOwner(member.name, uri)
+        may = None if stream.origin is None else stream.origin.may
+        if may is not None and not may(NameKind.RESOURCE.value, asked.server, asked.name):
+            return None
         if owner is None:
             return uri
         self._routes.note_watched(owner, uri)
@@ -144,7 +148,8 @@ class MemberStreams:
             ear.asked = wanted
             meta = next(reversed(self._streams.values())).meta
             params = {"notifications": write_filter(wanted)}
-            self._common.ask(member, LISTEN, params, lambda _: self._end(member, key), meta, key)
+            whose = next(iter(ear.senders)) if member.tells and len(ear.senders) == 1 else ""
+            self._common.ask(member, LISTEN, params, lambda _: self._end(member, key), meta, key, whose)
 
     def hear(self, member: Member, frame: Frame) -> bool:
         """Take a notice of a server; False where it belongs to no stream."""
