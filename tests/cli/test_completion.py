@@ -9,6 +9,7 @@ import re
 import select
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -43,6 +44,22 @@ CASES = {
     "servers of a client": ("dragoman wrap cursor", "be", {"beta"}),
 }
 SERVERS = {name: {"command": "x"} for name in ("alpha", "beta", "`touch evil`", "$(touch evil)", "a b")}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_script_is_the_same_in_each_process(shell: str) -> None:
+    """Sets are not."""
+    written = set()
+    for seed in ("1", "2"):
+        ran = subprocess.run(
+            [sys.executable, "-m", "dragoman", "completion", shell],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+        written.add(ran.stdout)
+    assert len(written) == 1
 
 
 @pytest.fixture

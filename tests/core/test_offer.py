@@ -30,13 +30,15 @@ def test_an_offer_goes_to_a_client_that_would_have_declared_the_same(theirs: dic
 
 
 @pytest.mark.parametrize(
-    ("data", "reason"),
+    ("data", "reason", "told"),
     [
-        (None, "the server refused initialize: no (-32000)"),
-        ({"hint": "x"}, "the server refused initialize: no (-32000)"),
-        ({ASKED_IN_VAIN: True}, "no"),
+        (None, "the server refused initialize: no", {"original": {"code": -32000}}),
+        ({"hint": "x"}, "the server refused initialize: no", {"original": {"code": -32000}}),
+        ({ASKED_IN_VAIN: True}, "no", {ASKED_IN_VAIN: True}),
     ],
 )
-def test_the_words_of_who_was_asked_in_vain_are_not_called_those_of_the_server(data: Any, reason: str) -> None:
+def test_the_words_of_who_was_asked_in_vain_are_not_called_those_of_the_server(
+    data: Any, reason: str, told: Any
+) -> None:
     answer = Frame(b"", "error", b"1", None)
-    assert InitializeRefused(answer, -32000, "no", data).reason == reason
+    assert InitializeRefused(answer, -32000, "no", data).told == (-32603, reason, told)

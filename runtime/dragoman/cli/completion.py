@@ -23,7 +23,7 @@ _FILES: Final = frozenset({"FILE", "DIR", "PATH", "CLIENT"})
 _SERVERS: Final = frozenset({("server", "NAME"), ("servers", "SERVER"), ("words", "NAME")})
 _KNOWN: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("client", "CLIENT"): tuple(client.name for client in CLIENTS),
-    ("no_rules", "NAME"): tuple(dragoman_spec.DEFAULT_RULES),
+    ("no_rules", "NAME"): tuple(sorted(dragoman_spec.DEFAULT_RULES)),
     ("more_rules", "NAME"): tuple(name for name in dragoman_spec.RULES if name not in dragoman_spec.DEFAULT_RULES),
 }
 """The words for options and arguments, by what argparse and people call them, that their parsers do not list."""

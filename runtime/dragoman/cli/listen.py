@@ -147,6 +147,7 @@ def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront
     """Have the files that the flags name read again when they change."""
     from dragoman.cli.reloading import Reloading
     from dragoman.transports.callers import callers_of
+    from dragoman.transports.http.security import list_secrets
 
     reloading = Reloading()
 
@@ -155,7 +156,8 @@ def _watch_files(args: argparse.Namespace, config: ProxyConfig, front: HttpFront
         for caution in caution_secrets(args.auth_token_file, admission.tokens):
             logger.warning("%s", caution)
         revoked = front.admit(admission)
-        return f"{len(admission.tokens)} secrets; {revoked} from before are not valid any more"
+        number = sum(1 for _ in list_secrets(admission.tokens))
+        return f"{number} secrets; of {revoked} names, one from before is not valid any more"
 
     def read_keys() -> str:
         keys = state_key_file(args.state_key_file.file).keys
@@ -274,7 +276,7 @@ def _read_admission(args: argparse.Namespace) -> Admission:
     from dragoman.transports.http.config import Admission
     from dragoman.transports.http.security import check_secret, read_tokens
 
-    tokens: dict[str, str] = {}
+    tokens: dict[str, tuple[str, ...]] = {}
     if args.auth_token_file is not None:
         from pathlib import Path
 
@@ -284,7 +286,7 @@ def _read_admission(args: argparse.Namespace) -> Admission:
             raise ValueError(f"{args.auth_token_file}: {error}") from None
     elif TOKEN_VARIABLE in os.environ:
         # One that is set and empty is a secret that did not arrive: better no proxy than one that lets everybody in.
-        tokens = {"environment": check_secret(os.environ[TOKEN_VARIABLE].strip(), f"${TOKEN_VARIABLE}")}
+        tokens = {"environment": (check_secret(os.environ[TOKEN_VARIABLE].strip(), f"${TOKEN_VARIABLE}"),)}
     public = urlsplit(args.resource_url).hostname if args.resource_url else None
     hosts = (*own_names(args.listen[0]), *args.allow_host, *filter(None, (public,)))
     return Admission(

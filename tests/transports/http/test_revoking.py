@@ -51,6 +51,23 @@ async def test_the_session_of_another_goes_on() -> None:
 
 
 @on_loop
+async def test_a_name_has_two_secrets_while_one_takes_the_place_of_the_other() -> None:
+    later = "secret-of-ada-0002"
+    async with serving(FrontConfig(admission=BOTH_IN)) as stage:
+        await stage.open(**bearer(ADA))
+        assert stage.front.admit(Admission(tokens={"ada": (ADA, later), "bob": BOB})) == 0
+        for secret in (ADA, later):  # one person, whose session is one
+            calling = asyncio.create_task(stage.post(call(secret), **bearer(secret)))
+            await stage.server.hear()
+            stage.server.answer(secret, **content("both"))
+            assert text_of(await (await within(calling)).frame()) == "both"
+        assert stage.front.admit(Admission(tokens={"ada": (later,), "bob": BOB})) == 1
+        await until(lambda: not stage.front.sessions)
+        assert (await stage.post(call(3), **bearer(ADA))).status == 401
+        assert (await stage.post(call(3), **bearer(later))).status == 404, "it opens another session"
+
+
+@on_loop
 async def test_a_new_secret_lets_in_and_the_old_one_of_the_same_name_does_not() -> None:
     async with serving(FrontConfig(admission=BOTH_IN)) as stage:
         await stage.open(**bearer(ADA))

@@ -241,11 +241,11 @@ def test_every_known_secret_is_compared() -> None:
 
 
 def test_secrets_are_read_one_a_line() -> None:
-    text = "# who may come in\n\nada  first\nsecond\n"
-    assert read_tokens(text) == {"ada": "first", "line-4": "second"}
+    text = "# who may come in\n\nada  first\nsecond\nada next\n"
+    assert read_tokens(text) == {"ada": ("first", "next"), "line-4": ("second",)}
 
 
-@pytest.mark.parametrize("text", ["", "# nobody\n", "a b c\n", "ada x\nada y\n", "ada x\nbob x\n", "ada s\u00e9same\n"])
+@pytest.mark.parametrize("text", ["", "# nobody\n", "a b c\n", "ada x\nada x\n", "ada x\nbob x\n", "ada s\u00e9same\n"])
 def test_a_file_of_secrets_that_says_two_things_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
         read_tokens(text)

@@ -54,10 +54,12 @@ class InitializeRefused(NamedTuple):
         return f"{self.message[:WORDS_SHOWN]} ({self.code})"
 
     @property
-    def reason(self) -> str:
-        """For a client that has not sent `initialize` itself."""
-        was_asked = isinstance(self.data, dict) and ASKED_IN_VAIN in self.data
-        return self.message if was_asked else f"the server refused initialize: {self.words}"
+    def told(self) -> Refusal:
+        """What a client is told that has not sent `initialize` itself: this answers none of its requests."""
+        if isinstance(self.data, dict) and ASKED_IN_VAIN in self.data:
+            return Refusal(INTERNAL_ERROR, self.message, {ASKED_IN_VAIN: True})
+        said = f"the server refused initialize: {self.message[:WORDS_SHOWN]}"
+        return Refusal(INTERNAL_ERROR, said, {"original": {"code": self.code}})
 
 
 class Retried(NamedTuple):

@@ -5,6 +5,7 @@ Read by every module of this package. What needs checking is checked by `securit
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Literal
 
@@ -105,7 +106,8 @@ class Admission:
     Attributes:
         hosts: What the `Host` header may name beside loopback names, `name` or `name:port`; `*` allows any.
         origins: Which pages may call us beside our own, `scheme://host[:port]`, port `*` for any; `*` allows any.
-        tokens: Secrets by the name of the principal who has them; none, and no guard, lets everybody in.
+        tokens: Secrets by the name of the principal who has them, who may have several; none, and no guard, lets
+            everybody in.
         guard: Lets in whoever has a token of an authorization server.
         notes_origins: Whether it is noted of each request where it comes from, for middleware.
         callers: Reads what another proxy says of whose a request is; None: that is not looked at.
@@ -113,7 +115,7 @@ class Admission:
 
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
-    tokens: dict[str, str] = field(default_factory=dict, repr=False)
+    tokens: Mapping[str, str | Sequence[str]] = field(default_factory=dict, repr=False)
     guard: Guard | None = field(default=None, repr=False)
     notes_origins: bool = False
     callers: Callers | None = field(default=None, repr=False)

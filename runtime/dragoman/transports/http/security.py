@@ -20,7 +20,7 @@ import hashlib
 import hmac
 import ipaddress
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -75,10 +75,13 @@ class Doorkeeper:
         self._callers = admission.callers
         self._hosts = frozenset(host.lower() for host in admission.hosts)
         self._origins = frozenset(origin.lower().rstrip("/") for origin in admission.origins)
-        self._tokens = tuple((name, _digest(token)) for name, token in admission.tokens.items())
+        self._tokens = tuple((name, _digest(secret)) for name, secret in list_secrets(admission.tokens))
 
     def find_revoked(self, later: Doorkeeper) -> frozenset[str]:
-        """Return the principals whose secret a later doorkeeper does not take for theirs."""
+        """Return the principals of whom a later doorkeeper does not take each secret that this one takes.
+
+        Which of its secrets has opened a session of one, nobody knows.
+        """
         return frozenset(name for name, _ in set(self._tokens).difference(later._tokens))
 
     def check_host(self, headers: dict[bytes, bytes], own: str | None = None, is_check: bool = False) -> str:
@@ -309,13 +312,22 @@ def check_secret(secret: str, where: str) -> str:
     return secret
 
 
-def read_tokens(text: str) -> dict[str, str]:
+def list_secrets(tokens: Mapping[str, str | Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Give each secret, with the name of who has it."""
+    for name, held in tokens.items():
+        for secret in (held,) if isinstance(held, str) else held:
+            yield name, secret
+
+
+def read_tokens(text: str) -> dict[str, tuple[str, ...]]:
     """Read secrets from a file's text: one a line, with the name of who has it before it if there are several.
 
+    A name may come again: while one secret takes the place of another, both count.
+
     Raises:
-        ValueError: A line has more than a name and a secret, or a name or secret comes twice.
+        ValueError: A line has more than a name and a secret, or a secret comes twice.
     """
-    tokens: dict[str, str] = {}
+    tokens: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
@@ -324,9 +336,9 @@ def read_tokens(text: str) -> dict[str, str]:
             raise ValueError(f"line {number}: expected a secret, or a name and a secret, found {len(words)} words")
         check_secret(words[-1], f"line {number}")
         name = words[0] if len(words) == 2 else f"line-{number}"
-        if name in tokens or words[-1] in tokens.values():
-            raise ValueError(f"line {number}: expected each name and each secret once")
-        tokens[name] = words[-1]
+        if any(words[-1] in held for held in tokens.values()):
+            raise ValueError(f"line {number}: expected each secret once")
+        tokens[name] = (*tokens.get(name, ()), words[-1])
     if not tokens:
         raise ValueError("expected at least one secret, found none")
     return tokens

@@ -281,7 +281,7 @@ class DeclaredSession:
 
     def refused(self, upstream: UpstreamEdge, refused: InitializeRefused) -> None:
         """Tell who waits."""
-        self._fail(Refusal(INTERNAL_ERROR, refused.reason, {}))
+        self._fail(refused.told)
 
     def failed(self, upstream: UpstreamEdge, failure: Refusal) -> None:
         """Tell who waits."""
