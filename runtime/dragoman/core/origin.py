@@ -26,7 +26,6 @@ class Origin(NamedTuple):
         claims: What the token says; nothing where it is a secret of a file.
         address: Host and port of the client; empty where that is not known.
         carrier: The headers that say of which trace it is.
-        may: What it may use, where nobody could tell yet which server it is for: whoever finds out asks this.
         came: The arguments that it came with, where middleware has changed them.
         may: What it may use: whoever finds out which server it is for asks this, unless that was judged already.
         judged: The server that had what it names when it was let through, and what that calls it.

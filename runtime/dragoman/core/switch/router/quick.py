@@ -69,7 +69,7 @@ class QuickCalls:
             return False
         if other is not None:
             line = b"%b%b%b" % (raw[:start], other, raw[end:])
-            frame = Frame(line, kind, key, method, None, stream, headers, sender, source)
+            frame = Frame(line, kind, key, method, None, stream, headers, sender, source, origin)
         member.owed[key] = None
         if _TOKEN in raw:
             self._common.tokens.note(member, frame)
