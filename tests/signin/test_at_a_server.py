@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import itertools
+import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -188,26 +190,51 @@ async def test_a_token_that_ends_as_soon_as_it_is_given_is_used(folder: Path) ->
         assert [path for path, _ in home.asked].count("/token") == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("503 Service Unavailable", {}),
+        ("429 Too Many Requests", {"error": "invalid_request"}),
+        ("400 Bad Request", {"error": "temporarily_unavailable"}),
+        ("400 Bad Request", {"error": "server_error"}),
+    ],
+)
 @on_loop
-async def test_a_refresh_that_fails_for_now_loses_nothing(folder: Path) -> None:
-    async def busy(request: Request, reply: Reply) -> None:
-        await reply.status("503 Service Unavailable")
-
+async def test_a_refresh_that_fails_for_now_loses_nothing(folder: Path, status: str, said: Any) -> None:
     async with house(folder) as home, home.client() as peer:
         await peer.ask("tools/list")
         home.good.clear()
-        home.pages["/token"] = busy
-        assert "gives no token (status 503)" in (await peer.ask("tools/list"))["error"]["message"]
+        home.pages["/token"] = lambda request, reply: reply.json(said, status=status)
+        why = said.get("error", f"status {status[:3]}")
+        error = (await peer.ask("tools/list"))["error"]["message"]
+        assert f"gives no token ({why}); if that stays so, `dragoman login {home.url}` signs in anew" in error
         del home.pages["/token"]
         assert "result" in await peer.ask("tools/list")
         assert len(home.person.pages) == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("400 Bad Request", {"error": "invalid_grant"}),
+        ("400 Bad Request", {"error": "invalid_request", "error_description": "unknown refresh token"}),
+        ("400 Bad Request", {"error": "expired_token"}),
+        ("401 Unauthorized", ""),
+        ("403 Forbidden", {"error": "access_denied"}),
+        ("404 Not Found", "<html>"),
+        ("302 Found", ""),
+        ("200 OK", "<html>"),
+        ("200 OK", {"access_token": 5}),
+        ("200 OK", {"access_token": "abc", "token_type": "DPoP"}),
+        ("200 OK", "x" * 600_000),
+    ],
+    ids=str,
+)
 @on_loop
-async def test_a_refresh_token_that_is_over_leads_to_another_sign_in(folder: Path) -> None:
+async def test_a_refresh_token_that_is_over_leads_to_another_sign_in(folder: Path, status: str, said: Any) -> None:
     async def over(request: Request, reply: Reply) -> None:
         if b"refresh_token" in request.body:
-            await reply.json({"error": "invalid_grant"}, status="400 Bad Request")
+            await reply.status(status, body=said.encode() if isinstance(said, str) else json.dumps(said).encode())
         else:
             home.good["fresh"] = ""
             await reply.json({"access_token": "fresh", "token_type": "bearer"})
@@ -218,6 +245,25 @@ async def test_a_refresh_token_that_is_over_leads_to_another_sign_in(folder: Pat
         home.pages["/token"] = over
         assert (await peer.ask("tools/list"))["result"] == {"sent": "Bearer fresh"}
         assert len(home.person.pages) == 2
+
+
+@on_loop
+async def test_where_an_authorization_server_is_away_another_one_that_the_server_names_is_gone_to(folder: Path) -> None:
+    async with house(folder) as home, house(folder) as new:
+        home.wants = lambda request: "" if request.rpc == "tools/list" else None
+        named = ""
+        where = "/.well-known/oauth-protected-resource/mcp"
+        home.pages[where] = lambda request, reply: reply.json({"resource": home.url, "authorization_servers": [named]})
+        async with home.client() as peer:
+            async with house(folder) as old:
+                named, home.good = old.base, old.good
+                assert "result" in await peer.ask("tools/list")
+            home.good = new.good
+            assert f"`dragoman login {home.url}`" in (await peer.ask("tools/list"))["error"]["message"]
+            assert len(home.person.pages) == 1, "it may come back"
+            named = new.base
+            assert (await peer.ask("tools/list"))["result"] == {"sent": "Bearer token-secret-1"}
+        assert new.count("/token") == 1
 
 
 @on_loop

@@ -17,10 +17,11 @@ from dragoman.errors import SignInFailed
 from dragoman.signin import driver as driving
 from dragoman.signin.driver import Driver
 from dragoman.signin.settings import SignInSettings
-from dragoman.signin.wishes import Fetch, Fetched, post_form
+from dragoman.signin.wishes import Fetch, Fetched, post_form, quoted
 from dragoman.transports.upstream import connector
 from dragoman.transports.upstream.config import UpstreamConfig
 from tests.signin.house import House, Person, house
+from tests.support.effort import effort
 from tests.support.waiting import until
 from tests.transports.upstream.stage import Reply, Request, on_loop
 
@@ -215,6 +216,19 @@ def test_secrets_that_are_repeated_in_another_spelling_are_not_passed_on(hide: C
     answer = Fetched(400, said, secrets=asked.secrets)
     assert answer.why == "***"
     assert answer.about in ("***", "it does not know ***")
+
+
+@pytest.mark.parametrize("letter", ["\ufdfa", "x"])
+def test_a_very_long_error_takes_nobody_long(letter: str) -> None:
+    """Each of the first becomes 18 characters: half a megabyte of them took 2.5 s."""
+    said = {"error": letter * 50_000, "error_description": letter * 120_000}
+    body = json.dumps(said, ensure_ascii=False).encode()
+
+    def look() -> None:
+        fetched = Fetched(400, body, secrets=("refresh-secret-1",))
+        assert all((fetched.about, fetched.why, quoted(fetched.json["error"])))
+
+    assert effort(look) < 5
 
 
 @on_loop

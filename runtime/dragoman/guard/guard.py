@@ -203,10 +203,11 @@ class TokenGuard:
             )
         except TransportError as error:
             raise TokenRefused("the issuer cannot be asked about tokens just now", is_away=True) from error
-        if claims.get("active") is not True:
+        if not claims["active"]:
             raise TokenRefused("the token is not active")
         # RFC 7662, 2.2: all but `active` may be left out. Whose word it is, is known by where it was asked.
-        return {"iss": settings.issuer, "exp": self._now_s() + SURE_S, **claims}
+        said = {name: value for name, value in claims.items() if value is not None}
+        return {"iss": settings.issuer, "exp": self._now_s() + SURE_S, **said}
 
     async def _run(self, routine: Routine[_T]) -> _T:
         settings = self._settings
@@ -227,6 +228,8 @@ def ask_about(url: str, token: str, client_id: str, client_secret: str) -> Routi
     fetched: Fetched = yield post_form(url, {"token": token, "token_type_hint": "access_token"}, headers)
     if fetched.status != 200:
         raise SignInFailed("the issuer", f"it answers {fetched.why} where it is asked about a token")
+    if not isinstance(fetched.json.get("active"), bool):  # RFC 7662, 2.2: it is REQUIRED
+        raise SignInFailed("the issuer", "it does not answer whether a token is active, where it is asked that")
     return fetched.json
 
 

@@ -9,6 +9,7 @@ the revision (`Occasion.demands`).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from dragoman.errors import SignInFailed
+from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin.settings import is_loopback, is_safe
 from dragoman.signin.wishes import Fetch, Fetched, Occasion, Routine, text, words
 from dragoman_spec import REVISIONS, facts
@@ -98,6 +99,13 @@ def discover(occasion: Occasion) -> Routine[AuthorizationServer]:
     ):
         check_endpoint(occasion, endpoint)
     return replace(found, resource=resource, resource_scopes=words(published.get("scopes_supported")))
+
+
+def find_issuer(occasion: Occasion) -> Routine[str]:
+    """Find out which authorization server a server names; empty where it names none, or cannot be asked."""
+    with contextlib.suppress(TransportError):
+        return next(iter(words((yield from _find_resource(occasion)).get("authorization_servers"))), "")
+    return ""
 
 
 def origin(url: str) -> str:
@@ -207,7 +215,8 @@ def check_endpoint(occasion: Occasion, url: str) -> None:
 
 def shorten(url: str) -> str:
     """Return a URL that somebody else wrote, for a person: without query, in what can be printed, not long."""
-    return "".join(char for char in url.partition("?")[0] if char.isprintable() and char != " ")[:120] or "(nothing)"
+    said = url[:1000].partition("?")[0]
+    return "".join(char for char in said if char.isprintable() and char != " ")[:120] or "(nothing)"
 
 
 _PART: Final = re.compile(

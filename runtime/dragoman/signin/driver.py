@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from dragoman.errors import SignInFailed, TransportError
+from dragoman.errors import FrameTooLarge, SignInFailed, TransportError
 from dragoman.signin.people import PATH, CallbackPage, People, ReturnPage
 from dragoman.signin.settings import SignInSettings, is_loopback
 from dragoman.signin.tokens import PASSING, UNREVOKED
@@ -163,6 +163,8 @@ class Driver:
                     body, leads_to = await read_body(answer, _ANSWER_BYTES), answer.header("Location")
                 finally:
                     await pool.close()
+        except FrameTooLarge as error:
+            raise SignInFailed(describe_url(wish.url), error.reason) from None
         except TimeoutError:
             raise TransportError(describe_url(wish.url), f"it did not answer within {_ANSWER_S:g} s") from None
         except OSError as error:
@@ -199,11 +201,11 @@ class Driver:
 
     async def _listen(self, before: str, own: str | None) -> str:
         if not self._people.reach():
-            url = describe_url(self._config.url) if self._config.name is None else "URL"
             raise SignInFailed(
                 self._config.peer,
-                f"it wants somebody to sign in, and there is no browser here: run `dragoman login {url}` in a terminal "
-                "of this machine, with the same --oauth options, or send credentials of another kind with --header",
+                f"it wants somebody to sign in, and there is no browser here: run {login_at(self._config)} in a "
+                "terminal of this machine, with the same --oauth options, or send credentials of another kind with "
+                "--header",
             )
         self._page = self._page or self._people.make_page(self._settings)
         parts = urlsplit(before)
@@ -269,6 +271,11 @@ class Driver:
         if self._left.is_set() and done <= {left}:
             raise NobodyWaitsError(self._config.peer, "nobody waits for the sign-in any more")
         return bool(done - {left})
+
+
+def login_at(config: UpstreamConfig) -> str:
+    """Return the command that signs in to a server, for whoever may know its URL."""
+    return f"`dragoman login {describe_url(config.url) if config.name is None else 'URL'}`"
 
 
 def _read_address(pasted: str) -> dict[str, str]:

@@ -25,6 +25,7 @@ from dragoman.signin.discovery import (
     check_endpoint,
     discover,
     find_client,
+    find_issuer,
     read_secret,
     registers,
     shorten,
@@ -338,11 +339,21 @@ def renew(occasion: Occasion, before: SignedIn) -> Routine[SignedIn]:
     """Get new tokens in the place of old ones, without asking anybody.
 
     Raises:
-        GrantRefused: There are none.
+        SignInFailed: There are none, or their authorization server is away, and the server names another one by now.
     """
     server, client, tokens = before.server, before.client, before.tokens
     asked = {"grant_type": "refresh_token", "refresh_token": tokens.refresh}
-    return SignedIn(server, client, (yield from get_tokens(occasion, server, client, asked, tokens.requested, tokens)))
+    try:
+        found = yield from get_tokens(occasion, server, client, asked, tokens.requested, tokens)
+    except SignInFailed:
+        raise
+    except TransportError as error:
+        issuer = yield from find_issuer(occasion)
+        if not issuer or issuer.rstrip("/") == server.issuer.rstrip("/"):
+            raise
+        reason = f"its authorization server is {shorten(issuer)} by now, and the old one is away: {error.reason}"
+        raise occasion.failure(reason) from None
+    return SignedIn(server, client, found)
 
 
 def revoke(occasion: Occasion, before: SignedIn) -> Routine[bool]:

@@ -22,12 +22,12 @@ from typing import Any, Final, TypeVar
 from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin import store
 from dragoman.signin.discovery import read_bearer
-from dragoman.signin.driver import PERSON_S, Driver, NobodyWaitsError
+from dragoman.signin.driver import PERSON_S, Driver, NobodyWaitsError, login_at
 from dragoman.signin.grants import PendingVisit, SignedIn, renew, sign_in
 from dragoman.signin.people import People
 from dragoman.signin.settings import SignInSettings, as_resource
 from dragoman.signin.store import TokenFile, Written
-from dragoman.signin.tokens import CLIENT_GONE, GrantRefused
+from dragoman.signin.tokens import CLIENT_GONE, GrantRefused, may_pass
 from dragoman.signin.wishes import Occasion, Routine
 from dragoman.transports.upstream.challenge import Challenge
 from dragoman.transports.upstream.config import UpstreamConfig
@@ -49,7 +49,7 @@ _LAST_S: Final = 2.0
 """How long an authorization server may still answer when the proxy ends: it may have taken a refresh token already."""
 
 _OVER: Final = CLIENT_GONE | {"invalid_grant", "invalid_scope", "invalid_target", "unsupported_grant_type"}
-"""What is said of a refresh token that is of no use any more. Anything else may pass."""
+"""What is said of a refresh token that is of no use any more; after anything else it is tried again the next time."""
 
 
 class TokenKeeper:
@@ -147,7 +147,7 @@ class TokenKeeper:
         if challenge.sent and challenge.sent == self._refused:
             raise SignInFailed(
                 config.peer,
-                "it refuses the token that its authorization server gave for it; `dragoman login` tries again",
+                f"it refuses the token that its authorization server gave for it; {login_at(config)} tries again",
             )
         while self.authorization == challenge.sent:
             if self._task is None:
@@ -250,14 +250,16 @@ class TokenKeeper:
                 renewed = await self._drive(renew(occasion, before), written, config)
                 self._refreshed = f"Bearer {renewed.tokens.access}"
                 return renewed
-            except GrantRefused as error:
-                if error.error not in _OVER:
+            except TransportError as error:
+                if may_pass(error):
+                    error.reason += f"; if that stays so, {login_at(config)} signs in anew"
                     raise
                 logger.info("%s: the tokens cannot be refreshed: %s", config.peer, error.reason)
-                gone = ("tokens", "client") if error.error in CLIENT_GONE else ("tokens",)
-                written.update(store.drop(written, *gone))
+                if isinstance(error, GrantRefused) and error.error in _OVER:
+                    gone = ("tokens", "client") if error.error in CLIENT_GONE else ("tokens",)
+                    written.update(store.drop(written, *gone))
         if not challenge.asks and self._settings.grant in ("authorization_code", "device_code"):
-            raise SignInFailed(config.peer, "somebody has to sign in")
+            raise SignInFailed(config.peer, f"somebody has to sign in, such as by {login_at(config)}")
         if challenge.status != _UNAUTHORIZED:
             self._count_step(config.peer)
         signed_in = await self._run(occasion, written, config, is_open)

@@ -17,7 +17,7 @@ from http import HTTPStatus
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
-from dragoman.errors import SignInFailed
+from dragoman.errors import SignInFailed, TransportError
 from dragoman.signin import discovery
 from dragoman.signin.discovery import AuthorizationServer, OAuthClient, read_secret, shorten
 from dragoman.signin.wishes import Fetched, Occasion, Routine, post_form, quoted, seconds, text
@@ -33,6 +33,9 @@ UNREVOKED: Final = "unsupported_token_type"
 
 PASSING: Final = frozenset({SLOW_DOWN, "authorization_pending"})
 """What is said while nobody has typed a code yet."""
+
+LATER: Final = frozenset({SLOW_DOWN, "temporarily_unavailable", "server_error"})
+"""What is said where the same may be given later; this or nothing is said with 429 and 500 and above."""
 
 VISIBLE: Final = re.compile(r"[\x21-\x7e]{1,65536}\Z")
 _ASSERTION_S: Final = 300
@@ -80,6 +83,11 @@ class GrantRefused(SignInFailed):
         self.error = error
 
 
+def may_pass(error: TransportError) -> bool:
+    """Whether what was asked in vain may be given later: there is no connection, or whoever was asked has no time."""
+    return error.error in LATER if isinstance(error, GrantRefused) else not isinstance(error, SignInFailed)
+
+
 def get_tokens(
     occasion: Occasion,
     server: AuthorizationServer,
@@ -107,6 +115,8 @@ def get_tokens(
     said = fetched.json
     if fetched.status != 200 or "error" in said:
         error = quoted(said.get("error"))
+        if fetched.status == HTTPStatus.UNAUTHORIZED and not error:  # RFC 6749, 5.2: it is said of clients alone
+            error = "invalid_client"
         if fetched.status == HTTPStatus.TOO_MANY_REQUESTS or fetched.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             error = SLOW_DOWN  # whatever else it says, that passes
         reason = f"its authorization server {shorten(server.issuer)} gives no token ({fetched.why})"

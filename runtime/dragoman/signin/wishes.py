@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 from collections.abc import Generator, Mapping, Sequence
@@ -26,6 +27,10 @@ _HARMLESS: Final = frozenset(
 )
 """What of our forms anybody may read."""
 
+_LOOKED_AT: Final = 1000
+_SHOWN: Final = 200
+"""How much of what a server says is looked at for a person, and how much is shown."""
+
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -45,7 +50,7 @@ class Fetch:
         return (*sent, *secrets_of("Authorization", self.headers.get("Authorization", "")))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fetched:
     """The answer to a request; `location` is where it leads to, `secrets` are those of the request."""
 
@@ -54,7 +59,7 @@ class Fetched:
     location: str = field(default="", repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
-    @property
+    @functools.cached_property
     def json(self) -> dict[str, Any]:
         """The object in it; empty where it holds none."""
         try:
@@ -63,12 +68,12 @@ class Fetched:
             return {}
         return value if isinstance(value, dict) else {}
 
-    @property
+    @functools.cached_property
     def why(self) -> str:
         """Why it holds not what was asked for, for anybody: the error as OAuth names it, or the status."""
         return censored(self.json.get("error"), self.secrets) or f"status {self.status}"
 
-    @property
+    @functools.cached_property
     def about(self) -> str:
         """What is said about it in words, for whoever runs the proxy; empty if nothing is."""
         return censored(self.json.get("error_description"), self.secrets)
@@ -185,9 +190,10 @@ def seconds(value: object) -> float | None:
 
 def censored(value: object, secrets: Sequence[str]) -> str:
     """Return what a server says as `quoted` does, without what it repeats of secrets, whole or in part."""
-    return quoted(Secrets(secrets).take_out(text(value)))
+    return quoted(Secrets(secrets).take_out(text(value)[:_LOOKED_AT]))
 
 
 def quoted(value: object) -> str:
     """Return what a server says, short and on one line, for a person."""
-    return "".join(char for char in " ".join(text(value).split()) if char.isprintable())[:200]
+    said = text(value)[:_LOOKED_AT]
+    return "".join(char for char in " ".join(said.split()) if char.isprintable())[:_SHOWN]

@@ -43,6 +43,9 @@ _BEGINNING: Final = 1000
 """From how many characters and values on an error is cut, and what is kept of its message: to look through it all takes
 long."""
 
+_OTHER: Final = 4
+"""For how many a character beyond ASCII counts before it is composed; then for as many as it becomes: 18, some."""
+
 _DEEPEST: Final = 64
 """How deep an error may be nested of which a part is taken out: of others all goes that may repeat it."""
 
@@ -112,13 +115,20 @@ class Secrets:
         return bool(self._learn())
 
     def take_out(self, said: str) -> str:
-        """Return a text without what it repeats; the same text, where it repeats nothing."""
-        if not self or not self._repeats(said):
+        """Return a text without what it repeats; the same text, where it repeats nothing.
+
+        Of one that is very long the beginning is kept.
+        """
+        if not self:
             return said
-        said = compose(said)
+        if (texts := _texts_in(said)) is None:
+            said = said[:_BEGINNING]
+        plain = compose(said) if texts is None else texts[0]
+        if not self._repeats(plain):
+            return said
         for secret in self._known or ():
-            said = said.replace(secret, CENSORED)
-        shown = " ".join(CENSORED if _has_part(word, self._parts) else word for word in said.split())
+            plain = plain.replace(secret, CENSORED)
+        shown = " ".join(CENSORED if _has_part(word, self._parts) else word for word in plain.split())
         return CENSORED if self._repeats(shown) else shown
 
     def are_in(self, value: Any) -> bool:
@@ -138,7 +148,7 @@ class Secrets:
             return error
         if texts is None or is_deeper(error, _DEEPEST):
             message = str(error.get("message"))[:_BEGINNING]
-            return _without_data(error, CENSORED if self._repeats(message) else message)
+            return _without_data(error, CENSORED if self._repeats(compose(message)) else message)
         shown: Mapping[str, Any] = self._take_out_of_all(error)
         texts = _texts_in(shown)
         return _without_data(error, CENSORED) if texts is None or self._repeats(" ".join(texts)) else shown
@@ -159,11 +169,12 @@ class Secrets:
             secrets = [one for one in (*self._own, *self._recent) if len(one) >= _SHORTEST]
             self._known = tuple(sorted({*secrets, *(quote(one, safe="") for one in secrets)}, key=len, reverse=True))
             self._parts = _parts_of(self._known)
-            self._spellings = _parts_of(_bare(form) for one in self._known for form in (one, *_encode(one.encode())))
+            forms = (form for one in self._known for form in (one, *_encode(one.encode())))
+            self._spellings = _parts_of(_bare(compose(form)) for form in forms)
         return self._known
 
-    def _repeats(self, said: str) -> bool:
-        plain = compose(said)
+    def _repeats(self, plain: str) -> bool:
+        """Whether a text repeats something, which is composed."""
         return (
             any(secret in plain for secret in self._known or ())
             or _has_part(plain, self._parts)
@@ -203,15 +214,17 @@ def _without_data(error: Mapping[str, Any], message: str) -> dict[str, Any]:
 
 
 def _texts_in(value: Any) -> list[str] | None:
-    """Return all texts, names too, in their order; None where it takes long to look through them."""
+    """Return all texts, names too, in their order, composed; None where it takes long to look through them."""
     found: list[str] = []
     left, looked_at = [value], 0
     while left:
         one = left.pop()
         looked_at += 1
         if isinstance(one, str):
-            found.append(one)
-            looked_at += len(one)
+            looked_at += len(one) if one.isascii() else _OTHER * len(one)
+            if looked_at <= _LONG:
+                found.append(compose(one))
+                looked_at += len(found[-1]) - len(one)
         elif isinstance(one, dict | list):
             looked_at += len(one)
             if looked_at <= _LONG:
@@ -231,7 +244,7 @@ def _has_part(said: str, parts: frozenset[str]) -> bool:
 
 
 def _bare(said: str) -> str:
-    return "".join(filter(str.isalnum, compose(said))).casefold()
+    return "".join(filter(str.isalnum, said)).casefold()
 
 
 def _encode(secret: bytes) -> tuple[str, ...]:
