@@ -15,7 +15,7 @@ from dragoman.check.check import check_server
 from dragoman.core.envelope import Frame, Malformed, decoded, notification_frame, request_frame, result_frame
 from dragoman.core.exact_json import encode
 from dragoman.errors import McpError, RemoteProtocolError, UnsupportedRevision
-from dragoman.server import Context, Server
+from dragoman.server import Context, Server, parking
 from dragoman.transports.memory import MemoryTransport, connect_pair
 from dragoman_spec import HANDSHAKE_REVISIONS, LATEST, REVISIONS, load, v2024_11_05
 from tests.server.rooms import NOTE, make
@@ -132,6 +132,19 @@ def ask_twice(work: Callable[[Client, Call], Awaitable[None]]) -> None:
 
 
 ended: list[Any] = []
+
+
+def test_a_handler_that_is_stopped_for_another_one_is_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(client: Client, call: Call) -> None:
+        for number in range(1, 4):
+            await call(number, {"arguments": number})
+        await until(lambda: ended == [1], LONGEST_S)
+
+    monkeypatch.setattr(parking, "_MOST", 2)
+    ask_twice(work)
+    assert caplog.messages.count("2 handlers wait for their clients already: the oldest is stopped for another") == 1
 
 
 def test_who_answers_a_part_is_asked_the_rest_again() -> None:
@@ -420,7 +433,7 @@ def test_a_plain_server_takes_and_gives_json_that_nobody_checks() -> None:
 
 PLAIN = """
 import asyncio, sys
-from dragoman.server import Context, Server
+from dragoman.server import Context, Server, parking
 from dragoman.transports.memory import connect_pair
 
 async def main():

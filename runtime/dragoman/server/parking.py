@@ -10,6 +10,7 @@ goes on.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,10 +20,12 @@ from dragoman.errors import McpError
 from dragoman.server.context import Context
 from dragoman.transports.countdown import Countdown
 
+logger = logging.getLogger("dragoman.server")
+
 _STATE_BYTES: Final = 32
 
 _MOST: Final = 256
-"""How many handlers of one session wait for their client; then the oldest is stopped for another."""
+"""How many handlers wait for their clients; then the oldest is stopped. All clients without a session are one."""
 
 
 class ParkedRun:
@@ -76,6 +79,7 @@ class ParkedRun:
             parked_s: How long.
         """
         if len(waiting) >= _MOST:
+            logger.warning("%d handlers wait for their clients already: the oldest is stopped for another", _MOST)
             waiting.pop(next(iter(waiting))).stop()
         state = secrets.token_urlsafe(_STATE_BYTES)
         waiting[state] = self
