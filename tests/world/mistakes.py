@@ -264,7 +264,8 @@ _DRAWN: Final = (
     "noticed. One makes no difference: it looks at each string for what only some can hold. For the other six there "
     "are tests in `tests/core` now, each seen to fail with its mistake. Of ten more, with the seed 29, six were "
     "noticed at once by tests in `tests/core`, and one by a conversation with the whole proxy; one looks at results "
-    "in vain; two have tests now."
+    "in vain; two have tests now. Of ten with the seed 30, six were noticed at once by tests in `tests/core`, and the "
+    "other four have tests there now."
 )
 """What came of mistakes that were drawn: the page says it after those that are written down."""
 

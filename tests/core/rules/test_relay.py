@@ -14,6 +14,7 @@ from dragoman.core.settings import Settings
 from dragoman.core.switch.relay import ByIds, unwrap, wrap
 from dragoman.core.translate import Counters
 from dragoman.errors import RemoteProtocolError
+from tests.core.upstream_talk import frame_of
 
 KEEPER = Keeper(Seal(b"k" * 32, b"1" * 16))
 BINDING = Binding("files", "tools/call", "d", "alice")
@@ -52,13 +53,30 @@ def test_a_state_of_another_kind_is_not_passed_on() -> None:
     assert caught.value.data == {"reason": "other-request"}
 
 
+def make_relay(requests: object = None, **edge: Any) -> ByIds:
+    """To a server over HTTP; requests and edge have what a test needs of them."""
+    server = SimpleNamespace(upstream=SimpleNamespace(takes_headers=True), **edge)
+    wiring, bridging = SimpleNamespace(settings=Settings()), SimpleNamespace(shares_channel=False, principal="")
+    return ByIds(*cast(Any, (requests, server, wiring, bridging, None, Counters())))
+
+
 def test_of_a_request_that_is_not_with_the_server_yet_the_server_is_told_no_end() -> None:
     told: list[tuple[Any, str | None]] = []
-    upstream = SimpleNamespace(takes_headers=True)
-    edge = SimpleNamespace(upstream=upstream, withdraw=lambda loan, reason: told.append((loan, reason)))
-    wiring, bridging = SimpleNamespace(settings=Settings()), SimpleNamespace(shares_channel=False)
-    relay = ByIds(*cast(Any, (None, edge, wiring, bridging, None, Counters())))
+    relay = make_relay(withdraw=lambda loan, reason: told.append((loan, reason)))
     relay.cancel(cast(PerRequestCall, SimpleNamespace(at_server=None)), "enough")
     assert told == []
     relay.cancel(cast(PerRequestCall, SimpleNamespace(at_server="loan")), "enough")
     assert told == [("loan", "enough")]
+
+
+def test_tools_whose_arguments_cannot_go_in_headers_are_not_offered() -> None:
+    put: list[Any] = []
+    relay = make_relay(SimpleNamespace(put_answer=lambda request, body: put.append(body["result"]["tools"])))
+    bad = {"type": "object", "x-mcp-header": "Everything"}
+    good = {"type": "object", "properties": {"r": {"type": "string", "x-mcp-header": "Region"}}}
+    tools = [{"name": "bad", "inputSchema": bad}, {"name": "good", "inputSchema": good}]
+    frame = frame_of({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}})
+    asked = SimpleNamespace(method="tools/list", id="a", key=b'"a"', frame=frame, at_server=None)
+    relay._take_answer(cast(PerRequestCall, asked), False, frame)
+    assert put == [tools[1:]]
+    assert [one.name for one in relay.tools.mirrored("tools/call", {"name": "good"})] == ["Region"]
