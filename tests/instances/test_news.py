@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -108,11 +109,14 @@ class Heard:
 def stream(proxy: Listening, verb: str, body: str | None, headers: dict[str, str]) -> Iterator[Heard]:
     where = urlsplit(proxy.url)
     with closing(http.client.HTTPConnection(str(where.hostname), where.port, timeout=PATIENCE_S)) as connection:
+        connection.connect()
+        wire = connection.sock
         connection.request(verb, where.path, body, headers)
         answer = connection.getresponse()
         assert answer.status == 200
         yield Heard(answer)
         assert connection.sock is not None or answer.fp is not None
+        wire.shutdown(socket.SHUT_RDWR)  # whoever reads has the stream, and closing it would wait for what comes next
         answer.close()
 
 
