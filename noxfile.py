@@ -11,6 +11,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nox
@@ -89,6 +91,13 @@ def test_together(session: nox.Session, *arguments: str) -> None:
     if not any(Path("tests/__pycache__").glob(f"*.cpython-{tag}-pytest-*.pyc")):
         session.run("pytest", "--collect-only", "-qq", *arguments, silent=True)
     session.run("pytest", *TOGETHER, *arguments)
+
+
+def run_beside(session: nox.Session, *commands: tuple[Sequence[str], Mapping[str, object]]) -> None:
+    """Run commands beside each other, each with what `session.run` shall know of it; fail if one of them does."""
+    with ThreadPoolExecutor(len(commands)) as pool:
+        for run in [pool.submit(session.run, *command, **how) for command, how in commands]:
+            run.result()
 
 
 def install(session: nox.Session, *groups: str, editable: bool = True) -> None:
@@ -207,7 +216,8 @@ def peers(session: nox.Session) -> None:
         return
     selections = ("quick", "full")
     arguments = [argument for argument in session.posargs if argument not in selections]
-    environment = {"DRAGOMAN_PEERS": str(peer_environments(session))}
+    only_full = () if "full" in session.posargs else ("official",)
+    environment = {"DRAGOMAN_PEERS": str(peer_environments(session, but=only_full))}
     peer_environments(session, "fastmcp-[24]" if "full" in session.posargs else "fastmcp-4", RELEASED / "requirements")
     for selection in set(selections).intersection(session.posargs):
         environment["DRAGOMAN_PEERS_PAIRS"] = selection
@@ -263,7 +273,8 @@ def browser(session: nox.Session) -> None:
     environment = browser_environment(session)
     if shutil.which("npm"):
         environment["DRAGOMAN_SITE_NPM"] = str(npm_packages(session, Path("website/npm")))
-    session.run("pytest", "tests/browser", *session.posargs, env=environment)
+    # A file is of one process: what its tests look at is made once.
+    session.run("pytest", "-n", "3", "--dist", "loadfile", "tests/browser", *session.posargs, env=environment)
 
 
 def browser_environment(session: nox.Session) -> dict[str, str]:
@@ -290,19 +301,19 @@ def lint(session: nox.Session) -> None:
     install(session, "lint", "test", "codegen")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
-    session.run("mypy")
-    session.run("mypy", "--platform", "win32", "runtime/dragoman")
     session.run("lint-imports")
-    check_page(session)
+    windows = ("--platform", "win32", "--cache-dir", ".mypy_cache/win32", "runtime/dragoman")
+    page = page_checker(session)
+    run_beside(session, (("mypy",), {}), (("mypy", *windows), {}), *([(page, {"external": True})] if page else []))
 
 
-def check_page(session: nox.Session) -> None:
-    """Check the types of the page's modules, which their comments say."""
+def page_checker(session: nox.Session) -> tuple[str, ...]:
+    """Give the command that checks the types of the page's modules, which their comments say; none without npm."""
     if not shutil.which("npm"):
         session.warn("the page of --inspect is not checked: TypeScript comes from npm, which is not here")
-        return
+        return ()
     folder = npm_packages(session, Path("tests/inspect/npm"))
-    session.run(str(folder / "node_modules/.bin/tsc"), "--project", "tests/inspect/npm/jsconfig.json", external=True)
+    return str(folder / "node_modules/.bin/tsc"), "--project", "tests/inspect/npm/jsconfig.json"
 
 
 @nox.session
@@ -316,8 +327,8 @@ def regen(session: nox.Session) -> None:
 def regen_check(session: nox.Session) -> None:
     """Fail if the generated tree is not what `regen` would write, under two hash seeds."""
     install(session, "codegen", editable=False)
-    for seed in ("0", "1"):
-        session.run("python", "-m", "codegen", "regen", "--check", env={"PYTHONHASHSEED": seed})
+    check = ("python", "-m", "codegen", "regen", "--check")
+    run_beside(session, *((check, {"env": {"PYTHONHASHSEED": seed}}) for seed in ("0", "1")))
 
 
 @nox.session
@@ -456,11 +467,11 @@ def fresh_environment(session: nox.Session, name: str, *requirements: str, pytho
 
 
 def peer_environments(
-    session: nox.Session, revisions: str = "*", source: Path = Path("tests/peers/requirements")
+    session: nox.Session, revisions: str = "*", source: Path = Path("tests/peers/requirements"), but: Sequence[str] = ()
 ) -> Path:
     """Make a virtual environment for each file of peer requirements, named after the file; return their folder."""
     folder = Path(session.create_tmp()).resolve()
-    for requirements in sorted(source.glob(f"{revisions}.txt")):
+    for requirements in sorted(file for file in source.glob(f"{revisions}.txt") if file.stem not in but):
         # The stamp is written last: an environment without it, or with another one, was not finished or is outdated.
         wanted = f"Python {sys.version}\n{requirements.read_text('utf-8')}"
         stamp = folder / requirements.stem / "requirements-installed.txt"

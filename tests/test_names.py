@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -27,6 +28,7 @@ def words_of(name: str) -> set[str]:
     return {word.lower().removesuffix("s") for word in WORD.findall(name)}
 
 
+@functools.cache
 def classes_of_the_core() -> set[str]:
     trees = (ast.parse(path.read_text("utf-8")) for path in (RUNTIME / "dragoman" / "core").rglob("*.py"))
     names = {node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}

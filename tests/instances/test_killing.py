@@ -14,6 +14,8 @@ from tests.support.waiting import PATIENCE_S, wait_until
 
 CLIENTS = 30
 KILLS = 5
+PAUSE_S = 0.3
+"""Thirty clients take all that the processors have, for as long as it lasts."""
 PAIRS = [("redis", NEWER), ("redis", OLDER), ("folder", OLDER), ("folder", NEWER), ("stdio", NEWER), ("stdio", OLDER)]
 
 
@@ -35,7 +37,7 @@ def test_what_is_killed_under_load_makes_no_answer_wrong(tmp_path: Path, way: st
         for client in clients:
             client.start()
         try:
-            with Killer([victims], seed=1).at_work():
+            with Killer([victims], seed=1, pause_s=PAUSE_S).at_work():
                 wait_until(
                     lambda: sum(count for what, count in victims.seen.items() if "killed" in what) >= KILLS,
                     KILLS * PATIENCE_S,

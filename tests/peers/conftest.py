@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.peers.ahead import begin_all, forget_rest
+from tests.peers.forked import end_all
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,3 +19,4 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_sessionfinish() -> None:
     forget_rest()
+    end_all()

@@ -27,6 +27,7 @@ from tests.peers.visits import (
     client_command,
     joined_by_proxy,
     native,
+    python_in,
     server_command,
     visit,
 )
@@ -58,12 +59,8 @@ def server_of(peer: str) -> list[str]:
         return [node(), str(HERE / "npm" / "server.mjs"), str(NPM), "serve" if peer.endswith("+") else "reject"]
     if peer[0] == "E":
         options = ["--both"] if peer.endswith("+") else []
-        return [_python(), str(HERE / "stateless.py"), *options]
+        return [python_in("current"), str(HERE / "stateless.py"), *options]
     return server_command(peer)
-
-
-def _python() -> str:
-    return str(Path(str(ENVIRONMENTS)) / "current" / "bin" / "python")
 
 
 @ahead
@@ -79,7 +76,7 @@ def modern_report(client: str, letter: str, link: str) -> dict[str, Any]:
                 # A client that asks what the server is may start the proxy twice, and this server ends with a session.
                 where.insert(where.index("--url"), "--no-delete")
             target = ["--", *where] if front == "stdio" else ["--url", *where]
-            command = [_python(), "-W", "ignore", str(HERE / "modern.py"), "--mode", mode, *target]
+            command = [python_in("current"), "-W", "ignore", str(HERE / "modern.py"), "--mode", mode, *target]
             if client[0] == "T":
                 command = [node(), str(HERE / "npm" / "modern.mjs"), str(NPM), mode, *target]
             done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)

@@ -19,7 +19,7 @@ import pytest
 from tests.peers.authorization import Place, running
 from tests.peers.person import sign_in
 from tests.peers.test_npm import FOLDER, node
-from tests.peers.visits import ENVIRONMENTS, HERE, SELECTION
+from tests.peers.visits import ENVIRONMENTS, HERE, SELECTION, python_in
 from tests.support.waiting import wait_until
 
 REFRESHED = ["refresh_token", "rotate"]
@@ -65,8 +65,7 @@ def started(name: str, folder: Path, *more: str) -> Iterator[Place]:
         if ENVIRONMENTS is None:
             pytest.skip("no peer environments: run `nox -s peers`")
         program, *words = kind.split()
-        python = Path(ENVIRONMENTS) / environment / "bin" / "python"
-        command = [str(python), str(HERE / program), *words, str(folder), *more]
+        command = [python_in(environment), str(HERE / program), *words, str(folder), *more]
     with running(command, folder) as place:
         yield place
 

@@ -15,7 +15,6 @@ from tests.peers.matching import REVISIONS
 from tests.peers.traces import invalid_frames, read_trace
 from tests.peers.validity import complaints
 from tests.peers.visits import (
-    ENVIRONMENTS,
     HERE,
     SELECTION,
     SETTLE_S,
@@ -24,6 +23,7 @@ from tests.peers.visits import (
     joined_by_proxy,
     native,
     needs_peers,
+    python_in,
     visit,
 )
 
@@ -46,8 +46,7 @@ def era_report_of(client: str, link: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         client_log, server_log, log, trace = (Path(folder) / name for name in ("client", "server", "log", "trace"))
         with contextlib.ExitStack() as stack:
-            python = str(Path(str(ENVIRONMENTS)) / "current" / "bin" / "python")
-            command = [python, str(HERE / "stateless.py"), "--record", str(server_log)]
+            command = [python_in("current"), str(HERE / "stateless.py"), "--record", str(server_log)]
             over, target = joined_by_proxy(stack, native(front, client), upstream, command, log, trace)
             options = ("--record", str(client_log), "--over", over, "--settle", SETTLE_S)
             report = visit(client_command(client), target, *options)

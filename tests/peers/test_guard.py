@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 
 import pytest
 
 from dragoman.pool import Scope
 from tests.guard.test_rules import place
-from tests.peers.visits import ENVIRONMENTS, HERE, needs_peers
+from tests.peers.visits import HERE, needs_peers, python_in
 from tests.router.made import HANDSHAKE
 from tests.support.waiting import PATIENCE_S
 
 RULES = [{"allow": {"tools": ["read"]}}, {"for": {"scopes": ["files:write"]}, "allow": {"tools": ["write"]}}]
 
 
-async def visit(python: Path) -> None:
+async def visit(python: str) -> None:
     async with place(HANDSHAKE, HANDSHAKE, Scope.CLIENT, RULES) as where:
         where.one.metadata = {
             "token_endpoint": f"{where.one.url}/token",
@@ -47,5 +46,4 @@ async def visit(python: Path) -> None:
 @needs_peers
 @pytest.mark.parametrize("environment", ["2025-11-25", "current"])
 def test_a_client_signs_in_and_asks_for_more(environment: str) -> None:
-    assert ENVIRONMENTS is not None
-    asyncio.run(visit(Path(ENVIRONMENTS) / environment / "bin" / "python"))
+    asyncio.run(visit(python_in(environment)))

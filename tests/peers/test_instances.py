@@ -25,7 +25,6 @@ from tests.peers.modern_visits import NPM, REVISION, needs_both, node, server_of
 from tests.peers.test_npm import EVERYTHING, RELEASES, TOUR, everything_listening
 from tests.peers.test_tasks import newer, older, run
 from tests.peers.visits import (
-    ENVIRONMENTS,
     HERE,
     LIMIT_S,
     SELECTION,
@@ -34,6 +33,7 @@ from tests.peers.visits import (
     listening_proxy,
     listening_server,
     needs_peers,
+    python_in,
     python_of,
     visit,
 )
@@ -131,8 +131,7 @@ def report_at(client: str, url: str) -> dict[str, Any]:
     if client == "TE":
         command = [node(), str(HERE / "npm" / "modern.mjs"), str(NPM), REVISION, "--url", url]
     elif client == "E":
-        python = str(Path(str(ENVIRONMENTS)) / "current" / "bin" / "python")
-        command = [python, "-W", "ignore", str(HERE / "modern.py"), "--mode", REVISION, "--url", url]
+        command = [python_in("current"), "-W", "ignore", str(HERE / "modern.py"), "--mode", REVISION, "--url", url]
     else:
         from_npm = [node(), str(HERE / "npm" / "client.mjs"), str(NPM), RELEASES.get(client[1:], "")]
         tour = from_npm if client[0] == "T" else client_command(client)
@@ -234,10 +233,7 @@ def official_report(program: str, client: str, upstream: str) -> dict[str, Any]:
 def test_the_official_server_from_npm_serves_through_three_as_through_one(
     program: str, client: str, upstream: str
 ) -> None:
-    report = official_report(program, client, upstream)
-    for row in TOUR:
-        if client in row.clients:
-            check(report, row)
+    check(official_report(program, client, upstream), [row for row in TOUR if client in row.clients])
 
 
 @ahead

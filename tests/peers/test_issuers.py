@@ -23,7 +23,7 @@ from tests.cli.test_listen import INITIALIZE, Listening, listening
 from tests.peers.authorization import Place
 from tests.peers.test_authorization import ours, started
 from tests.peers.test_npm import FOLDER, node
-from tests.peers.visits import ENVIRONMENTS, HERE, SELECTION
+from tests.peers.visits import HERE, SELECTION, python_in
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -124,9 +124,7 @@ def call_with(client: str, guarded: Guarded) -> str:
         with Place(guarded.place.issuer, guarded.url, guarded.place.folder, guarded.place.child).sitting() as sitting:
             return sitting.call("tool_0")
     if client[0].isdigit() or client == "current":
-        assert ENVIRONMENTS is not None
-        python = Path(ENVIRONMENTS) / client / "bin" / "python"
-        command = [str(python), str(HERE / "signing_client.py"), guarded.url]
+        command = [python_in(client), str(HERE / "signing_client.py"), guarded.url]
     else:
         if not FOLDER:
             pytest.skip("no packages of npm: run `nox -s peers`")

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tests.peers.matching import ABSENT, Has, Row, Says, look, matches
+from tests.peers.visits import check
 
 REPORT = {"calls": {"echo": {"content": [{"text": "hello"}]}}, "nothing": None}
+ROWS = (("echo", "calls/echo/content/0/text", "hello"), ("other", "calls/other", {}), ("nothing", "nothing", 1))
 
 
 @pytest.mark.parametrize(
@@ -63,3 +65,14 @@ def test_other_values_do_not(found: Any, expected: Any) -> None:
 )
 def test_row_covers_its_pairs_and_route(client: str, server: str, route: str, covered: bool) -> None:
     assert Row("topic", "AB", "CD", "place", 1, "reason", "proxy").covers(client, server, route) is covered
+
+
+def test_every_row_that_does_not_hold_is_named() -> None:
+    rows = [Row(topic, "A", "A", at, said, "so it is") for topic, at, said in ROWS]
+    check(REPORT, rows[:1])
+    with pytest.raises(pytest.fail.Exception) as failed:
+        check({**REPORT, "log": "words of the proxy"}, rows)
+    assert all(word in str(failed.value) for word in ("other:", "nothing:", "2 of 3 rows", "words of the proxy"))
+    assert "echo:" not in str(failed.value)
+    with pytest.raises(AssertionError, match="says nothing"):
+        check(REPORT, [])

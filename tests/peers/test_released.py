@@ -15,7 +15,7 @@ from tests.peers.modern_visits import NPM, needs_both
 from tests.peers.released.__main__ import judge, visit_all
 from tests.peers.released.joining import PLAIN, SEEN, Peers
 from tests.peers.released.visiting import DELAYS_S, SERVERS, Report, visit, worked, worse
-from tests.peers.visits import ENVIRONMENTS, SELECTION
+from tests.peers.visits import ENVIRONMENTS, FORKED, SELECTION
 
 CLIENTS: Final = ("mcp-2", "typescript-2-auto")
 """Those that find out the era by themselves; clients with a handshake have `test_npm.py` and `test_peers.py`."""
@@ -32,7 +32,7 @@ PAIRS: Final = [
 @ahead
 def released_report(server: str, client: str, link: str, delay_s: int) -> Report:
     """Visit a released server once."""
-    return visit(server, client, link, delay_s, Peers(Path(str(ENVIRONMENTS)), Path(str(NPM))))
+    return visit(server, client, link, delay_s, Peers(Path(str(ENVIRONMENTS)), Path(str(NPM)), FORKED))
 
 
 @needs_both

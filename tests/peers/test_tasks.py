@@ -12,7 +12,7 @@ import pytest
 
 from tests.peers.router_visits import joined_by_router
 from tests.peers.traces import invalid_frames, read_trace
-from tests.peers.visits import ENVIRONMENTS, HERE, LIMIT_S, joined_by_proxy, needs_peers, python_of
+from tests.peers.visits import HERE, LIMIT_S, joined_by_proxy, needs_peers, python_in, python_of
 
 pytestmark = needs_peers
 
@@ -27,7 +27,7 @@ def older(*options: str) -> list[str]:
 
 def newer(*options: str) -> list[str]:
     """Give the command of the peer that has the extension."""
-    return [str(Path(str(ENVIRONMENTS)) / "current" / "bin" / "python"), str(HERE / "tasks_newer.py"), *options]
+    return [python_in("current"), str(HERE / "tasks_newer.py"), *options]
 
 
 def visit(client: list[str], server: list[str], link: str, folder: Path, over: str) -> dict[str, Any]:

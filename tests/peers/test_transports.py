@@ -12,7 +12,7 @@ import pytest
 from tests.peers.ahead import visits
 from tests.peers.expectations_back import EXPECTATIONS
 from tests.peers.expectations_links import on_link, until_death
-from tests.peers.matching import REVISIONS, Row
+from tests.peers.matching import REVISIONS
 from tests.peers.validity import Side, complaints
 from tests.peers.visits import DIRECT_LINKS, LINKS, check, needs_peers, pairs_of, report_of
 
@@ -26,28 +26,18 @@ def visited(links: tuple[str, ...]) -> list[Any]:
     ]
 
 
-def cases(links: tuple[str, ...]) -> list[Any]:
-    """Return one parameter set for each selected visit and each row about it."""
-    return [
-        pytest.param(client, server, link, row, id=f"{link}-{client}-{server}-{row.topic}")
-        for link in links
-        for client, server in pairs_of(link)
-        for row in on_link(EXPECTATIONS, link, client, server)
-    ]
+@needs_peers
+@visits(report_of)
+@pytest.mark.parametrize(("client", "server", "link"), visited(DIRECT_LINKS))
+def test_equal_peers_agree_without_a_proxy(client: str, server: str, link: str) -> None:
+    check(report_of(client, server, link), on_link(EXPECTATIONS, link, client, server))
 
 
 @needs_peers
 @visits(report_of)
-@pytest.mark.parametrize(("client", "server", "link", "row"), cases(DIRECT_LINKS))
-def test_equal_peers_agree_without_a_proxy(client: str, server: str, link: str, row: Row) -> None:
-    check(report_of(client, server, link), row)
-
-
-@needs_peers
-@visits(report_of)
-@pytest.mark.parametrize(("client", "server", "link", "row"), cases(LINKS))
-def test_peers_agree_through_the_proxy(client: str, server: str, link: str, row: Row) -> None:
-    check(report_of(client, server, link), row)
+@pytest.mark.parametrize(("client", "server", "link"), visited(LINKS))
+def test_peers_agree_through_the_proxy(client: str, server: str, link: str) -> None:
+    check(report_of(client, server, link), on_link(EXPECTATIONS, link, client, server))
 
 
 @needs_peers

@@ -18,7 +18,7 @@ import dragoman
 import dragoman_spec
 from dragoman.errors import CapabilityNotSupported, InitializationTimeout, McpError, RemoteProtocolError
 from tests.peers.matching import REVISIONS
-from tests.peers.visits import HERE, listening_server, native, needs_peers, python_of, server_command
+from tests.peers.visits import HERE, listening_server, native, needs_peers, python_in, server_command
 
 LETTERS = (*REVISIONS, "E")
 NEWEST = dragoman_spec.LATEST
@@ -28,7 +28,7 @@ LIMIT_S = 90
 
 def command_of(letter: str) -> list[str]:
     if letter == "E":
-        return [str(Path(python_of("A")).parents[2] / "current" / "bin" / "python"), str(HERE / "stateless.py")]
+        return [python_in("current"), str(HERE / "stateless.py")]
     return server_command(letter)
 
 

@@ -14,13 +14,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from tests.peers.ahead import ahead
+from tests.peers.forked import POSSIBLE, interpreter
 from tests.peers.matching import PAIRS, REVISIONS, Row, look, matches
 from tests.support.lines import Lines
 from tests.support.waiting import wait_until
@@ -28,6 +29,9 @@ from tests.support.waiting import wait_until
 HERE: Final = Path(__file__).parent
 ENVIRONMENTS: Final = os.environ.get("DRAGOMAN_PEERS")
 SELECTION: Final = os.environ.get("DRAGOMAN_PEERS_PAIRS", "default")
+FORKED: Final = POSSIBLE and SELECTION != "full"
+"""Whether peers of Python's SDK are forked from what has imported it."""
+
 QUICK_PAIRS: Final = (("A", "D"), ("D", "A"), ("B", "C"), ("C", "B"))
 """The reduced selection: both ends both ways, and the middle both ways."""
 
@@ -38,6 +42,9 @@ DIRECT_LINKS: Final = ("direct-http", "direct-sse", "direct-ws")
 PATHS: Final = {"http": "http://{}/mcp", "sse": "http://{}/sse", "ws": "ws://{}/ws"}
 SETTLE_S: Final = "10"
 """Over HTTP, on either side, a notification may come on another stream than an answer, and later; at most so much."""
+
+SHOWN: Final = 10
+"""How many rows that do not hold are shown."""
 
 LIMIT_S: Final = 120
 START_S: Final = 60
@@ -65,15 +72,21 @@ def pairs_of(link: str) -> tuple[tuple[str, str], ...]:
     return tuple((client, letters[(place + shift) % 4]) for place, client in enumerate(letters))
 
 
-def python_of(letter: str) -> str:
-    """Return the interpreter of the environment whose native revision this is."""
+def python_in(environment: str, forked: bool = FORKED) -> str:
+    """Return the interpreter of an environment, or what stands in for it."""
     assert ENVIRONMENTS is not None
-    return str(Path(ENVIRONMENTS) / REVISIONS[letter] / "bin" / "python")
+    real = Path(ENVIRONMENTS) / environment / "bin" / "python"
+    return interpreter(real) if forked else str(real)
 
 
-def server_command(letter: str, *options: str) -> list[str]:
+def python_of(letter: str, forked: bool = FORKED) -> str:
+    """Return the interpreter of the environment whose native revision this is, or what stands in for it."""
+    return python_in(REVISIONS[letter], forked)
+
+
+def server_command(letter: str, *options: str, forked: bool = FORKED) -> list[str]:
     """Return the command of a peer server."""
-    return [python_of(letter), str(HERE / "server.py"), *options]
+    return [python_of(letter, forked), str(HERE / "server.py"), *options]
 
 
 def client_command(letter: str) -> list[str]:
@@ -215,11 +228,16 @@ def frames_in(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.exists() else []
 
 
-def check(report: dict[str, Any], row: Row) -> None:
-    """Assert one row, with everything a reader needs to judge a failure."""
-    found = look(report, row.at)
-    if not matches(found, row.expected):
-        crash = f"\nvisit cut short: {report['crashed']}" if "crashed" in report else ""
-        log = f"\nlog: {report['log']}" if report.get("log") else ""
-        about = f"at {row.at}\nexpected {row.expected!r}\nfound    {found!r}\nbecause  {row.why}"
-        pytest.fail(about + crash + log, pytrace=False)
+def check(report: dict[str, Any], rows: Iterable[Row]) -> None:
+    """Assert the rows about a visit, with everything that a reader needs to judge a failure; there must be some."""
+    said = [(row, look(report, row.at)) for row in rows]
+    assert said, "the table says nothing of this visit"
+    wrong = [
+        f"{row.topic}: at {row.at}\nexpected {row.expected!r}\nfound    {found!r}\nbecause  {row.why}"
+        for row, found in said
+        if not matches(found, row.expected)
+    ]
+    if wrong:
+        crash = [f"visit cut short: {report['crashed']}"] if "crashed" in report else []
+        log = [f"log: {report['log']}"] if report.get("log") else []
+        pytest.fail("\n\n".join([*wrong[:SHOWN], f"{len(wrong)} of {len(said)} rows", *crash, *log]), pytrace=False)

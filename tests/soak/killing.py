@@ -371,10 +371,11 @@ def redis_at(program: str, port: int, folder: Path) -> Iterator[subprocess.Popen
 
 
 class Killer:
-    """Kills something every second or so while there is load, and puts it back before the load ends."""
+    """Kills something every second or so, or as told, while there is load, and puts it back before the load ends."""
 
-    def __init__(self, groups: list[Victims], seed: int) -> None:
+    def __init__(self, groups: list[Victims], seed: int, pause_s: float = PAUSE_S) -> None:
         self._groups = groups
+        self._pause_s = pause_s
         self._chance = random.Random(seed)
 
     @contextlib.contextmanager
@@ -383,7 +384,7 @@ class Killer:
         is_over = threading.Event()
 
         def work() -> None:
-            while not is_over.wait(PAUSE_S * self._chance.uniform(0.5, 1.5)):
+            while not is_over.wait(self._pause_s * self._chance.uniform(0.5, 1.5)):
                 group = self._chance.choice(self._groups)
                 try:
                     group.kill_one(self._chance)

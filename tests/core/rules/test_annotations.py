@@ -128,7 +128,7 @@ def test_stripping_changes_nothing_of_what_it_is_given() -> None:
 
 def test_a_tool_that_nobody_can_write_is_left_out() -> None:
     deep: Any = {"x-mcp-header": ""}
-    for _ in range(200_000):
+    for _ in range(20_000):
         deep = [deep]
     result, stripped = strip_invalid({"tools": [{"name": "deep", "inputSchema": {"anyOf": deep}}]})
     assert result == {"tools": []}

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.peers.forked import interpreter
 from tests.peers.visits import listening_proxy, proxy_command
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
@@ -26,10 +27,16 @@ START_S: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """Where the environments are, and the packages from npm."""
+    """Where the environments are, and the packages from npm; whether peers are forked from what has imported an SDK."""
 
     environments: Path
     npm: Path
+    forked: bool = False
+
+    def python(self, environment: str) -> str:
+        """Return the path of an environment's interpreter, or of what stands in for it."""
+        real = self.environments / environment / "bin" / "python"
+        return interpreter(real) if self.forked else str(real)
 
     def program(self, environment: str, name: str) -> str:
         """Return the path of a program of an environment."""

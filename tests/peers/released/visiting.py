@@ -94,7 +94,7 @@ class Server:
             command = [peers.node(), script, *self.npm[1:]]
         else:
             where, program, *arguments = self.python
-            start = [peers.program(where, "python"), f"{{here}}/{program}"]
+            start = [peers.python(where), f"{{here}}/{program}"]
             command = [*(start if program.endswith(".py") else [peers.program(where, program)]), *arguments]
         variables = [f"{name}={value}" for name, value in self.environment.items()]
         return [*(("env", *variables) if variables else ()), *command]
@@ -125,7 +125,7 @@ def client_command(client: str, peers: Peers) -> list[str]:
         script, *options = INSPECTORS[client]
         return [peers.node(), str(HERE / "inspector.mjs"), *peers.script(script), *options, "--"]
     if client in PYTHON_CLIENTS:
-        return [peers.program(PYTHON_CLIENTS[client], "python"), "-W", "ignore", str(HERE / "client.py"), client]
+        return [peers.python(PYTHON_CLIENTS[client]), "-W", "ignore", str(HERE / "client.py"), client]
     return [peers.node(), str(HERE / "client.mjs"), str(peers.npm), client]
 
 
