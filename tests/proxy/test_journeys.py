@@ -68,15 +68,15 @@ MOST = {
     "equal revisions over stdio": Way(13, 47, 18),
     "two revisions over stdio": Way(14, 57, 21),
     "equal revisions over HTTP": Way(37, 178, 84),
-    "no sessions over HTTP": Way(44, 241, 119),
+    "no sessions over HTTP": Way(44, 238, 118),
     "equal revisions over a connection that is kept": Way(31, 99, 38),
-    "no sessions over a connection that is kept": Way(37, 141, 65),
+    "no sessions over a connection that is kept": Way(37, 138, 64),
     "an answer as an event over a connection that is kept": Way(32, 118, 45),
-    "a stateless client and a server with sessions": Way(20, 75, 27),
-    "a stateless client and a server with sessions that asks": Way(35, 260, 120),
-    "a client with a session and a stateless server": Way(21, 75, 31),
-    "a client with a session and a stateless server that asks": Way(24, 195, 97),
-    "a sign-in": Way(5, 124, 42),
+    "a stateless client and a server with sessions": Way(20, 74, 27),
+    "a stateless client and a server with sessions that asks": Way(35, 258, 120),
+    "a client with a session and a stateless server": Way(21, 74, 31),
+    "a client with a session and a stateless server that asks": Way(24, 194, 97),
+    "a sign-in": Way(5, 116, 41),
 }
 
 _EXPRESSIONS = frozenset({"<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>"})

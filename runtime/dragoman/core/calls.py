@@ -262,7 +262,8 @@ class Calls:
             if table.get(key) is not call:
                 return False
         del table[key]
-        self._forget(call)
+        if self.tokens or call.first is not None:
+            self._forget(call)
         return True
 
     def cancel(self, key: bytes) -> Call | None:

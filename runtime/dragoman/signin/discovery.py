@@ -79,7 +79,7 @@ def discover(occasion: Occasion) -> Routine[AuthorizationServer]:
     """
     settings = occasion.settings
     published = yield from _find_resource(occasion)
-    resource = None
+    resource, resource_scopes = None, words(published.get("scopes_supported"))
     if published:
         issuer = words(published["authorization_servers"])[0]
     else:
@@ -98,7 +98,7 @@ def discover(occasion: Occasion) -> Routine[AuthorizationServer]:
         found.device_endpoint,
     ):
         check_endpoint(occasion, endpoint)
-    return replace(found, resource=resource, resource_scopes=words(published.get("scopes_supported")))
+    return replace(found, resource=resource, resource_scopes=resource_scopes)
 
 
 def find_issuer(occasion: Occasion) -> Routine[str]:
@@ -208,7 +208,7 @@ def check_endpoint(occasion: Occasion, url: str) -> None:
         SignInFailed: This one is not.
     """
     if url and not (
-        is_safe(url) and (is_loopback(occasion.url) or not is_loopback(url)) and not urlsplit(url).username
+        is_safe(url) and (not is_loopback(url) or is_loopback(occasion.url)) and not urlsplit(url).username
     ):
         raise occasion.failure(f"it leads to {shorten(url)} to sign in, which is not an https URL")
 

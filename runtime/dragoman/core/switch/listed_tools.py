@@ -147,10 +147,11 @@ class ListedTools:
         Raises:
             RemoteProtocolError: One is missing, malformed, or says something else (-32020).
         """
-        if request.method == CALL_TOOL:
+        mirrored = self.mirrored(request.method, request.params)
+        if mirrored:
             frame, arguments = request.frame, request.params.get("arguments")
             came = arguments if frame.origin is None or frame.origin.came is None else frame.origin.came
-            check_arguments(frame.headers, came, self.mirrored(CALL_TOOL, request.params))
+            check_arguments(frame.headers, came, mirrored)
 
     def hear(self, method: str | None) -> None:
         """Record a notification: what is known of tools that have changed is outdated."""
