@@ -101,7 +101,8 @@ async def test_old_keys_count_while_the_issuer_is_away() -> None:
 
 
 @on_loop
-async def test_nobody_waits_for_keys_for_ever() -> None:
+async def test_nobody_waits_for_keys_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.guard.keys.WAIT_S", 0.2)
     one = Issuer("https://auth.example")
     one.add_key()
     never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

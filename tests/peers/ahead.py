@@ -15,8 +15,10 @@ from typing import Any, Final
 
 import pytest
 
-_TOGETHER: Final = 3 * max(2, os.cpu_count() or 1)
-"""More than there are processors: for two thirds of its time a visit waits."""
+from tests.peers.forked import FORKED
+
+_TOGETHER: Final = (6 if FORKED else 3) * max(2, os.cpu_count() or 1)
+"""More than there are processors: a visit waits for two thirds of its time, and for more where peers are forked."""
 
 _LIMIT_S: Final = 400
 """How long to wait for a report: longer than a visit may take, and those that were begun before it."""

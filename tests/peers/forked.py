@@ -40,6 +40,9 @@ QUIET: Final = ("-W", "ignore")
 POSSIBLE: Final = sys.platform == "linux" and len(sys.executable) < 120 and not re.search(r"\s", sys.executable)
 """Linux alone tells of the end of a process by a file; what stands in begins with a line that names a program."""
 
+FORKED: Final = POSSIBLE and os.environ.get("DRAGOMAN_PEERS_PAIRS") != "full"
+"""Whether peers of Python's SDK are forked from what has imported it."""
+
 LOST: Final = 70
 """The exit code of a peer whose end nobody was there to tell."""
 

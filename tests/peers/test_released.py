@@ -11,11 +11,12 @@ from typing import Final
 import pytest
 
 from tests.peers.ahead import ahead, visits
+from tests.peers.forked import FORKED
 from tests.peers.modern_visits import NPM, needs_both
 from tests.peers.released.__main__ import judge, visit_all
 from tests.peers.released.joining import PLAIN, SEEN, Peers
 from tests.peers.released.visiting import DELAYS_S, SERVERS, Report, visit, worked, worse
-from tests.peers.visits import ENVIRONMENTS, FORKED, SELECTION
+from tests.peers.visits import ENVIRONMENTS, SELECTION
 
 CLIENTS: Final = ("mcp-2", "typescript-2-auto")
 """Those that find out the era by themselves; clients with a handshake have `test_npm.py` and `test_peers.py`."""

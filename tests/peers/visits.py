@@ -21,7 +21,7 @@ from typing import Any, Final
 import pytest
 
 from tests.peers.ahead import ahead
-from tests.peers.forked import POSSIBLE, interpreter
+from tests.peers.forked import FORKED, interpreter
 from tests.peers.matching import PAIRS, REVISIONS, Row, look, matches
 from tests.support.lines import Lines
 from tests.support.waiting import wait_until
@@ -29,9 +29,6 @@ from tests.support.waiting import wait_until
 HERE: Final = Path(__file__).parent
 ENVIRONMENTS: Final = os.environ.get("DRAGOMAN_PEERS")
 SELECTION: Final = os.environ.get("DRAGOMAN_PEERS_PAIRS", "default")
-FORKED: Final = POSSIBLE and SELECTION != "full"
-"""Whether peers of Python's SDK are forked from what has imported it."""
-
 QUICK_PAIRS: Final = (("A", "D"), ("D", "A"), ("B", "C"), ("C", "B"))
 """The reduced selection: both ends both ways, and the middle both ways."""
 

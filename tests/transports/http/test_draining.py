@@ -179,10 +179,10 @@ async def test_a_client_that_comes_back_in_time_is_answered() -> None:
 
 @on_loop
 async def test_a_call_that_is_not_answered_fails_when_the_time_is_over() -> None:
-    async with serving(drain_timeout_s=7.0) as stage:
+    async with serving(drain_timeout_s=2.0) as stage:
         calling = await under_way(stage)
         reply = await within(calling)
-        assert (await told(reply))["error"]["message"].startswith("the server did not answer within 7 s")
+        assert (await told(reply))["error"]["message"].startswith("the server did not answer within 2 s")
         await is_over(stage)
 
 
