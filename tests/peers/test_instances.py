@@ -136,7 +136,7 @@ def report_at(client: str, url: str) -> dict[str, Any]:
         from_npm = [node(), str(HERE / "npm" / "client.mjs"), str(NPM), RELEASES.get(client[1:], "")]
         tour = from_npm if client[0] == "T" else client_command(client)
         return visit(tour, [url], "--over", "http", "--settle", "2")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env={**os.environ})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout)
     return found

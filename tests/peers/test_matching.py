@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.peers.matching import ABSENT, Has, Row, Says, look, matches
-from tests.peers.visits import check
+from tests.peers.visits import check, environment
 
 REPORT = {"calls": {"echo": {"content": [{"text": "hello"}]}}, "nothing": None}
 ROWS = (("echo", "calls/echo/content/0/text", "hello"), ("other", "calls/other", {}), ("nothing", "nothing", 1))
@@ -76,3 +78,18 @@ def test_every_row_that_does_not_hold_is_named() -> None:
     assert "echo:" not in str(failed.value)
     with pytest.raises(AssertionError, match="says nothing"):
         check(REPORT, [])
+
+
+class Changing(dict[str, str]):
+    """An environment that loses a variable when its names have been listed."""
+
+    def keys(self) -> Any:
+        return ["GONE", *super().keys()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+
+def test_an_environment_is_copied_while_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", Changing(STAYS="1"))
+    assert environment(MORE="2") == {"STAYS": "1", "MORE": "2"}

@@ -30,6 +30,7 @@ from tests.peers.visits import (
     HERE,
     SELECTION,
     check,
+    environment,
     frames_in,
     joined_by_proxy,
     listening_proxy,
@@ -177,7 +178,7 @@ def everything_listening(over: str, log: Path) -> Iterator[str]:
     mode = {"http": "streamableHttp", "sse": "sse"}[over]
     with log.open("ab") as sink:
         command = [node(), f"{FOLDER}/node_modules/{EVERYTHING}/dist/index.js", mode]
-        process = subprocess.Popen(command, env={**os.environ, "PORT": str(port)}, stdout=sink, stderr=sink)
+        process = subprocess.Popen(command, env=environment(PORT=str(port)), stdout=sink, stderr=sink)
     try:
         wait_for(port)
         yield f"http://127.0.0.1:{port}/{'mcp' if over == 'http' else 'sse'}"

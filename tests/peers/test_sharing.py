@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.peers.validity import Side, complaints
 from tests.peers.visits import (
     HERE,
     SELECTION,
+    environment,
     frames_in,
     listening_proxy,
     listening_server,
@@ -77,17 +77,15 @@ def reports_of(first: str, second: str, server: str, upstream: str) -> dict[str,
 @contextlib.contextmanager
 def _client(letter: str, name: str, mcp: str, folder: Path, cancels: bool, hears_log: bool) -> Any:
     over = native("http", letter)
-    environment = {**os.environ, "PEER_NAME": name, "PEER_FOLDER": str(folder / "meet")}
+    variables = environment(PEER_NAME=name, PEER_FOLDER=str(folder / "meet"))
     if cancels and name == NAMES[0]:
-        environment["PEER_CANCELS"] = "1"
+        variables["PEER_CANCELS"] = "1"
     if not hears_log:
-        environment["PEER_HEARS_NO_LOG"] = "1"
+        variables["PEER_HEARS_NO_LOG"] = "1"
     options = ("--record", str(folder / f"frames-{name}"), "--over", over, "--settle", settle_s("http"))
     url = f"{mcp.removesuffix('/mcp')}/{'sse' if over == 'sse' else 'mcp'}"
     command = [python_of(letter), str(HERE / "guest.py"), *options, "--", url]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True
-    ) as client:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables, text=True) as client:
         try:
             yield client
         finally:

@@ -96,6 +96,11 @@ def proxy_command(*options: str) -> list[str]:
     return [sys.executable, "-m", "dragoman", "proxy", *options]
 
 
+def environment(**more: str) -> dict[str, str]:
+    """Copy the environment, with more: pytest takes a variable of its own out of it whenever a test ends."""
+    return {name: value for name in list(os.environ) if (value := os.environ.get(name)) is not None} | more
+
+
 def visit(client: list[str], target: list[str], *options: str) -> dict[str, Any]:
     """Run a peer client with this server command or URL and return its report; `crashed` tells what cut it short."""
     try:

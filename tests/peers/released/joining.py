@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.peers.forked import interpreter
-from tests.peers.visits import listening_proxy, proxy_command
+from tests.peers.visits import environment, listening_proxy, proxy_command
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
@@ -65,7 +65,7 @@ class Joint:
     @property
     def environment(self) -> dict[str, str]:
         """What the proxy finds in its environment."""
-        return {**os.environ, "HOME": str(self.log.parent)}
+        return environment(HOME=str(self.log.parent))
 
     def listening(self, command: list[str], url: str) -> list[str]:
         """Start what listens on the port of a URL, and return that as the target."""

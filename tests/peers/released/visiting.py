@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import tempfile
 import tomllib
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.peers.released.joining import GATEWAYS, HTTP, PLAIN, SEEN, Joint, Peers, join
+from tests.peers.visits import environment
 
 HERE: Final = Path(__file__).parent
 LIMIT_S: Final = 200
@@ -160,7 +160,7 @@ def _visit(server: Server, client: str, link: str, delay_s: int, peers: Peers, p
         late = ["/bin/sh", "-c", LATE, str(starts), str(delay_s), *server.command(peers)]
         target = join(Joint(peers, stack, log), link, [_filled(part, places) for part in late])
         command = [*client_command(client, peers), _filled(server.plan(), places), *target]
-        said = _report(command, log, {**os.environ, "HOME": str(place)})
+        said = _report(command, log, environment(HOME=str(place)))
         if starts.exists():
             said["starts"] = len(starts.read_text("utf-8").splitlines())
         report.update(json.loads(json.dumps(said).replace(str(folder), "{folder}")))
