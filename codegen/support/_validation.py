@@ -7,8 +7,7 @@ becomes a pointer (`_locate`). Imports pydantic; `dragoman_spec` loads it when `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -17,11 +16,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from ._base import Model
 from ._json import NOT_JSON, not_json
-from ._locate import Problem, choose, choose_each, describe, nearest, read_errors
+from ._locate import Part, Problem, choose, choose_each, describe, nearest, read_errors
 from .errors import MethodNeeded, ValidationFailed
 from .revisions import load
 
 SHOWN_METHODS = 3
+
+_LONGEST_NAME = 100
+"""How much of a name is compared with those that there are."""
 
 MOST_PROBLEMS = 1000
 """How many are read where one is told: to put one into words takes far longer than to find it."""
@@ -143,7 +145,7 @@ def _envelope(frame: Any, revision: str) -> str:
 def _known(methods: Mapping[str, Any], name: Any, revision: str, pointer: str) -> Any:
     if isinstance(name, str) and name in methods:
         return methods[name]
-    nearest = get_close_matches(str(name), methods, n=SHOWN_METHODS, cutoff=0.5)
+    nearest = get_close_matches(name[:_LONGEST_NAME] if isinstance(name, str) else "", methods, SHOWN_METHODS, 0.5)
     hint = f", such as {' or '.join(nearest)}" if nearest else ""
     raise ValidationFailed(revision, pointer, f"a method of {revision}{hint}", describe(name))
 
@@ -197,9 +199,25 @@ def _problems(
         nulls = {problem.path[len(prefix) :] for problem in problems if problem.null_for_absent}
         if not nulls or not allow_null:
             return problems
-        value = deepcopy(value)
-        for *way, last in nulls:
-            target = value
-            for part in way:
-                target = target[part]
-            del target[last]
+        value = _without(value, nulls)
+
+
+def _without(value: Any, places: Collection[tuple[Part, ...]]) -> Any:
+    """The same without the members at these places, of which none is within another.
+
+    What is on the way to them is copied, and nothing beside it, which may be nested more deeply than a recursion goes.
+    """
+    made = _copy(value)
+    copied: dict[tuple[Part, ...], Any] = {(): made}
+    for *way, last in places:
+        for depth in range(len(way)):
+            inner, outer = tuple(way[: depth + 1]), copied[tuple(way[:depth])]
+            if inner not in copied:
+                copied[inner] = outer[way[depth]] = _copy(outer[way[depth]])
+        del copied[tuple(way)][last]
+    return made
+
+
+def _copy(holder: Any) -> Any:
+    """An object or an array of the same members; a tuple is a list."""
+    return {**holder} if isinstance(holder, dict) else [*holder]

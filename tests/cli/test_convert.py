@@ -15,6 +15,7 @@ from dragoman.cli import EXIT_PIPE
 from dragoman.cli.convert import EXIT_REFUSED, EXIT_USAGE, Job, add_arguments, convert_line, run
 from tests.support import commands
 from tests.support.lines import PATIENCE_S, Lines
+from tests.support.nesting import deep
 
 LIST_REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 TITLED_TOOL = {"name": "add", "title": "Add", "inputSchema": {"type": "object"}}
@@ -106,6 +107,13 @@ def test_convert_keeps_the_order_of_lines(convert: Any) -> None:
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""])
 def test_convert_gives_unchanged_frames_back_as_the_same_bytes(ending: bytes, convert: Any) -> None:
     assert convert("2025-11-25", "2024-11-05", PING + ending).out == PING + b"\n"
+
+
+def test_convert_goes_on_after_a_null_beside_what_is_very_deep(convert: Any) -> None:
+    params = {"name": "t", "arguments": {"x": deep(600, "list")}, "task": None}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    run = convert("2025-11-25", "2024-11-05", [call, LIST_REQUEST])
+    assert [frame["method"] for frame in run.frames] == ["tools/call", "tools/list"]
 
 
 def test_convert_skips_blank_lines_and_counts_them(convert: Any) -> None:

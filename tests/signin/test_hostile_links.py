@@ -13,6 +13,7 @@ from dragoman.pool import Scope
 from dragoman.trace.redact import redact_text
 from dragoman.transports.http.config import Admission
 from tests.signin.far import ABLE, Browser, Client, Far, far, find_link, form_of
+from tests.support.effort import effort
 from tests.support.waiting import until
 from tests.transports.http.wire import request
 from tests.transports.upstream.stage import Reply, Request, on_loop
@@ -107,6 +108,37 @@ async def test_many_who_ask_take_no_link_from_who_is_signing_in(folder: Path, mo
         (page,) = place.invitations.pages
         assert max(len(page.invitations), len(page.said), len(page.asking)) <= 10
         await finish(place, client, browser, back_from(browser))
+
+
+@on_loop
+async def test_sessions_without_end_take_no_link_from_another_principal(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.signin.invitations._MOST", 10)
+    async with far(folder, TWO) as place:
+        ann = await place.enter("secret-of-ann")
+        link = await ann.call_and_get_link()
+        for _ in range(15):
+            ben = await place.enter("secret-of-ben", capabilities={})
+            await ben.call()
+            find_link((await ben.answer())["error"]["message"])
+            (await request(place.port, "DELETE", "/mcp", {"mcp-session-id": ben.session})).leave()
+        (page,) = place.invitations.pages
+        assert len(page.invitations) <= 10
+        assert "You are signed in" in (await Browser().sign_in(link, "secret-of-ann")).text
+
+
+@on_loop
+async def test_links_in_a_long_answer_are_found_at_once(folder: Path) -> None:
+    async with far(folder) as place:
+        await (await place.enter()).call_and_get_link()
+        (page,) = place.invitations.pages
+        links = [page.invite("", f"session {number}").url for number in range(1000)]
+        data = b"x" * 2_000_000 + b" ".join(map(str.encode, links[:2])) + b"?token=" + b"x" * 2_000_000
+        assert effort(lambda: place.invitations.address(data, "")) < 2
+        told = place.invitations.address(data, "somebody")
+        assert told.count(b"?token=") == 3
+        assert not any(link.encode() in told for link in links)
 
 
 @on_loop

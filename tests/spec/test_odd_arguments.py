@@ -30,6 +30,7 @@ from dragoman_spec import (
     v2025_11_25,
     v2026_07_28,
     validate,
+    violations,
 )
 from dragoman_spec._types import Opt
 from tests.support.effort import effort
@@ -314,3 +315,29 @@ def test_response_to_a_method_of_nobody_is_converted_as_such() -> None:
         v2025_06_18.JSONRPCResponse,
         {"jsonrpc": "2.0", "id": 1, "result": {"a": 1}},
     )
+
+
+@pytest.mark.parametrize("kind", ["list", "object"])
+def test_a_null_is_taken_for_its_absence_beside_what_is_very_deep(kind: str) -> None:
+    inner = deep(5_000, kind)
+    params = {"name": "t", "arguments": {"x": inner}, "task": {"ttl": None}, "_meta": None}
+    frame = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    validate(frame, "2025-11-25", allow_null=True)
+    assert list(params) == ["name", "arguments", "task", "_meta"]
+    assert params["arguments"]["x"] is inner
+    assert params["task"] == {"ttl": None}
+    with pytest.raises(ValidationFailed, match="/params/name"):
+        validate({**frame, "params": {**params, "name": 1}}, "2025-11-25", allow_null=True)
+
+
+def test_nulls_in_several_items_are_taken_for_their_absence() -> None:
+    tools = [{"name": str(number), "inputSchema": {"type": "object"}, "title": None} for number in range(3)]
+    result = {"tools": tuple(tools), "nextCursor": None}
+    validate({"jsonrpc": "2.0", "id": 1, "result": result}, "2025-11-25", "tools/list", allow_null=True)
+    assert tools[2]["title"] is None
+
+
+def test_a_method_that_is_very_deep_or_long_is_none() -> None:
+    for method in (deep(2_000, "list"), "tools/call" * 100_000):
+        (problem, *_) = violations({"jsonrpc": "2.0", "id": 1, "method": method}, "2025-11-25")
+        assert problem.pointer == "/method"

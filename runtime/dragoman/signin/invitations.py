@@ -15,13 +15,16 @@ from __future__ import annotations
 import asyncio
 import html
 import logging
+import re
 import secrets
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from dragoman.core.label import LABEL, PRINCIPAL, teller_of
+from dragoman.core.places import find_giver
 from dragoman.errors import SignInFailed
 from dragoman.signin.people import DECLINED, HEADERS, PATH, ask_for, write_page
 from dragoman.signin.settings import SignInSettings
@@ -39,6 +42,8 @@ _TOKEN: Final = "token"
 
 _MARK: Final = f"?{_TOKEN}=".encode()
 """What is in every text with a link."""
+
+_LINK: Final = re.compile(re.escape(_MARK) + rb"([\w-]+)")
 
 _COOKIE: Final = "dragoman-"
 _COOKIE_S: Final = 600
@@ -87,6 +92,11 @@ class Invitation:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     cookie: str = field(default="", repr=False)
     faults: int = 0
+
+    @property
+    def holder(self) -> str:
+        """With whose it is counted: those of all sessions of a principal are one's."""
+        return self.owner or self.asker
 
     @property
     def url(self) -> str:
@@ -140,16 +150,21 @@ class InvitedPage:
     def invite(self, owner: str, asker: str) -> Invitation:
         """Return a link for somebody: the same until it is opened."""
         own = [one for one in self.invitations if (one.owner, one.asker) == (owner, asker)]
-        unopened = [one for one in self.invitations if not one.cookie]
         for one in own:
             if not one.cookie:
                 return one
         if len(own) >= _OF_ONE:
             self.invitations.remove(own[0])
         elif len(self.invitations) >= _MOST:
-            self.invitations.remove((unopened or self.invitations)[0])
+            self.invitations.remove(self._find_given(owner or asker))
         self.invitations.append(Invitation(self, owner, asker))
         return self.invitations[-1]
+
+    def _find_given(self, holder: str) -> Invitation:
+        """Return the one that is given up for another of this holder's: of who has most, the oldest unopened one."""
+        giver = find_giver(holder, Counter[Hashable](one.holder for one in self.invitations))
+        theirs = [one for one in self.invitations if one.holder == giver] or self.invitations
+        return next((one for one in theirs if not one.cookie), theirs[0])
 
     def forget(self) -> None:
         """Keep nothing of sessions that are not being asked, once there are many."""
@@ -196,9 +211,9 @@ class Invitations:
         """
         if not self.pages or _MARK not in data:
             return data
-        asker = LABEL.get()
+        asker, named = LABEL.get(), {one[1] for one in _LINK.finditer(data)}
         for page in self.pages:
-            for one in [one for one in page.invitations if one.token.encode() in data]:
+            for one in [one for one in page.invitations if one.token.encode() in named]:
                 if one.owner != principal or (asker and one.asker != asker):
                     own = page.invite(principal, asker or principal or "a client")
                     data = data.replace(one.token.encode(), own.token.encode())
