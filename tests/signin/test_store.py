@@ -6,6 +6,7 @@ import asyncio
 import errno
 import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,31 @@ def test_one_at_a_time_has_the_turn(tmp_path: Path) -> None:
 
     waiting.run(main())
     assert [one.split()[1] for one in order] == ["in", "out"] * 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a lock is of the process there")
+def test_a_turn_that_is_held_for_longer_than_a_sign_in_takes_is_not_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "f.4711").write_text("{}")
+
+    async def main() -> bool:
+        async with TokenFile(tmp_path / "f.json").turn():
+            (tmp_path / "f.4711").write_text("{}")
+            waits = asyncio.ensure_future(take())
+            await waiting.pass_time(6)
+            assert "waiting for it" in caplog.text
+            assert not waits.done()
+            await waiting.put_forward(660)
+            return await waits
+
+    async def take() -> bool:
+        async with TokenFile(tmp_path / "f.json").turn() as has_waited:
+            assert (tmp_path / "f.4711").exists(), "it may be writing"
+            return has_waited
+
+    assert waiting.run(main())
+    assert "is not waited for any more" in caplog.text
 
 
 def failure(asked: bool = False) -> SignInFailed:

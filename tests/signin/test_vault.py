@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +20,7 @@ from keyring.errors import PasswordDeleteError
 from dragoman.cli import main
 from dragoman.signin.settings import SignInSettings
 from tests.signin.house import House, house
-from tests.support.waiting import pass_time, until
+from tests.support.waiting import pass_time, put_forward, until
 from tests.transports.upstream.stage import on_loop
 
 
@@ -128,6 +130,59 @@ async def test_a_keyring_that_wants_a_password_holds_up_nobody_else(folder: Path
         assert not waits.done()
         ring.is_unlocked.set()
         assert await waits == "Bearer token-secret-1"
+
+
+@on_loop
+async def test_a_keyring_that_stays_locked_is_not_waited_for_and_tokens_end_with_the_proxy(
+    folder: Path, ring: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with house(folder) as home:
+        await ask(home, store="keyring")
+        ring.is_unlocked.clear()
+        async with home.client(opened=False, authority=home.sign_in(store="keyring")) as peer:
+            about = {"capabilities": {}, "clientInfo": {"name": "c", "version": "0"}}
+            asked = peer.start("initialize", protocolVersion="2025-11-25", **about)
+            await until(lambda: "the keyring of the system is waited for" in caplog.text)
+            await put_forward(45)
+            assert "result" in await peer.answer(asked)
+        ring.is_unlocked.set()
+        assert len(home.person.pages) == 2
+    assert "the sign-in cannot be kept, and ends with us: the keyring of the system does not answer" in caplog.text
+
+
+@on_loop
+async def test_tokens_that_a_keyring_does_not_keep_are_refreshed_all_the_same(
+    folder: Path, ring: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with house(folder) as home:
+        home.wants = lambda request: "" if request.rpc == "tools/list" else None
+        async with home.client(authority=home.sign_in(store="keyring")) as peer:
+            await peer.ask("ping")
+            ring.is_unlocked.clear()
+            asked = peer.start("tools/list")
+            await until(lambda: "the keyring of the system is waited for" in caplog.text)
+            await put_forward(45)
+            assert (await peer.answer(asked))["result"] == {"sent": "Bearer token-secret-1"}
+            home.good.clear()
+            assert (await peer.ask("tools/list"))["result"] == {"sent": "Bearer token-secret-2"}
+            ring.is_unlocked.set()
+        assert len(home.person.pages) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a signal ends it there at once")
+def test_a_process_ends_though_its_keyring_does_not_answer() -> None:
+    program = """
+import asyncio, time
+from dragoman.transports.aside import do_aside
+
+async def main():
+    async with asyncio.timeout(0.1):
+        await do_aside(lambda: time.sleep(1000))
+
+asyncio.run(main())
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert "TimeoutError" in ended.stderr
 
 
 def test_commands_know_what_the_keyring_keeps(folder: Path, ring: Memory, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,7 @@ from dragoman.signin.settings import SignInSettings, as_resource
 from dragoman.signin.store import TokenFile, Written
 from dragoman.signin.tokens import CLIENT_GONE, GrantRefused, may_pass
 from dragoman.signin.wishes import Occasion, Routine
+from dragoman.transports.aside import do_aside
 from dragoman.transports.upstream.challenge import Challenge
 from dragoman.transports.upstream.config import UpstreamConfig
 from dragoman_spec import LATEST, REVISIONS, facts
@@ -45,6 +46,15 @@ _STEPS_S: Final = 600.0
 """How often more scopes are asked for in that time, whatever requests want them."""
 
 _UNAUTHORIZED: Final = 401
+_KEYRING_S: Final = 45.0
+"""How long a keyring may take, which may ask somebody for a password; then there is none, until it is done. Less than
+`--init-timeout`: clients are told."""
+
+_MENTIONED_S: Final = 5.0
+"""After how long the log says that it is waited for."""
+
+_LOCKED: Final = "the keyring of the system does not answer; it may ask for a password where nobody sees it"
+
 _LAST_S: Final = 2.0
 """How long an authorization server may still answer when the proxy ends: it may have taken a refresh token already."""
 
@@ -74,7 +84,7 @@ class TokenKeeper:
         self._current = None if self._in_keyring else store.find_current(self._file.read())
         self._task: asyncio.Task[None] | None = None
         self._loading = asyncio.Lock()
-        self._is_loaded = False
+        self._is_loaded = self._is_at_keyring = False
         self._asks = False  # whether that may ask a person
         self._has_turn = False  # whether it waits for nobody else
         self.is_kept = True
@@ -116,12 +126,46 @@ class TokenKeeper:
         """Read from the keyring, which may take until somebody has typed a password."""
         async with self._loading:
             if self._in_keyring and not self._is_loaded:
-                self._current = store.find_current(await self._do(self._file.read))
+                self._current = store.find_current(await self._read())
                 self._is_loaded = True
 
+    async def _read(self) -> Written:
+        """Return what is written; what we have ourselves where the keyring does not answer."""
+        try:
+            return await self._do(self._file.read)
+        except OSError as error:
+            logger.warning("the sign-in cannot be read: %s", error)
+            return {} if self._current is None else store.add({}, self._url, self._current)
+
     async def _do(self, work: Callable[..., _T], *args: Any) -> _T:
-        """Read or write, without holding up others where that may take long."""
-        return await asyncio.to_thread(work, *args) if self._in_keyring else work(*args)
+        """Read or write, without holding up others where that may take long.
+
+        Raises:
+            OSError: It cannot be done, or a keyring is busy with what it was to do before.
+        """
+        if not self._in_keyring:
+            return work(*args)
+        if self._is_at_keyring:
+            raise OSError(_LOCKED)
+
+        def do() -> _T:
+            try:
+                return work(*args)
+            finally:
+                self._is_at_keyring = False
+
+        self._is_at_keyring = True
+        later = asyncio.get_running_loop().call_later
+        mention = later(
+            _MENTIONED_S, logger.warning, "the keyring of the system is waited for, %g s at most", _KEYRING_S
+        )
+        try:
+            async with asyncio.timeout(_KEYRING_S):
+                return await do_aside(do)
+        except TimeoutError:
+            raise OSError(_LOCKED) from None
+        finally:
+            mention.cancel()
 
     def takes(self, challenge: Challenge) -> bool:
         """Whether a token may help against this.
@@ -203,7 +247,7 @@ class TokenKeeper:
             TransportError: It has failed.
         """
         async with self._file.turn(logging.WARNING):
-            written = await self._do(self._file.read)
+            written = await self._read()
             occasion = self._occasion(Challenge(0, _UNAUTHORIZED, said, "", (), True, False), config.peer)
             signed_in = await self._run(occasion, written, config, is_open=False)
             await self._keep(written, signed_in)
@@ -229,7 +273,7 @@ class TokenKeeper:
         began_s = time.time()
         async with self._file.turn() as has_waited:
             self._has_turn = True
-            written = await self._do(self._file.read)
+            written = await self._read()
             found = store.find_current(written)
             if found is not None and f"Bearer {found.tokens.access}" != challenge.sent:
                 logger.info("%s: somebody has signed in meanwhile", config.peer)

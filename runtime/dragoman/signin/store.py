@@ -31,8 +31,14 @@ from dragoman.transports.small_files import read_small
 _LOOK_S: Final = 0.1
 """How often to look whether it is our turn."""
 
+_MENTIONED_S: Final = 5.0
+_TURN_S: Final = 660.0
+"""After how long the log says that a turn is waited for, and when it is not: nobody takes longer to sign in, and who
+has it may have been stopped."""
+
 logger = logging.getLogger("dragoman.signin")
 
+_WAITING: Final = "another process is signing in to this server; waiting for it, for minutes if need be"
 _KEYRING: Final = "keyring"
 _MOST_BYTES: Final = 4 * 2**20
 _MOST_S: Final = 1e11
@@ -59,10 +65,10 @@ class TokenFile:
     async def turn(self, level: int = logging.DEBUG) -> AsyncIterator[bool]:
         """Wait until nobody else signs in to this server, and keep others from it; a process that dies gives it up.
 
-        Where nothing can be written, nobody takes turns.
+        Where nothing can be written, nobody takes turns; and nobody's is longer than a sign-in may take.
 
         Args:
-            level: How important it is to the log that we wait.
+            level: How important it is to the log that we wait, before that takes long.
 
         Returns:
             Whether somebody else had the turn.
@@ -74,16 +80,20 @@ class TokenFile:
             yield False
             return
         try:
-            has_waited = False
-            while not system.try_lock(lock):
-                if not has_waited:
-                    logger.log(
-                        level, "another process is signing in to this server; waiting for it, for minutes if need be"
-                    )
-                has_waited = True
+            waited_s, began_s = 0.0, asyncio.get_running_loop().time()
+            while not (is_ours := system.try_lock(lock)) and waited_s < _TURN_S:
+                if not waited_s:
+                    logger.log(level, _WAITING)
+                before_s = waited_s
                 await asyncio.sleep(_LOOK_S)
-            self._clean()
-            yield has_waited
+                waited_s = asyncio.get_running_loop().time() - began_s
+                if before_s < _MENTIONED_S <= waited_s and level < logging.WARNING:
+                    logger.warning(_WAITING)
+            if is_ours:
+                self._clean()
+            else:
+                logger.warning("another process keeps this server's tokens for itself, and is not waited for any more")
+            yield waited_s > 0
         finally:
             os.close(lock)
 

@@ -17,7 +17,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from importlib.metadata import version
@@ -28,6 +27,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from dragoman.trace.metrics import BUCKETS_S, FAMILIES, Histogram, Labels, Metrics
+from dragoman.transports.aside import do_aside
 
 logger = logging.getLogger("dragoman.otel")
 
@@ -86,19 +86,14 @@ class Export:
             await self._send(self.read())
 
     async def _send(self, data: export.MetricsData) -> None:
-        loop, sent = asyncio.get_running_loop(), asyncio.Event()
-
         def send() -> None:
-            try:
-                for exporter in self._exporters:  # it says itself what fails, as a rule
-                    exporter.export(data, timeout_millis=self._timeout_s * 1000)
-            except Exception as error:
-                logger.warning("what is counted cannot be sent: %s: %s", type(error).__name__, error)
-            with contextlib.suppress(RuntimeError):  # the loop may have ended
-                loop.call_soon_threadsafe(sent.set)
+            for exporter in self._exporters:  # it says itself what fails, as a rule
+                exporter.export(data, timeout_millis=self._timeout_s * 1000)
 
-        threading.Thread(target=send, name="dragoman-otel", daemon=True).start()
-        await sent.wait()
+        try:
+            await do_aside(send)
+        except Exception as error:
+            logger.warning("what is counted cannot be sent: %s: %s", type(error).__name__, error)
 
     def read(self) -> export.MetricsData:
         """Return what is counted now; with deltas, what was counted since it was read the last time."""
