@@ -39,7 +39,8 @@ class Asked:
         if self.before is None or not answer.is_heard:
             return False
         since, written = self.asked.there or 0, answer.there or 0
-        came_together = since == self.before.asked.there and not self.before.answers
+        is_of_one_array = self.asked.via.startswith("array") and self.asked.via == self.before.asked.via
+        came_together = is_of_one_array and since == self.before.asked.there and not self.before.answers
         return 0 < written < since or (came_together and since > 0)
 
     @property

@@ -10,10 +10,11 @@ import pytest
 from tests.world.peers.words import error, notification, question, request, result
 from tests.world.plan import ClientPlan, Plan, ServerPlan
 from tests.world.promises import every_server_is_let_go
-from tests.world.record import Record
+from tests.world.record import Event, Record
 from tests.world.rules import RULES, Talk, judge
 from tests.world.situations import MARKS, all_steps, marks_of
 from tests.world.system import System
+from tests.world.talk import Asked
 
 REVISION = "2025-11-25"
 CALL = {"name": "s0_a", "arguments": {"secret": "secret-c0-0", "steps": [["answer", "text"]]}}
@@ -174,3 +175,11 @@ def test_every_step_of_both_edges_is_in_the_table() -> None:
     assert ("client", "ready", "client closed") in steps
     assert ("server", "opening", "accepted") in steps
     assert len(steps) == len(set(steps))
+
+
+@pytest.mark.parametrize(("via", "is_first"), [("array 3", True), ("array 4", False), ("", False)])
+def test_of_two_questions_of_one_id_in_one_array_the_first_is_answered_first(via: str, is_first: bool) -> None:
+    """What comes in two arrays at one moment was taken back in between, or would have been refused."""
+    first, second = (Event(n, 0.0, "s0.1", "says", {"id": 1}, 148, there) for n, there in enumerate(("array 3", via)))
+    answer = Event(2, 0.1, "s0.1", "hears", {"id": 1}, 190, "")
+    assert Asked(second, [], before=Asked(first, [])).is_younger_than(answer) is is_first
