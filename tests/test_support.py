@@ -6,6 +6,7 @@ import ast
 import asyncio
 import errno
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -203,6 +204,12 @@ def test_no_test_sleeps() -> None:
     files = [path for path in (ROOT / "tests").rglob("*.py") if not {path, *path.parents} & {*apart}]
     assert len(files) > 200
     assert [place for path in files for place in sleeps(path)] == []
+
+
+def test_no_test_thaws_what_is_frozen() -> None:
+    """Else whatever looks for cycles later on, in the same process, looks through all tests, which takes a second."""
+    thaws = re.compile(r"\bgc\.unfreeze\(")
+    assert [path.name for path in (ROOT / "tests").rglob("*.py") if thaws.search(path.read_text("utf-8"))] == []
 
 
 def test_what_a_decision_keeps_may_stay_in_the_place_that_it_names_and_no_other(
