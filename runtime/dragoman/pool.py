@@ -61,6 +61,7 @@ class UpstreamPool:
         self._config = config
         self._asks = False
         self._upstreams: dict[Hashable, SharedHost] = {}
+        self._left: set[SharedHost] = set()  # those that no client joins any more, and that are not closed
         self._closing: dict[asyncio.Task[None], SharedHost] = {}
         self._cautioned = False
         self._stateless: WeakValueDictionary[str, Proxy] = WeakValueDictionary()  # by principal
@@ -121,7 +122,7 @@ class UpstreamPool:
 
         Call it when the sessions are over or about to end.
         """
-        for host in self.upstreams:
+        for host in [*self.upstreams, *self._left]:
             host.close()
         for host in self._closing.values():
             host.hurry_server()
@@ -152,6 +153,7 @@ class UpstreamPool:
     def _forget(self, key: Hashable, host: SharedHost) -> None:
         if self._upstreams.get(key) is host:
             del self._upstreams[key]
+        (self._left.add if host.closing is None else self._left.discard)(host)
         if host.switch.asks:
             self._asks = True
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.world.peers.words import KNOW as KNOW
 from tests.world.peers.words import key_of
-from tests.world.plan import Act, Plan
+from tests.world.plan import ENDS_ALL, Act, Plan
 from tests.world.record import Event
 from tests.world.rules import Talk, client_of, rule
 from tests.world.situations import sometimes
@@ -48,7 +48,7 @@ def _ends(act: Act) -> bool:
     """Whether something ends by itself: all that is in an array waits for it."""
     steps = act.get("steps", [])
     sure = any(step[0] == "answer" and step[1] in _SURE for step in steps)
-    return act["do"] != "call" or (sure and not any(step[0] in ("ask", "die") for step in steps))
+    return act["do"] != "call" or (sure and not any(step[0] in ("ask", *ENDS_ALL) for step in steps))
 
 
 def _said(talk: Talk, peer: str) -> Iterator[Event]:

@@ -164,7 +164,9 @@ def _arrived(answer: Event, since: int) -> int:
 
 
 def _gone_at(talk: Talk, server: str) -> int | None:
-    return next((event.turn for event in talk.by_peer[server] if event.what == "dies"), None)
+    """Give the turn at which the proxy knows that a server is gone: of a process, when nothing can come of it."""
+    turns = {event.what: event.turn for event in talk.by_peer[server] if event.what in ("dies", "input ends")}
+    return turns.get("input ends", turns["dies"]) if "dies" in turns else None
 
 
 def _taken_back(talk: Talk, one: Asked, ended: dict[str, int | None]) -> int | None:

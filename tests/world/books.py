@@ -312,7 +312,7 @@ def _shared_host(host: SharedHost, now: float) -> Iterator[str]:
         yield f"the server is held back, and {waiting} bytes wait"
     if host._clock is None and (host.switch.needs_clock or host._is_held_back):
         yield "something waits for a time, and no clock runs"
-    if not host._clients and host._idle is None:
+    if not host._clients and host._idle is None and host._ports:  # else it could not be started
         yield "nobody uses a server, and it is not closed after a while"
     if host._idle is not None and not host._idle.cancelled() and host._clients and host._idle.when() > now:
         yield "a server is closed after a while, though it has clients"

@@ -17,9 +17,11 @@ from dragoman.host.shared import SharedHost
 from dragoman.pool import UpstreamPool
 from dragoman.router.router import Router
 from dragoman.router.transport import RouterTransport
+from dragoman.trace.trace import Watched
 from dragoman.transports.http.sessions import Sessions
 from dragoman.transports.http.streamable_session import StreamableSession
 from dragoman.transports.http.streams import StreamConnection
+from dragoman.transports.pipes import PipeReader, PipeWriter
 from dragoman.transports.upstream.streamable import Streamable
 from tests.world.books import book
 from tests.world.transports import LineTransport
@@ -30,9 +32,26 @@ _SWEEP_S: Final = 35.0
 
 def _is_paused(port: Port) -> bool | None:
     """Whether a peer is not read; None where that cannot be seen."""
-    transport: Any = port.transport
+    transport = _transport_of(port)
     gate = getattr(transport, "readable", None)
+    reader = getattr(getattr(transport, "_pipes", None), "reader", None)
+    if isinstance(reader, PipeReader):
+        return None if reader._hung_up or reader._fd < 0 else reader.is_paused
     return getattr(transport, "is_paused", None) if gate is None else not gate.is_set()
+
+
+def _is_full(port: Port) -> bool | None:
+    """Whether a peer does not keep up; None where that cannot be seen."""
+    transport = _transport_of(port)
+    writer = getattr(getattr(transport, "_pipes", None), "writer", None)
+    if isinstance(transport, LineTransport):
+        return transport.is_full
+    return writer._full if isinstance(writer, PipeWriter) and writer._fd >= 0 else None
+
+
+def _transport_of(port: Port) -> Any:
+    """Give what carries frames, behind whoever writes them down."""
+    return port.transport._transport if isinstance(port.transport, Watched) else port.transport
 
 
 def _is_server(port: Port) -> bool:
@@ -42,7 +61,7 @@ def _is_server(port: Port) -> bool:
 def _posted(host: Host) -> Iterator[str]:
     """What a client over HTTP waits for is what its edge does, or lies before a client that does not keep up."""
     for port in _living(host):
-        edge, transport = port.edge, port.transport
+        edge, transport = port.edge, _transport_of(port)
         if isinstance(edge, FrontEdge) and isinstance(transport, StreamableSession) and edge.state is FrontState.READY:
             calls, answered = edge.exchange.calls[Side.CLIENT], {frame.key for frame in port.backlog or ()}
             known = calls.waiting.keys() | calls.renamed.keys() | answered
@@ -58,8 +77,9 @@ def _living(host: Host) -> list[Port]:
 
 def _ports(host: Host) -> Iterator[str]:
     for port in _living(host):
-        if isinstance(port.transport, LineTransport) and port.transport.is_full != port.full:
-            yield f"the {port.name} {'takes nothing' if port.transport.is_full else 'reads'}, its port says otherwise"
+        is_full = _is_full(port)
+        if is_full not in (None, port.full):
+            yield f"the {port.name} {'takes nothing' if is_full else 'reads'}, its port says otherwise"
 
 
 @book(Host)

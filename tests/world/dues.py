@@ -13,7 +13,7 @@ from dragoman_spec import HANDSHAKE_REVISIONS, facts
 from tests.world.access import is_denied
 from tests.world.flows import Clock, stalls
 from tests.world.peers.words import PER_REQUEST, secrets_in
-from tests.world.plan import Act, Plan
+from tests.world.plan import ENDS_ALL, Act, Plan
 from tests.world.record import Event
 from tests.world.rules import Asked, Talk, client_of, is_asking, numbered, rule, short
 
@@ -23,6 +23,9 @@ _LONGEST_PAUSE_S: Final = 30.0
 
 _FAREWELL_S: Final = 4.0
 """How long servers may take to go when their session is over."""
+
+GOES_S: Final = 14.0
+"""The same for those that are processes, and heed nothing but SIGKILL."""
 
 _NEVER: Final = float("inf")
 _ODD_ACTS: Final = frozenset({"leave", "cut", "stall", "junk"})
@@ -46,7 +49,7 @@ def is_sound(plan: Plan) -> bool:
     return (
         not plan.faults
         and "per_minute" not in plan.access
-        and not any(step[0] == "die" for one in plan.clients for act in one.acts for step in act.get("steps", []))
+        and not any(step[0] in ENDS_ALL for one in plan.clients for act in one.acts for step in act.get("steps", []))
         and not any(server.manner in ("rude", "garbles", "refuses") or server.start_s > 50 for server in plan.servers)
         and not plan.options.keys() & _TIMES
         and plan.options.get("questions") not in ("refuse", "replay", "task")
@@ -222,7 +225,8 @@ def a_session_ends_with_its_last_answer(plan: Plan, talk: Talk) -> Iterator[str]
         if left_s is None or ends_s is None or not asked or any(not one.answers or one.cancelled for one in asked):
             continue
         last_s = max(left_s, *(answer.at_s for one in asked for answer in one.answers))
-        if ends_s > last_s + _FAREWELL_S + 4 * plan.network.late_s and talk.record.revisions[peer] != PER_REQUEST:
+        most_s = GOES_S if plan.children else _FAREWELL_S
+        if ends_s > last_s + most_s + 4 * plan.network.late_s and talk.record.revisions[peer] != PER_REQUEST:
             yield f"{peer} had closed its side and all answers, and its session ended {ends_s - last_s:.1f} s later"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -29,7 +30,6 @@ from tests.world.peers.words import request
 from tests.world.plan import Act, ClientPlan, Plan
 from tests.world.record import Body, Record
 from tests.world.streams import End
-from tests.world.transports import LineTransport
 from tests.world.ways import SseWire, WebSocketWire
 from tests.world.wires import LineWire
 
@@ -82,19 +82,29 @@ class LineFront:
 
     Args:
         start: Called with what runs each session.
+        opens: Makes a transport of our end of a connection.
     """
 
-    def __init__(self, network: Network, pool: UpstreamPool, config: ProxyConfig, record: Record, start: Any) -> None:
+    def __init__(
+        self,
+        network: Network,
+        pool: UpstreamPool,
+        config: ProxyConfig,
+        record: Record,
+        start: Any,
+        opens: Callable[[End], Transport],
+    ) -> None:
         self._network = network
         self._pool = pool
         self._config = config
         self._record = record
         self._start = start
+        self._opens = opens
 
     def admit(self, client: Client) -> None:
         theirs, ours = self._network.pair(client.name, "proxy")
         client.wire = LineWire(theirs, client, self._record)
-        self._start(self._pool.proxy(self._config, LineTransport(ours), client.plan.principal))
+        self._start(self._pool.proxy(self._config, self._opens(ours), client.plan.principal))
 
     async def fail(self, fault: Act) -> None: ...
 

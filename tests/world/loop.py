@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tests.world.network import Address, Network, StreamTransport
 from tests.world.streams import End
-from tests.world.system import System
+from tests.world.system import FIRST_NUMBER, System
 from tests.world.tls import start_tls
 
 _MOST_TURNS: Final = 300_000
@@ -111,6 +111,27 @@ class WorldLoop(asyncio.SelectorEventLoop):
     def timers(self) -> list[str]:
         """Give what the timers of our code call that are still to fire."""
         return [name for handle, name in self._timers if not handle.cancelled() and handle.when() > self.time()]
+
+    def add_reader(self, fd: Any, callback: Any, *args: Any) -> None:  # type: ignore[override]
+        if self._is_ours(fd):
+            self.network.kernel.add_watch(fd, "read", callback, args)
+        else:
+            super().add_reader(fd, callback, *args)
+
+    def remove_reader(self, fd: Any) -> bool:
+        return bool(self.network.kernel.remove_watch(fd, "read") if self._is_ours(fd) else super().remove_reader(fd))
+
+    def add_writer(self, fd: Any, callback: Any, *args: Any) -> None:  # type: ignore[override]
+        if self._is_ours(fd):
+            self.network.kernel.add_watch(fd, "write", callback, args)
+        else:
+            super().add_writer(fd, callback, *args)
+
+    def remove_writer(self, fd: Any) -> bool:
+        return bool(self.network.kernel.remove_watch(fd, "write") if self._is_ours(fd) else super().remove_writer(fd))
+
+    def _is_ours(self, fd: Any) -> bool:
+        return isinstance(fd, int) and fd >= FIRST_NUMBER
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
         """Connect to somebody in the world; the socket itself is never connected."""

@@ -12,17 +12,15 @@ import itertools
 import random
 import select
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any
 
 from tests.world.machines import HERE
 from tests.world.streams import RESET, End, Manner, Turns, connect
+from tests.world.system import FIRST_NUMBER
 
 Address = tuple[str, int]
 Accept = Callable[[End, Address], None]
 """Takes a connection, and the address that it comes from."""
-
-_FIRST_NUMBER: Final = 1 << 20
-"""Descriptors of a world begin here: no real one is so high."""
 
 
 class Socket:
@@ -50,15 +48,20 @@ class Network:
     def __init__(self, manner: Manner, chance: random.Random, turns: Turns) -> None:
         self.manner = manner
         self.sockets: dict[int, Socket] = {}
+        self.kernel: Any = None  # whose descriptors have numbers from here, too
         self.chance = chance
         self._turns = turns
         self._listeners: dict[Address, tuple[Accept, contextvars.Context]] = {}
-        self._numbers = itertools.count(_FIRST_NUMBER)
+        self._numbers = itertools.count(FIRST_NUMBER)
         self._ports = itertools.count(40_000)
 
     def listen(self, address: Address, accept: Accept) -> None:
         """Take connections at an address, on the machine on which this is called."""
         self._listeners[address] = accept, contextvars.copy_context()
+
+    def next_number(self) -> int:
+        """Give the number of another descriptor."""
+        return next(self._numbers)
 
     def free_port(self) -> int:
         """Give a port at which nobody has listened yet."""
@@ -131,6 +134,9 @@ class Poll:
         return [(fd, state) for fd, state in found if state]
 
     def _state(self, fd: int) -> int:
+        if fd not in self._network.sockets:
+            opened = self._network.kernel.opened(fd)
+            return (select.POLLHUP if opened.is_hung_up else 0) | (select.POLLIN if opened.is_ready else 0)
         hears = self._network.sockets[fd].end.hears
         if hears.is_dropped:
             return select.POLLHUP

@@ -10,7 +10,7 @@ from tests.world.askings import KINDS, SINCE, is_told, stays
 from tests.world.dues import behaves, is_sound
 from tests.world.flows import AT_ONCE_S, Clock, stalls
 from tests.world.peers.words import PER_REQUEST, nonces_in, secrets_in
-from tests.world.plan import Plan
+from tests.world.plan import ENDS_ALL, Plan
 from tests.world.record import Event
 from tests.world.rules import Asked, Talk, client_of, numbered, rule, short
 
@@ -175,7 +175,7 @@ def a_session_over_http_is_deleted(plan: Plan, talk: Talk) -> Iterator[str]:
 
 
 def _dies(plan: Plan) -> bool:
-    return any(step[0] == "die" for client in plan.clients for act in client.acts for step in act.get("steps", []))
+    return any(step[0] in ENDS_ALL for client in plan.clients for act in client.acts for step in act.get("steps", []))
 
 
 @rule("call-stream")

@@ -12,11 +12,14 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from tests.world.streams import Manner
 
 Act = dict[str, Any]
+
+ENDS_ALL: Final = ("die", "closes", "stops reading")
+"""Steps of a call after which its server answers nobody any more."""
 
 
 @dataclass
@@ -74,6 +77,7 @@ class ServerPlan:
         tasks: Whether its tools run as tasks: `optional`, `required`, or not at all.
         tls: Whether it is reached by TLS.
         arrays: Whether what it says in one moment goes out as one array, where its revision has those.
+        going: How it goes when its input has ended, where it is a child process; `programs` has the list.
     """
 
     name: str
@@ -85,6 +89,7 @@ class ServerPlan:
     tasks: str = ""
     arrays: bool = False
     tls: bool = False
+    going: str = "at once"
 
     @property
     def is_slow(self) -> bool:
@@ -120,6 +125,8 @@ class Plan:
             `rotates`, `refreshes`), wanted for more (`steps`); whether clients have a secret; what the `person` is
             like; who is `hostile`, and how; whether each connection is of another process (`apart`); whether people
             come by links (`far`). Empty: servers want no tokens.
+        children: Whether servers that are reached by lines are child processes, and clients that speak lines have
+            started the proxy: `room` is how many bytes a pipe holds. Empty: there are no processes.
         access: Who may what: `rules`, as a configuration file has them, and `per_minute`, with `burst`, for each.
     """
 
@@ -143,6 +150,7 @@ class Plan:
     guard: Act = field(default_factory=dict)
     signin: Act = field(default_factory=dict)
     events: bool = False
+    children: Act = field(default_factory=dict)
 
     @property
     def uses_http(self) -> bool:
@@ -166,7 +174,7 @@ class Plan:
             and not self.guard
             and self.is_let_in
             and not {act["do"] for act in acts} & {"leave", "cut", "cancel", "junk", "stall", "odd"}
-            and not any(step[0] == "die" for act in acts for step in act.get("steps", []))
+            and not any(step[0] in ENDS_ALL for act in acts for step in act.get("steps", []))
             and all(client.manner in ("good", "slow") for client in self.clients)
             and not any(one.manner in ("rude", "garbles", "refuses") or one.arrays for one in self.servers)
             and not any(server.start_s > 50 for server in self.servers)

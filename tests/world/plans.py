@@ -13,6 +13,7 @@ from dragoman_spec import HANDSHAKE_REVISIONS, REVISIONS
 from tests.world.access_plans import bend
 from tests.world.arrays import add_arrays
 from tests.world.bents import AMONG_SEVERAL, EVERYWHERE
+from tests.world.child_plans import add_children
 from tests.world.guard_plans import add_guard
 from tests.world.peers.words import chance_of
 from tests.world.plan import Act, ClientPlan, Plan, ServerPlan
@@ -108,6 +109,15 @@ def _signin(plan: Plan, chance: random.Random) -> None:
         plan.front_options = _make_front_options(chance)
 
 
+def _children(plan: Plan, chance: random.Random) -> None:
+    """Servers are child processes, and clients that speak lines have started the proxy."""
+    plan.scope = chance.choice(("client", "client", "shared", "principal"))
+    plan.front = chance.choice(("http", "http", "lines"))
+    plan.router = chance.random() < 0.3
+    if plan.front == "http":
+        plan.front_options = _make_front_options(chance)
+
+
 CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "direct": _direct,
     "shared": _shared,
@@ -120,6 +130,7 @@ CELLS: Final[dict[str, Callable[[Plan, random.Random], None]]] = {
     "tasks": _tasks,
     "guard": _guard,
     "signin": _signin,
+    "children": _children,
 }
 """The kinds of worlds, by name."""
 
@@ -142,6 +153,9 @@ def make_plan(cell: str, seed: int) -> Plan:
         add_guard(plan, chance)
     elif cell == "signin":
         add_sign_in(plan, chance)
+    elif cell == "children":
+        bents[seed * _step_of(len(bents)) % len(bents)](plan, chance)
+        add_children(plan, chance)
     else:
         bents[seed * _step_of(len(bents)) % len(bents)](plan, chance)
     if cell == "ways":

@@ -11,7 +11,7 @@ from typing import Any
 from dragoman_spec import HANDSHAKE_REVISIONS
 from tests.world.askings import KINDS, SINCE
 from tests.world.peers.words import PER_REQUEST, secrets_in
-from tests.world.plan import Plan
+from tests.world.plan import ENDS_ALL, Plan
 from tests.world.record import Event
 from tests.world.rules import Asked, Talk, client_of, is_asking, rule, short
 
@@ -134,7 +134,7 @@ def a_request_is_given_up_in_time(plan: Plan, talk: Talk) -> Iterator[str]:
         if any(act["do"] == "stall" for act in client_of(plan, peer).acts) or talk.got[peer]:
             continue  # while a client is asked, its time does not run
         for one in talk.asked[peer]:
-            moves = any(step[0] in ("ask", "ask-on", "progress", "die") for step in _steps(one))
+            moves = any(step[0] in ("ask", "ask-on", "progress", *ENDS_ALL) for step in _steps(one))
             if one.frame["method"] != "tools/call" or moves or one.cancelled or not one.answers:
                 continue
             waited_s = one.answers[0].at_s - one.asked.at_s

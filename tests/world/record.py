@@ -60,6 +60,7 @@ class Record:
         events: In order.
         revisions: What each peer speaks, as far as it has been agreed on, by name.
         log: What the proxy logged: level and text.
+        words: What it logged of what children write: in whose session, and the text.
         left_over: Tables that had rows when all clients had left.
         notes: What the rules are told beside what was said: what was left over, and defects.
     """
@@ -69,6 +70,7 @@ class Record:
         self.events: list[Event] = []
         self.revisions: dict[str, str] = {}
         self.log: list[tuple[str, str]] = []
+        self.words: list[tuple[str, str]] = []
         self.notes: list[tuple[str, str]] = []
         self.left_over: list[str] = []
         self._system = system

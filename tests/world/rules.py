@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import dragoman_spec
 from tests.world.peers.words import PER_REQUEST, key_of, nonces_in, secrets_in
-from tests.world.plan import ClientPlan, Plan
+from tests.world.plan import ENDS_ALL, ClientPlan, Plan
 from tests.world.record import Body, Event
 from tests.world.talk import Asked as Asked
 from tests.world.talk import Talk as Talk
@@ -441,7 +441,7 @@ def without_trouble_every_call_succeeds(plan: Plan, talk: Talk) -> Iterator[str]
     for peer in talk.clients():
         for one in talk.asked[peer]:
             marks = secrets_in(one.params)
-            asks = [step for step in _script(one) if step[0] in ("ask", "die")]
+            asks = [step for step in _script(one) if step[0] in ("ask", *ENDS_ALL)]
             if one.frame["method"] not in _ANSWERED:
                 continue
             if not marks or asks or not one.answers or _answer_of(one) not in ("text", "structured", "failed", "twice"):

@@ -119,6 +119,17 @@ class Pipe:
             self._timer.cancel()
             self._timer = None
 
+    def cut_short(self, chance: random.Random) -> None:
+        """Lose the end of what is on its way: from here on nobody writes who would have written it."""
+        kept = b"".join(piece for _, piece in self._pieces)
+        lost = chance.randint(0, len(kept)) if kept else 0
+        if lost:
+            self.written -= lost
+            due = self._pieces[-1][0]
+            self._pieces.clear()
+            if lost < len(kept):
+                self._pieces.append((due, kept[: len(kept) - lost]))
+
     @property
     def waiting(self) -> int:
         """How many bytes are on their way."""

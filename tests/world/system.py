@@ -1,4 +1,4 @@
-"""What a world has of an operating system: its clocks and its random numbers.
+"""What a world has of an operating system: its clocks, its random numbers, and its descriptors and processes.
 
 The one place where they are handed in. Whatever runs in a world, libraries that we use included, reaches for them by
 these modules of Python (`time.monotonic`, `os.urandom`, …), which ask here whether a world is running, and the system
@@ -13,6 +13,8 @@ import os
 import random
 import secrets
 import select
+import subprocess
+import sys
 import time
 import uuid
 from base64 import urlsafe_b64encode
@@ -23,8 +25,14 @@ import dragoman.proxy
 from dragoman.core.rules.state import INSTANCE_BYTES, KEY_BYTES
 from tests.world.machines import HERE
 
+if sys.platform != "win32":
+    import fcntl
+
 BEGINS_AT_S: Final = 1_000.0
 """What the clock shows when a world begins."""
+
+FIRST_NUMBER: Final = 1 << 20
+"""Descriptors and processes of a world begin here: no real one is so high."""
 
 _REAL_POLL: Final[Callable[[], Any]] = select.poll
 
@@ -42,12 +50,14 @@ class System:
         now_s: What the clock shows, in seconds; the loop moves it.
         make_poll: Makes what stands in for `select.poll`: the network of the world knows.
         wall_s: What the clock on the wall is ahead of that; a fault may change it.
+        kernel: Has the descriptors and processes, where a world has any.
     """
 
     def __init__(self, seed: str) -> None:
         self.now_s = BEGINS_AT_S
         self.wall_s = _WALL_S
         self.make_poll: Callable[[], Any] = _REAL_POLL
+        self.kernel: Any = None
         self._random = random.Random(f"system of {seed}")
         self._process: Any = None
 
@@ -74,7 +84,7 @@ class System:
 
     def forget(self) -> None:
         """Hold on to nothing of the world, which is over."""
-        self.make_poll = _REAL_POLL
+        self.make_poll, self.kernel = _REAL_POLL, None
 
     def poll(self) -> Any:
         return self.make_poll()
@@ -102,6 +112,45 @@ def _either(real: Callable[..., Any], ours: Callable[..., Any]) -> Callable[...,
     return ask
 
 
+def _of_kernel(module: Any, name: str) -> tuple[Any, str, Callable[..., Any]]:
+    """Give what asks the kernel of the world where that is about what is its own, and the system otherwise."""
+    real = getattr(module, name)
+
+    def ask(*args: Any, **more: Any) -> Any:
+        kernel = _running[-1].kernel if _running else None
+        if kernel is None or not (args and abs(args[0]) >= FIRST_NUMBER):
+            return real(*args, **more)
+        return getattr(kernel, name)(*args)
+
+    return module, name, ask
+
+
+def _of_children(module: Any, name: str, ours: str) -> tuple[Any, str, Callable[..., Any]]:
+    """Give what makes a descriptor or a child: of the world, where it has a kernel."""
+    real = getattr(module, name)
+
+    def make(*args: Any, **more: Any) -> Any:
+        kernel = _running[-1].kernel if _running else None
+        return real(*args, **more) if kernel is None else getattr(kernel, ours)(*args, **more)
+
+    return module, name, make
+
+
+def _kernel_places() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    """Give the places of descriptors and processes, as far as this system has them."""
+    for name in ("dup", "close", "read", "write", "writev", "fstat", "isatty", "set_blocking", "pidfd_open"):
+        if hasattr(os, name):
+            yield _of_kernel(os, name)
+    for name in ("killpg", "waitpid"):
+        if hasattr(os, name):
+            yield _of_kernel(os, name)
+    if sys.platform != "win32":
+        yield _of_kernel(fcntl, "fcntl")
+        yield _of_kernel(fcntl, "ioctl")
+    yield _of_children(os, "pipe", "pipe")
+    yield _of_children(subprocess, "Popen", "popen")
+
+
 _PLACES: Final[tuple[tuple[Any, str, Callable[..., Any]], ...]] = tuple(
     (module, name, _either(getattr(module, name), ours))
     for module, name, ours in (
@@ -117,7 +166,7 @@ _PLACES: Final[tuple[tuple[Any, str, Callable[..., Any]], ...]] = tuple(
         (select, "poll", System.poll),
         (dragoman.proxy, "_random_key", System.process),
     )
-)
+) + tuple(_kernel_places())
 
 
 @contextlib.contextmanager

@@ -81,7 +81,7 @@ def told(at_s: float, frame: Any, run: str = "s0.1", who: str = "c0", other: Any
     return [(at_s, run, "says", frame), (at_s, who, "hears", other or frame)]
 
 
-def broken(*parts: Sequence[Said], logged: str = "", via: str = "", **more: Any) -> set[str]:
+def broken(*parts: Sequence[Said], logged: str = "", words: Any = (), via: str = "", **more: Any) -> set[str]:
     """Give the names of the rules that a conversation breaks."""
     revisions = more.pop("revisions", {})
     plan = Plan(**{"cell": "direct", "seed": 1, **more})
@@ -91,6 +91,7 @@ def broken(*parts: Sequence[Said], logged: str = "", via: str = "", **more: Any)
     record = Record(system)
     record.revisions = dict.fromkeys(("c0", "c1", "s0.1", "s0.2"), REVISION) | revisions
     record.log += [("WARNING", logged)] if logged else []
+    record.words += words
     start_s = system.now_s
     for at_s, peer, what, frame, *on in sorted((said for part in parts for said in part), key=lambda said: said[0]):
         system.now_s = start_s + at_s

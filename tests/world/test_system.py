@@ -13,7 +13,21 @@ import dragoman
 from tests.world.system import BEGINS_AT_S, System, installed
 
 RUNTIME = Path(dragoman.__file__).parent
-REACHED = {"time": {"time", "monotonic", "monotonic_ns"}, "os": {"urandom"}, "random": {"random"}, "uuid": {"uuid4"}}
+REACHED = {"time": {"time", "monotonic", "monotonic_ns"}, "random": {"random"}, "uuid": {"uuid4"}}
+REACHED["os"] = {
+    "urandom",
+    "pipe",
+    "dup",
+    "close",
+    "read",
+    "write",
+    "writev",
+    "fstat",
+    "killpg",
+    "waitpid",
+    "pidfd_open",
+}
+REACHED |= {"subprocess": {"Popen"}, "fcntl": {"fcntl", "ioctl"}}
 REACHED["secrets"] = {"token_bytes", "token_urlsafe", "token_hex"}
 UNKNOWN = {
     "perf_counter",

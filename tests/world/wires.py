@@ -59,6 +59,17 @@ class Resuming(Protocol):
         """Lose the connections that bring events."""
 
 
+@runtime_checkable
+class OfProcess(Protocol):
+    """The way of a peer that is a process."""
+
+    def write_stderr(self, text: str, lines: int = 1) -> None:
+        """Write lines that are no frames."""
+
+    def close_output(self) -> None:
+        """Say nothing more, and live on."""
+
+
 @dataclass
 class Owed:
     """An array that was heard, and is to be answered with one.

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman.config import ServerConfig
+from dragoman.core.label import LABEL
 from dragoman.core.settings import ServerMemory
 from dragoman.pool import Scope, UpstreamPool
 from dragoman.proxy import Proxy, ProxyConfig
@@ -29,6 +30,7 @@ from tests.world import (
     arrays,
     askings,
     carriers,
+    child_rules,
     dues,
     endings,
     flows,
@@ -43,6 +45,7 @@ from tests.world import (
     ways_seen,
 )
 from tests.world.books import Books, watched
+from tests.world.children import Children
 from tests.world.fronts import Front, LineFront, Served, WebFront, make_pool_config
 from tests.world.http_server import HttpServer
 from tests.world.known_servers import KnownServer
@@ -84,6 +87,7 @@ _LAST_TIMERS_S: Final = 15.0
 
 RULE_BOOKS: Final = (
     carriers,
+    child_rules,
     owed,
     lasting,
     promises,
@@ -154,6 +158,10 @@ class World:
                     self._doors.append(TlsDoor(self.network, (address[0], 443), address))
                 make = LINKED.get(server.link, HttpServer)
                 self.processes[server.name] = make(self.network, address, server, plan.seed, self.record, runs)
+        self.children: Children | None = None
+        if plan.children:
+            self.children = Children(plan, self.network, self.record, loop, self.servers)
+            system.kernel = self.children.kernel
         self._known: dict[tuple[str, int], KnownServer] = {}
         self.router: Router | None = None
         self.gate: access.Gate | None = None
@@ -171,6 +179,8 @@ class World:
             trusted = str(certificates() / "ca.pem") if plan.tls else None
             config = UpstreamConfig(scheme + where, kind=kind, proxy="none", name=plan.name, ca_file=trusted)
             return lambda: open_upstream(config)
+        if self.children is not None:
+            return self.children.opener(plan.name)
 
         def opens() -> Transport:
             here = HERE.get()
@@ -186,6 +196,12 @@ class World:
 
         return opens
 
+    def open_member(self, plan: ServerPlan, server: ServerConfig) -> Callable[[], Transport]:
+        """The same, for a server behind a router."""
+        if self.children is not None and plan.link == "lines":
+            return self.children.opener_behind_router(server)
+        return self.open_server(plan)
+
     def know(self, server: ServerPlan | ServerConfig, hop: int = 0) -> ServerMemory:
         """Give what is remembered of a server; for a proxy, another one in front of it is another server."""
         return self._known.setdefault((server.name, hop), KnownServer())
@@ -199,7 +215,7 @@ class World:
         connect_upstream = self.open_server(self.plan.servers[0])
         if self.plan.router:
             configuration = access.configure(list(by_name), self.plan.access.get("rules"))
-            self.router = Router(configuration, config, lambda one: self.open_server(by_name[one.name]), self.know)
+            self.router = Router(configuration, config, lambda one: self.open_member(by_name[one.name], one), self.know)
             connect_upstream = self.router.connect
         for hop in range(1, self.plan.hops):
             connect_upstream = self._behind(connect_upstream, hop)
@@ -258,7 +274,8 @@ class World:
             }
             pages = None if self.signing_in is None else self.signing_in.invitations
             return WebFront(self.plan, self.network, (pool, config), self.record, paths, pages)
-        return LineFront(self.network, pool, config, self.record, self._start)
+        open_streams = LineTransport if self.children is None else self.children.standard_streams
+        return LineFront(self.network, pool, config, self.record, self._start, open_streams)
 
     def _serve_path(self, server: ServerPlan) -> Served:
         """Give what serves the path of a server: a router of it alone, with a pool of its own."""
@@ -298,6 +315,8 @@ class World:
             await self.signing_in.close()
         for door in self._doors:
             door.close()
+        if self.children is not None:
+            self.children.close()
         for runs in self.servers.values():
             for run in runs:
                 run.stop()
@@ -305,6 +324,8 @@ class World:
             if task.done() and not task.cancelled() and task.exception() is not None:
                 self.record.note("no-defect", f"a session ended with {task.exception()!r}")
         await asyncio.sleep(_LAST_TIMERS_S)
+        if self.children is not None:
+            self.children.note_left()
 
     async def _fail(self, fault: Act) -> None:
         await asyncio.sleep(fault["at"])
@@ -340,6 +361,10 @@ class World:
             process.start()
         elif runs:
             runs[-1].die()
+            if self.children is not None and for_s:
+                self.children.missing.add(whom)
+                await asyncio.sleep(for_s)
+                self.children.missing.discard(whom)
 
 
 class _Log(logging.Handler):
@@ -350,7 +375,10 @@ class _Log(logging.Handler):
         self._record = record
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._record.log.append((record.levelname, record.getMessage()))
+        if record.name == "dragoman.child":
+            self._record.words.append((LABEL.get(), record.getMessage()))
+        else:
+            self._record.log.append((record.levelname, record.getMessage()))
 
 
 def run_world(plan: Plan) -> Outcome:

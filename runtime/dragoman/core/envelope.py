@@ -303,3 +303,8 @@ class Refusal(NamedTuple):
     def answer(self, key: bytes | None) -> Frame:
         """Return it as the response to the request with this id."""
         return error_frame(key, self.code, self.message, self.data or None)
+
+    def answer_to(self, request: Frame) -> Frame:
+        """Return it as the response to a request: under the id that its client gave it, which need not be its key."""
+        given = request.key if request.body is None else encode(request.body["id"])
+        return self.answer(given)._replace(key=request.key)

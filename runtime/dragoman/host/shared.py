@@ -24,6 +24,7 @@ from dragoman.core.envelope import Frame, Malformed, to_keep
 from dragoman.core.label import LABEL, log_as
 from dragoman.core.switch.shared.desk import SharingSettings
 from dragoman.core.switch.shared.switch import Shared
+from dragoman.errors import TransportClosed
 from dragoman.host.host import Host, Opening
 from dragoman.host.port import Port
 from dragoman.host.settings import HostSettings
@@ -62,7 +63,7 @@ class SharedHost(Host):
         connect: Opens the transport to the server; called once, and once more if it has to be started again.
         settings: What every host needs.
         config: What was decided.
-        forget: Called when no new client should come here any more.
+        forget: Called when no new client should come here any more, and when it is closed.
         closing: Where the task that closes the server is kept, and for which host.
     """
 
@@ -99,8 +100,12 @@ class SharedHost(Host):
             self.switch.inherits = partial(opening, self)
             return
         upstream = self.switch.upstream
-        port = self._ports[upstream] = Port(self, upstream, self._connect(), LABEL.get())
-        port.transport.start(port)
+        try:
+            port = self._ports[upstream] = Port(self, upstream, self._connect(), LABEL.get())
+            port.transport.start(port)
+        except TransportClosed:
+            super().take_down()
+            raise
 
     def take_down(self) -> None:
         """The server is seen until it is closed, whoever leaves."""
@@ -135,13 +140,13 @@ class SharedHost(Host):
         """Close the server."""
         if self.closing is not None:
             return
-        self._forget(self)
         self._write()
         for handle in (self._clock, self._idle):
             if handle is not None:
                 handle.cancel()
         self._close(self.switch.upstream)
         self.closing = asyncio.ensure_future(self._see_off())
+        self._forget(self)
         self.take_down()
         self._tasks[self.closing] = self
         self.closing.add_done_callback(self._tasks.pop)
@@ -216,8 +221,9 @@ class SharedHost(Host):
         super().take_deaf_client(port, front, reason)
 
     def take_deaf_server(self, port: Port) -> None:
-        """The server has stopped reading: no new client joins it."""
-        self._forget(self)
+        """The server has stopped reading: no new client joins it, unless it is started again."""
+        if not self.switch.upstream.recovery.starts_again:
+            self._forget(self)
 
     def take_defect(self, error: Exception) -> None:
         """End what cannot go on because of a defect of ours: all sessions, and the server with them."""

@@ -14,6 +14,8 @@ Steps of a call, in order:
 | `["updated"]` | whoever has subscribed to a resource is told that it has changed |
 | `["changed"]` | clients are told that the list of tools has changed |
 | `["die"]` | the server is gone |
+| `["stderr", n]` | if it is a process: so many lines that are no frames |
+| `["closes"]`, `["stops reading"]` | the same: it closes its output, or reads no more, and lives on |
 
 What stands after `answer` is done all the same: a late word.
 """  # noqa: E501
@@ -44,7 +46,7 @@ from tests.world.peers.words import (
 )
 from tests.world.plan import ServerPlan
 from tests.world.record import Body, Record
-from tests.world.wires import Wire
+from tests.world.wires import OfProcess, Wire
 
 PAGES = 2
 """How many entries a page of a list has."""
@@ -143,6 +145,11 @@ class Server:
             self._record.add(self.name, "dies")
             self.stop()
             self.wire.cut()
+
+    def of_process(self, does: str, *how: Any) -> None:
+        """Do what only a process can, if this is one."""
+        if isinstance(self.wire, OfProcess):
+            getattr(self.wire, does)(*how)
 
     def fall_silent(self) -> None:
         """Say nothing more, and stay."""
@@ -378,6 +385,9 @@ class Call:
             "updated": server.tell_updates,
             "changed": lambda: server.tell("notifications/tools/list_changed", {}),
             "die": server.die,
+            "stderr": lambda lines=1: server.of_process("write_stderr", f"{server.name} on {secret}", lines),
+            "closes": lambda: server.of_process("close_output"),
+            "stops reading": lambda: server.of_process("stall", True),
         }
 
     async def take(self, step: list[Any], number: int) -> bool:

@@ -99,7 +99,7 @@ class EarlyFrames:
             What is left: the frame if it is neither, or the members of an array that are no requests; None for nothing.
         """
         if frame.kind == "request":
-            self.reply(Side.CLIENT, frame, failure.answer(frame.key))
+            self.reply(Side.CLIENT, frame, failure.answer_to(frame))
             return None
         if frame.kind != "batch":
             return frame

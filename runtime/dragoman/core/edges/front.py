@@ -332,11 +332,11 @@ class FrontEdge:
             per_request.take_frame(frame)
             self.answered()
         else:
-            self._early.reply(Side.CLIENT, frame, per_request.write_refusal(frame, self._failure))
+            self._early.reply(Side.CLIENT, frame, self._failure.answer_to(frame))
 
     def _take_initialize(self, frame: Frame) -> None:
         if frame.kind == "request" and self.state is FrontState.CLOSED:  # a signal came first
-            self._early.reply(Side.CLIENT, frame, self._failure.answer(frame.key))
+            self._early.reply(Side.CLIENT, frame, self._failure.answer_to(frame))
             return
         if frame.kind == "request" and self.state in _ACCEPTED:
             # A gateway may have opened this session, and hands on the `initialize` of its client; SDKs answer it.

@@ -248,12 +248,6 @@ class PerRequestFront:
         senders = (one.frame.sender for one in self.requests.values() if one is not request)
         return has_place(request.frame.sender, senders, len(self.requests) - 1, self._exchange.settings.open_requests)
 
-    def write_refusal(self, frame: Frame, failure: Refusal) -> Frame:
-        """Return what answers a request that is not taken any more: under the id that its client has given it."""
-        key = frame.key
-        request_id = frame.body["id"] if frame.body is not None else decode(key or b"null")
-        return _write_error(key, request_id, failure.code, failure.message, failure.data)
-
     # What the exchange does
 
     def carry(self, call: Call, frame: Frame) -> None:

@@ -166,12 +166,20 @@ class Recovery:
         self._routine = None
         del self._edge
 
+    @property
+    def _has_session(self) -> bool:
+        return self._offered is not None and not self.is_dismissed
+
+    @property
+    def starts_again(self) -> bool:
+        """Whether the server is started again if it is lost now."""
+        policy = self._settings.restart
+        return policy is not None and self._has_session and self._attempts < policy.attempts
+
     def lose(self, reason: str, outcome: Outcome = Outcome.SERVER_CLOSED) -> None:
         """The server is gone; start it again, if that is wanted."""
-        policy = self._settings.restart
-        has_session = self._offered is not None and not self.is_dismissed
-        if policy is None or not has_session or self._attempts >= policy.attempts:
-            if policy is not None and has_session:
+        if not self.starts_again:
+            if self._settings.restart is not None and self._has_session:
                 reason = f"{reason} (not started again: it was lost {self._attempts + 1} times in a row)"
             self._asked, self._is_dropped = None, False
             self._edge.end(reason, outcome)

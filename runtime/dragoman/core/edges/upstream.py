@@ -127,8 +127,8 @@ class UpstreamEdge:
     def send(self, frame: Frame) -> None:
         """Write a frame to the server, or keep it until there is a new session in place of one that is gone."""
         if self.state is _ABSENT:
-            if frame.kind != "request":
-                return  # it was about something that is lost
+            if frame.kind != "request" or self.recovery.is_dismissed:
+                return  # it was about something that is lost, or nobody is left who would hear the answer
             self.advance(UpstreamEvent.NEEDED)
         elif not self._keeps_nothing:
             if self.state is _RECOVERING and self.recovery.keep(frame):
