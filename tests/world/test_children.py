@@ -195,7 +195,6 @@ def test_a_shared_server_that_cannot_be_started_is_shown_to_nobody() -> None:
 
         with pytest.raises(TransportClosed):
             UpstreamPool(Scope.SHARED, connect).find("everybody", ProxyConfig(board=board))
-        shown = list(board.read().to_json()["servers"])
-        return shown
+        return list(board.read().to_json()["servers"])
 
     assert asyncio.run(find()) == []
