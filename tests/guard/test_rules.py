@@ -122,7 +122,7 @@ async def place(
 
     def open_server(server: ServerConfig) -> Callable[[], Transport]:
         def connect() -> Transport:
-            made.append(MadeServer(servers_revision, **lists[server.name]))
+            made.append(MadeServer(servers_revision, **lists.get(server.name, {})))
             return made[-1].connect()
 
         return connect
@@ -302,6 +302,29 @@ async def test_what_was_found_for_another_one_is_at_no_server_that_is_denied(rev
         else:
             assert "result" in await bob.ask(method, uri=uri)
         assert sum(len(one.heard) for one in files) == heard, "bob may not use it"
+
+
+@on_loop
+async def test_a_list_that_waits_shows_nothing_of_a_server_that_is_gone() -> None:
+    reached, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(call: Message, proceed: Proceed) -> Answer:
+        answer = await proceed(call)
+        if call.method == "tools/list" and not goes_on.is_set():
+            reached.set()
+            await goes_on.wait()
+        return answer
+
+    rules = [{"deny": {"tools": ["rem*"]}}]
+    async with place(HANDSHAKE, HANDSHAKE, Scope.CLIENT, rules, then=[wait], prefix="always") as where:
+        client = await where.client()
+        listing = asyncio.ensure_future(client.tools())
+        await reached.wait()
+        changed = json.loads(file_of(rules, prefix="always"))
+        changed["mcpServers"]["others"] = changed["mcpServers"].pop("files")
+        where.router.apply(parse_config(json.dumps(changed), {}))
+        goes_on.set()
+        assert await listing == ["tracker_issues"]
 
 
 @pytest.mark.parametrize("scope", [Scope.CLIENT, Scope.SHARED])

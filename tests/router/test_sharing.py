@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.pool import Scope, UpstreamPool
 from dragoman.proxy import ProxyConfig
-from tests.router.made import HANDSHAKE, Body, MadeClient, MadeServer, routing
+from tests.router.made import HANDSHAKE, PER_REQUEST, PREFIX, Body, MadeClient, MadeServer, routing, session
 from tests.support.waiting import pass_time, run, until
 
 QUESTION: Body = {"messages": [], "maxTokens": 1}
@@ -115,5 +115,62 @@ def test_a_server_without_a_call_asks_nobody_who_has_one_at_another() -> None:
             assert refused is not None
             assert "error" in refused
             assert other.of("sampling/createMessage") == []
+
+    run(main())
+
+
+UPDATED = "notifications/resources/updated"
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_who_knows_a_resource_by_another_uri_hears_of_it_too(first: int) -> None:
+    async def main() -> None:
+        servers = {"a": MadeServer(resources=["x:y"]), "b": MadeServer(resources=["x:z"])}
+        async with sharing(servers) as clients:
+            assert await clients[0].list("resources") == ["x:y", "x:z"]
+            servers["b"].resources.append("x:y")
+            assert "a+x:y" in await clients[1].list("resources")
+            watched = list(zip(clients, ("x:y", "a+x:y"), strict=True))
+            for client, uri in watched if first == 0 else reversed(watched):
+                assert (await client.ask("resources/subscribe", {"uri": uri}))["result"] == {}
+            servers["a"].say({"method": UPDATED, "params": {"uri": "x:y"}})
+            for client, uri in watched:
+                await until(lambda client=client: client.of(UPDATED))
+                assert [one["params"]["uri"] for one in client.of(UPDATED)] == [uri]
+            assert (await clients[0].ask("resources/unsubscribe", {"uri": "x:y"}))["result"] == {}
+            assert servers["a"].of("resources/unsubscribe") == [], "somebody watches it under its other name"
+            servers["a"].say({"method": UPDATED, "params": {"uri": "x:y"}})
+            await until(lambda: len(clients[1].of(UPDATED)) == 2)
+            assert len(clients[0].of(UPDATED)) == 1
+            await clients[1].ask("resources/unsubscribe", {"uri": "a+x:y"})
+            assert len(servers["a"].of("resources/unsubscribe")) == 1
+
+    run(main())
+
+
+def test_each_stream_hears_of_a_resource_by_the_uri_that_it_asked_for() -> None:
+    async def main() -> None:
+        servers = {name: MadeServer(PER_REQUEST, resources=["x:y"]) for name in "ab"}
+        del servers["b"].resources[:]
+
+        def agree(frame: Body) -> None:
+            meta = {f"{PREFIX}subscriptionId": frame["id"]}
+            params = {"notifications": frame["params"]["notifications"], "_meta": meta}
+            servers["a"].say({"method": "notifications/subscriptions/acknowledged", "params": params})
+
+        servers["a"].answers["subscriptions/listen"] = agree
+        async with session(routing(servers), PER_REQUEST) as client:
+            assert await client.list("resources") == ["x:y"]
+            servers["b"].resources.append("x:y")
+            assert "a+x:y" in await client.list("resources")
+            for number, uri in enumerate(("a+x:y", "x:y"), 1):
+                client.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
+                await until(lambda number=number: len(client.of("notifications/subscriptions/acknowledged")) == number)
+            agreed = [one["params"]["notifications"] for one in client.of("notifications/subscriptions/acknowledged")]
+            assert agreed == [{"resourceSubscriptions": ["a+x:y"]}, {"resourceSubscriptions": ["x:y"]}]
+            meta = {f"{PREFIX}subscriptionId": servers["a"].of("subscriptions/listen")[-1]["id"]}
+            servers["a"].say({"method": UPDATED, "params": {"uri": "x:y", "_meta": meta}})
+            await until(lambda: len(client.of(UPDATED)) == 2)
+            assert sorted(one["params"]["uri"] for one in client.of(UPDATED)) == ["a+x:y", "x:y"]
 
     run(main())

@@ -115,7 +115,8 @@ class Rules:
         answer, method = await proceed(settled(call)), call.method
 
         def shows(kind: str, name: str) -> bool:
-            return self._judge(caller, kind, name, self._find_owner(_specify(method, kind), name))
+            owner = self._find_owner(_specify(method, kind), name)
+            return owner is not None and self._may(caller, kind, *owner)  # a server's that is gone is of no use
 
         return await hide(answer, method, shows)
 

@@ -6,12 +6,12 @@ Lives here: finding the owner, and writing the name that it uses. Must not: hold
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from dragoman.core.codes import INVALID_PARAMS, METHOD_NOT_FOUND
-from dragoman.core.envelope import Frame, decoded, error_frame, rewrite
+from dragoman.core.envelope import Frame, decoded, error_frame, result_frame, rewrite
 from dragoman.core.methods import COMPLETE
 from dragoman.core.peek import with_id
 from dragoman.core.places import keep_latest
@@ -57,6 +57,8 @@ _LISTED_WITH: Final[Mapping[NameKind, tuple[NameKind, ...]]] = {
 """What is listed to find something: a URI may be that of a resource, or made of a template."""
 
 _MOST_REMEMBERED: Final = 10_000
+_MOST_WAYS: Final = 8
+"""By how many URIs clients may watch one resource: its own, and with the prefixes that it has had."""
 
 _MOST_COMPARED: Final = 100_000
 """How often a URI in one result is compared with a template: what a server says holds nobody else up for longer."""
@@ -77,7 +79,7 @@ class Routes:
         self._common = common
         self._lists = lists
         self._found: dict[str, Member] = {}
-        self._watched: dict[NameOwner, str] = {}
+        self._watched: dict[NameOwner, dict[str, None]] = {}  # by whatever clients know them
         self._sought: dict[bytes, Search | Frame] = {}  # whose owner is sought, and the search for it at each server
 
     def cancel(self, key: bytes) -> bool:
@@ -170,6 +172,9 @@ class Routes:
             return False
         if frame.method == "resources/subscribe":
             self.note_watched(owner, used)
+        elif frame.method == "resources/unsubscribe" and self._is_watched_otherwise(owner, used):
+            self._common.reply(result_frame(frame.key or b"null", self._common.complete({}, is_partial=False)))
+            return True
         if owner.name != used or member.has_filter:  # where some are hidden, what was read is what is sent
             frame = rewrite(frame, {**frame.body, "params": params})
         self._common.forward(member, frame)
@@ -216,20 +221,35 @@ class Routes:
 
     def note_watched(self, owner: NameOwner, uri: str) -> None:
         """Record the URI under which the client wants to hear of a resource."""
-        self._remember(self._watched, owner, uri, len(uri))
+        known = self._watched.get(owner, {})
+        keep_latest(known, uri, None, _MOST_WAYS)
+        self._remember(self._watched, owner, known, len(uri))
+
+    def _is_watched_otherwise(self, owner: NameOwner, uri: str) -> bool:
+        """Record that a URI is not watched any more; whether somebody who knows another one watches the resource."""
+        known = self._watched.get(owner, {})
+        known.pop(uri, None)
+        if not known:
+            self._watched.pop(owner, None)
+        return bool(known)
 
     def show_uri(self, member: Member, uri: str) -> str:
         """Return what the client knows a resource of a server as."""
-        return self._watched.get(NameOwner(member.name, uri)) or self._common.names.show_uri(member.name, uri)
+        known = self._watched.get(NameOwner(member.name, uri))
+        return next(reversed(known)) if known else self._common.names.show_uri(member.name, uri)
 
-    def show_updated(self, member: Member, frame: Frame) -> Frame:
-        """Return a notice that a resource has changed, under the URI that the client knows."""
+    def show_updated(self, member: Member, frame: Frame) -> Iterable[Frame]:
+        """Give the notices that a resource has changed, under each URI by which clients watch it."""
         if not (self._watched or self._common.names.has_shown_uris(member.name) or may_name_pages(frame.raw)):
-            return frame
+            return (frame,)
         body = decoded(frame).body
         uri = find(body, "params", "uri")
-        known = self.show_uri(member, uri) if isinstance(uri, str) else uri
-        return frame if known == uri else rewrite(frame, {**body, "params": {**body["params"], "uri": known}})
+        if not isinstance(uri, str):
+            return (frame,)
+        known = self._watched.get(NameOwner(member.name, uri)) or (self._common.names.show_uri(member.name, uri),)
+        return [
+            frame if one == uri else rewrite(frame, {**body, "params": {**body["params"], "uri": one}}) for one in known
+        ]
 
     # Tasks
 

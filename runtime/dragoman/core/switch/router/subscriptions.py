@@ -53,6 +53,7 @@ class _Stream:
         self.sender, self.origin = frame.sender, frame.origin
         wanted = read_filter(asked)
         self.uris = sorted(uri for name, uri in wanted if name == RESOURCE_FILTER)
+        self.known: dict[tuple[Member, str], list[str]] = {}  # its URIs, by what servers call them
         self.lists: Filter = frozenset(one for one in wanted if one[0] != RESOURCE_FILTER)
         self.meta = meta
         self.opening = opening
@@ -116,10 +117,16 @@ class MemberStreams:
             self._listen(stream, member)
 
     def _listen(self, stream: _Stream, member: Member) -> None:
-        own = [self._own_uri(stream, member, uri) for uri in stream.uris]
+        own: list[str] = []
+        for uri in stream.uris:
+            at_server = self._own_uri(stream, member, uri)
+            if at_server is not None:
+                own.append(at_server)
+                known = stream.known.setdefault((member, at_server), [])
+                known += [] if uri in known else [uri]
         ear = self._ears.setdefault(member, _Ear())
         ear.senders.add(stream.sender)
-        for item in (*stream.lists, *((RESOURCE_FILTER, uri) for uri in own if uri is not None)):
+        for item in (*stream.lists, *((RESOURCE_FILTER, uri) for uri in own)):
             ear.subscriptions.add(stream, item)
         self._follow(member)
         self._settle(stream, member)
@@ -187,23 +194,24 @@ class MemberStreams:
             return
         for name, uri in sorted(ear.subscriptions.filter_of(stream) & ear.granted if ear is not None else ()):
             if name == RESOURCE_FILTER:
-                known, shown = stream.agreed.setdefault(name, []), self._routes.show_uri(member, uri)
-                known += [] if shown in known else [shown]
+                agreed = stream.agreed.setdefault(name, [])
+                agreed += [one for one in stream.known[member, uri] if one not in agreed]
             else:
                 stream.agreed[name] = True
         stream.opening.settle(member)
 
     def _tell(self, member: Member, ear: _Ear, method: str, params: dict[str, Any]) -> None:
         uri = params.get("uri")
-        shown = params
-        if method == UPDATED and isinstance(uri, str):
-            shown = {**params, "uri": self._routes.show_uri(member, uri)}
         if method in FACTS.subscriptions.values():
             streams = [*ear.subscriptions.listeners(method, uri)]
         else:  # nothing says on whose account it is, where several principals listen
             streams = [one for one in self._streams.values() if one.has_more and len(ear.senders) == 1]
         for stream in streams:
-            stream.waiting.put(method, shown)
+            if method != UPDATED or not isinstance(uri, str):
+                stream.waiting.put(method, params)
+                continue
+            for known in stream.known.get((member, uri)) or (self._routes.show_uri(member, uri),):
+                stream.waiting.put(method, {**params, "uri": known})
         self._flush()
 
     def tell_changed(self, method: str) -> None:

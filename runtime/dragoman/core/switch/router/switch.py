@@ -243,7 +243,8 @@ class Catalogue:
         elif frame.method == CANCELLED:
             self.asking.cancel(member, frame, cancelled_key(frame))
         elif frame.method == UPDATED:
-            self.common.outside.tell_client(self.routes.show_updated(member, frame))
+            for notice in self.routes.show_updated(member, frame):
+                self.common.outside.tell_client(notice)
         elif frame.method == ELICITED:
             self.asking.complete(member, frame)
         elif frame.method != PROGRESS or self.common.tokens.allows(member, frame):
