@@ -1,17 +1,9 @@
-"""A timer that may be set, and may be taken back: one at a time; and how long others have a turn after much work."""
+"""A timer that may be set, and may be taken back: one at a time."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
-
-PARTS_AT_ONCE: Final = 1000
-"""After more parts of a body in one read others have a turn: each takes time, however short it is, and a loop may read
-on before it looks at anybody else."""
-
-REST_S: Final = 3e-6
-"""How long that is, for each part: about as long as it took."""
 
 
 class Countdown:

@@ -122,20 +122,31 @@ class TurnFlow:
         transport: Of asyncio.
         pipeline: The requests that wait.
         loop: For its clock.
+        take: Takes what has come.
 
     Attributes:
         writable: Shut while the client does not read.
         is_paused: Whether nothing is read.
         transport: The same.
         loop: The same.
+        left: What has come and is not looked at, while it rests.
     """
 
-    def __init__(self, transport: ClosingTransport, pipeline: deque[Any], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        transport: ClosingTransport,
+        pipeline: deque[Any],
+        loop: asyncio.AbstractEventLoop,
+        take: Callable[[bytes], object],
+    ) -> None:
         self.writable = Gate()
         self.is_paused = False
         self.transport = transport
         self._pipeline = pipeline
         self.loop = loop
+        self.left = b""
+        self._take = take
+        self._is_stopped = False  # as the transport has it
         self._paused_at = self._paused_s = 0.0
         self._glance = Countdown()
         self._rest = Countdown()
@@ -146,7 +157,7 @@ class TurnFlow:
         if not self.is_paused:
             self.is_paused = True
             self._paused_at = self.loop.time()
-            self.transport.pause_reading()
+            self._stop(True)
             if not self._glance.is_set:
                 self._glance.set(GLANCE_S, self._look)
 
@@ -155,20 +166,39 @@ class TurnFlow:
         if self._rest.is_set:
             self._goes_on = True
         elif self.is_paused and not self._pipeline:
-            self.is_paused = False
-            self._paused_s += self.loop.time() - self._paused_at
-            self.transport.resume_reading()
+            if self.left:  # which is taken first, when who asks for it has done so
+                self.rest(0.0, goes_on=True)
+                return
+            self._go_on()
+            self._stop(False)
 
-    def rest(self, rest_s: float) -> None:
+    def _go_on(self) -> None:
+        self.is_paused = False
+        self._paused_s += self.loop.time() - self._paused_at
+
+    def _stop(self, is_stopped: bool) -> None:
+        if is_stopped is not self._is_stopped:
+            self._is_stopped = is_stopped
+            (self.transport.pause_reading if is_stopped else self.transport.resume_reading)()
+
+    def rest(self, rest_s: float, *, goes_on: bool = False) -> None:
         """Read nothing for a while, so that others have a turn."""
         if not self._rest.is_set:
-            self._goes_on = not self.is_paused
+            self._goes_on = goes_on or not self.is_paused
             self.pause_reading()
             self._rest.set(rest_s, self._wake)
 
     def _wake(self) -> None:
-        if self._goes_on and not self.transport.is_closing():
+        if not self._goes_on or self.transport.is_closing():
+            return
+        if not self.left or self._pipeline:
             self.resume_reading()
+            return
+        left, self.left = self.left, b""
+        self._go_on()
+        self._take(left)
+        if not self.is_paused and not self.transport.is_closing():
+            self._stop(False)
 
     def take_paused(self) -> float:
         """Return how long nothing was read since this was asked before, in seconds."""
@@ -182,6 +212,7 @@ class TurnFlow:
         self.writable.set()
         self._glance.stop()
         self._rest.stop()
+        self._take, self.left = bytes, b""  # a circle would stay until somebody looks
 
     def _look(self) -> None:
         """Cut a connection that is not read and whose client has gone; one that is read ends by itself."""

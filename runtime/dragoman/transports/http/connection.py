@@ -16,7 +16,7 @@ import contextvars
 import math
 import time
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import unquote
@@ -25,15 +25,16 @@ import httptools
 
 from dragoman import system
 from dragoman.core.lines import HEAD_BYTES
-from dragoman.transports.countdown import PARTS_AT_ONCE, REST_S, Countdown
+from dragoman.transports.countdown import Countdown
 from dragoman.transports.defects import describe
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.closing import ClosingTransport, TurnFlow
 from dragoman.transports.http.exchange import LARGE_BYTES, HttpRequest, Scope, Waits
 from dragoman.transports.http.refusals import explain_parser
 from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold, Site
-from dragoman.transports.http.turn import Turn, write_refusal
+from dragoman.transports.http.turn import Turn, opens_websocket, write_refusal
 from dragoman.transports.known_heads import KnownHead, know_head
+from dragoman.transports.pieces import PARTS_AT_ONCE, PIECE_BYTES, has_chunks, parse_pieces, rest_after
 
 _PIPELINED: Final = 100
 """How many requests may wait on one connection for the answer to the one before."""
@@ -78,6 +79,7 @@ class ServedConnection(asyncio.Protocol):
         self._refused: tuple[Turn, int, str, str] | None = None  # the last that waits, and what it gets
         self._header_bytes = self._barren_bytes = self._body_bytes = 0
         self._parts = self._unwanted_bytes = 0
+        self._has_chunks = False  # whether it has had any: they may be short again
         self.in_headers = self.in_body = self._handed_over = False
         self._seen = bytearray()  # of the head that is read: the parser takes RTSP/1.0 for HTTP/1.0
         self._deadline = Countdown()
@@ -89,7 +91,7 @@ class ServedConnection(asyncio.Protocol):
         """Start the clock: a client that connects has something to say."""
         patience = self.site.config.patience
         self.transport = ClosingTransport(transport, self._is_unheard, patience.stall_s, self.site.ended)
-        self.flow = TurnFlow(self.transport, self.pipeline, self.loop)
+        self.flow = TurnFlow(self.transport, self.pipeline, self.loop, self.data_received)
         self._context = contextvars.copy_context()
         client, server = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
         self.client = client[:2] if isinstance(client, tuple) else None
@@ -134,6 +136,9 @@ class ServedConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take what came; whatever goes wrong about it ends this connection and nothing else."""
         if self.transport.is_lingering or self._refused is not None:
+            return
+        if self.flow.left:
+            self.flow.left += data
             return
         try:
             if not self._take_again(data):
@@ -264,11 +269,15 @@ class ServedConnection(asyncio.Protocol):
         self._barren_bytes += len(data)
         self._parts = 0
         self._idle.stop()
-        self._parse(data)
+        if len(data) > PIECE_BYTES and (self._has_chunks or (not self.in_body and has_chunks(data))):
+            self.flow.left = parse_pieces(data, self._parse)
+        else:
+            self._parse(data)
         if self._handed_over or self.transport.is_closing():
             return
         if self._parts > PARTS_AT_ONCE:
-            self.flow.rest(self._parts * REST_S)
+            self._has_chunks = True
+            self.flow.rest(rest_after(self.loop, self._parts))
         if self.in_headers:
             self._header_bytes += len(data)
             self._watch(self._header_bytes, patience.headers_s)
@@ -278,7 +287,8 @@ class ServedConnection(asyncio.Protocol):
         elif not self._deadline.is_set and (self.turn is None or self.turn.is_complete):
             self._deadline.set(patience.headers_s, self._run_out)  # blank lines: it is not idle any more
 
-    def _parse(self, data: bytes) -> None:
+    def _parse(self, data: bytes) -> bool:
+        """Parse this; whether more may be parsed before others have had a turn."""
         if self.in_headers:
             self._seen += data
         elif not self.in_body:
@@ -295,6 +305,7 @@ class ServedConnection(asyncio.Protocol):
                 self._hand_over()
         except httptools.HttpParserError as error:
             self._give_up(400, explain_parser(error))
+        return self._parts <= PARTS_AT_ONCE and not (self._handed_over or self._refused or self.transport.is_closing())
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -328,8 +339,15 @@ class ServedConnection(asyncio.Protocol):
             raise ValueError("too many requests wait for the answer to the one before")
         parser, headers = self.parser, self._headers
         method, version = parser.get_method().decode("ascii"), parser.get_http_version()
-        expects = self._check_head(version)
-        upgrades = parser.should_upgrade() and self._opens_websocket(method, version)
+        expects, self._has_chunks = _check_head(headers, version, self._seen)
+        upgrades = parser.should_upgrade() and opens_websocket(
+            method,
+            version,
+            tuple(headers),
+            # A relayed one is at the instance that its client has come to.
+            is_served=self._front is not None and self.site.read_scope is None,
+            is_busy=self.turn is not None and not self.turn.is_complete,
+        )
         url = httptools.parse_url(self._url)
         self._scope: Scope = {
             **self._known_of_all,
@@ -357,44 +375,6 @@ class ServedConnection(asyncio.Protocol):
         else:
             self.flow.pause_reading()
             self.pipeline.append(turn)
-
-    def _check_head(self, version: str) -> bool:
-        """Check what a request is written in; whether it waits for a word before it sends its body.
-
-        Raises:
-            ValueError: It is not HTTP/1.0 or HTTP/1.1, of which the parser is not sure, or its body is compressed.
-        """
-        if version != "1.1" and (version != "1.0" or b" HTTP/1.0" not in self._seen):
-            raise ValueError("it is not HTTP/1.0 or HTTP/1.1")
-        expects = False
-        for name, value in self._headers:
-            if name == b"expect":
-                expects = version == "1.1" and value.lower() == b"100-continue"  # RFC 9110, 10.1.1
-            elif name == b"transfer-encoding" and value.strip().lower() != b"chunked":
-                raise ValueError("its Transfer-Encoding is another one than chunked")
-        return expects
-
-    def _opens_websocket(self, method: str, version: str) -> bool:
-        """Check a request that wants to speak something else on this connection, from here on.
-
-        Raises:
-            ValueError: It cannot.
-        """
-        if method == "CONNECT":
-            raise ValueError("it asks for a tunnel (CONNECT), and this is no forward proxy")
-        headers = dict(self._headers)
-        tokens = [token.strip() for token in headers.get(b"connection", b"").lower().split(b",")]
-        if b"upgrade" not in tokens or headers.get(b"upgrade", b"").lower() != b"websocket" or self._front is None:
-            return False
-        if self.site.read_scope is not None:  # which is at the instance that its client has come to
-            return False
-        if method != "GET" or version != "1.1":
-            raise ValueError("a WebSocket opens with GET and HTTP/1.1")
-        if self.turn is not None and not self.turn.is_complete:
-            raise ValueError("a WebSocket opens before the answer to the request before")
-        if b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0":
-            raise ValueError("a WebSocket opens with a body")
-        return True
 
     def on_body(self, body: bytes) -> None:
         """Some of the body is here."""
@@ -496,3 +476,22 @@ class ServedConnection(asyncio.Protocol):
         if self.in_body:
             return not self.pipeline and self._reading is not None and not self._reading.is_started
         return self.turn is None or self.turn.is_complete
+
+
+def _check_head(headers: Iterable[tuple[bytes, bytes]], version: str, seen: bytes | bytearray) -> tuple[bool, bool]:
+    """Check what a request is written in; whether it waits for a word before its body, and whether that is in chunks.
+
+    Raises:
+        ValueError: It is not HTTP/1.0 or HTTP/1.1, of which the parser is not sure, or its body is compressed.
+    """
+    if version != "1.1" and (version != "1.0" or b" HTTP/1.0" not in seen):
+        raise ValueError("it is not HTTP/1.0 or HTTP/1.1")
+    expects = has_chunks = False
+    for name, value in headers:
+        if name == b"expect":
+            expects = version == "1.1" and value.lower() == b"100-continue"  # RFC 9110, 10.1.1
+        elif name == b"transfer-encoding":
+            if value.strip().lower() != b"chunked":
+                raise ValueError("its Transfer-Encoding is another one than chunked")
+            has_chunks = True
+    return expects, has_chunks

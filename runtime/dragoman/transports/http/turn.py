@@ -214,6 +214,34 @@ def _ignore() -> None:
     """What nobody has asked for."""
 
 
+def opens_websocket(method: str, version: str, listed: Headers, *, is_served: bool, is_busy: bool) -> bool:
+    """Check a request that wants to speak something else on its connection, from here on.
+
+    Args:
+        method: Of it.
+        version: Of HTTP.
+        listed: Its headers.
+        is_served: Whether WebSockets are served here.
+        is_busy: Whether the request before has no answer yet.
+
+    Raises:
+        ValueError: It cannot.
+    """
+    if method == "CONNECT":
+        raise ValueError("it asks for a tunnel (CONNECT), and this is no forward proxy")
+    headers = dict(listed)
+    tokens = [token.strip() for token in headers.get(b"connection", b"").lower().split(b",")]
+    if b"upgrade" not in tokens or headers.get(b"upgrade", b"").lower() != b"websocket" or not is_served:
+        return False
+    if method != "GET" or version != "1.1":
+        raise ValueError("a WebSocket opens with GET and HTTP/1.1")
+    if is_busy:
+        raise ValueError("a WebSocket opens before the answer to the request before")
+    if b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0":
+        raise ValueError("a WebSocket opens with a body")
+    return True
+
+
 def write_refusal(words: str) -> bytes:
     """Return the whole answer to a request that is not served, after which nothing more comes.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dragoman.middleware import HeaderMiddleware
     from dragoman.transports.upstream.challenge import Challenge
-    from dragoman.transports.upstream.connection import IdleConnections
+    from dragoman.transports.upstream.idle import IdleConnections
 
 OURS: Final = frozenset(
     {
@@ -92,7 +92,7 @@ class Authority(Protocol):
 
 
 def _make_idle() -> IdleConnections:
-    from dragoman.transports.upstream.connection import IdleConnections  # brings asyncio
+    from dragoman.transports.upstream.idle import IdleConnections  # brings asyncio
 
     return IdleConnections()
 

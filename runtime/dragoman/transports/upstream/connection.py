@@ -23,9 +23,9 @@ from __future__ import annotations
 import asyncio
 import math
 import select
-import ssl
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, cast
 
@@ -33,8 +33,9 @@ import httptools
 
 from dragoman import system
 from dragoman.errors import TransportError
-from dragoman.transports.countdown import PARTS_AT_ONCE, REST_S, Countdown
+from dragoman.transports.countdown import Countdown
 from dragoman.transports.known_heads import KnownHead, know_head
+from dragoman.transports.pieces import PARTS_AT_ONCE, PIECE_BYTES, has_chunks, parse_pieces, rest_after
 from dragoman.transports.upstream.answers import Head, Headers, HttpResponse
 
 HEAD_BYTES: Final = 64 * 1024
@@ -57,7 +58,7 @@ _LEAST_S: Final = 2.0
 
 _MARGIN: Final = 0.8
 _MOST: Final = 256
-"""How many are kept for one origin and set of credentials, and how many of those are remembered; the oldest go."""
+"""How many are kept for one origin and set of credentials; the oldest go."""
 
 
 class Unexpected(Exception):
@@ -97,6 +98,9 @@ class HttpConnection(asyncio.Protocol):
         self._head_count = 0
         self._quiet_bytes = self._parts = 0
         self._beyond = b""
+        self._left = b""  # what has come, and is not parsed yet
+        self._rests = False  # while others have a turn
+        self._has_chunks = False  # whether an answer had any: they may be short
         self._known: KnownHead[Head] | None = None
         # Writing.
         self._full = False
@@ -209,13 +213,19 @@ class HttpConnection(asyncio.Protocol):
         """Go on reading; a server that was not listened to has not been silent."""
         if self._transport is not None and not self._transport.is_closing():
             self._alive_at = self._loop.time()
-            self._transport.resume_reading()
+            if self._rests:
+                return
+            if self._left:  # which is taken first
+                self._read_later(0.0)
+            else:
+                self._transport.resume_reading()
 
     def let_go(self) -> None:
         """The answer is not read any more."""
         answer, self._answer, self._on_sent, self._rest = self._answer, None, None, None
         self._idle_since = self._loop.time()
-        is_read = answer is None or not answer.held  # else nobody would read the next answer either
+        # Else nobody would read the next answer either, or what came behind this one would be taken for it.
+        is_read = (answer is None or not answer.held) and not self._left
         self._on_free(self, self._reusable and is_read)
 
     # What the event loop says.
@@ -243,16 +253,34 @@ class HttpConnection(asyncio.Protocol):
         else:
             self._alive_at = self._loop.time()
             self._parts = 0
-            self._parse(answer, parser, data)
+            if len(data) > PIECE_BYTES and (self._has_chunks or (is_first and has_chunks(data))):
+                left = parse_pieces(data, partial(self._parse, answer, parser))
+                if answer.status == SWITCHING_PROTOCOLS:
+                    self._beyond += left
+                else:
+                    self._left = left
+            else:
+                self._parse(answer, parser, data)
             if self._parts > PARTS_AT_ONCE:
                 self.pause()
-                self._loop.call_later(self._parts * REST_S, self._read_on)
+                self._read_later(rest_after(self._loop, self._parts))
             if is_first and self._reusable:
                 self._know(answer, data)
         answer.tell()
 
+    def _read_later(self, rest_s: float) -> None:
+        self._rests = True
+        self._loop.call_later(rest_s, self._read_on)
+
     def _read_on(self) -> None:
-        if self._answer is None or not self._answer.held:
+        """Go on with what has come, and then reading, unless whoever wants the answer does not."""
+        self._rests = False
+        if self._answer is not None and self._answer.held:
+            return
+        left, self._left = self._left, b""
+        if left:
+            self.data_received(left)
+        if not self._rests and not (self._answer is not None and self._answer.held):
             self.resume()
 
     def _know(self, answer: HttpResponse, data: bytes) -> None:
@@ -261,7 +289,8 @@ class HttpConnection(asyncio.Protocol):
         if length is not None and length < _KNOWN_BYTES and answer.status not in _WITHOUT_BODY:
             self._known = know_head(data, data[len(data) - length :], answer.head)
 
-    def _parse(self, answer: HttpResponse, parser: httptools.HttpResponseParser, data: bytes) -> None:
+    def _parse(self, answer: HttpResponse, parser: httptools.HttpResponseParser, data: bytes) -> bool:
+        """Parse this; whether more may be parsed before others have had a turn."""
         self._quiet_bytes += len(data)
         try:
             parser.feed_data(data)
@@ -276,6 +305,8 @@ class HttpConnection(asyncio.Protocol):
         else:
             if self._quiet_bytes > HEAD_BYTES and not answer.complete:
                 self._fail("its answer is not HTTP: its headers do not end")
+        is_over = answer.failure or self._transport is None or answer.status == SWITCHING_PROTOCOLS
+        return self._parts <= PARTS_AT_ONCE and not is_over
 
     def eof_received(self) -> None:
         """The server sends no more. What it has not read of the request it will not answer."""
@@ -327,8 +358,10 @@ class HttpConnection(asyncio.Protocol):
                 raise Unexpected(f"its status is {status}")
             self._count(0)
             return
-        if (coding := self._headers.get(b"transfer-encoding")) is not None and coding.strip().lower() not in _CODINGS:
-            raise Unexpected("its Transfer-Encoding is another one than chunked")
+        if (coding := self._headers.get(b"transfer-encoding")) is not None:
+            if coding.strip().lower() not in _CODINGS:
+                raise Unexpected("its Transfer-Encoding is another one than chunked")
+            self._has_chunks = True
         self._answer.take_head(status, self._headers)
         self._headers = {}  # trailers are nobody's
 
@@ -460,34 +493,3 @@ class Shelf:
             self.kept.pop(0).drop()
         if self.kept:
             self._sweeper.set(self.keep_s - self.kept[0].idle_s, self._sweep)
-
-
-class IdleConnections:
-    """What the sessions of one configured server share; a shelf is empty once the last that uses it has left."""
-
-    def __init__(self) -> None:
-        self._shelves: dict[Hashable, Shelf] = {}
-        self._trusted: dict[Hashable, ssl.SSLContext | None] = {}
-
-    def join(self, key: Hashable) -> Shelf:
-        """Begin to use the connections of these credentials."""
-        if key not in self._shelves:
-            unused = [other for other, shelf in self._shelves.items() if not shelf.users]
-            if unused and len(self._shelves) >= _MOST:
-                del self._shelves[unused[0]]
-            self._shelves[key] = Shelf()
-        shelf = self._shelves[key]
-        shelf.users += 1
-        return shelf
-
-    def leave(self, shelf: Shelf) -> None:
-        """End the use; the last one closes what is left, while the event loop of these connections runs."""
-        shelf.users -= 1
-        if not shelf.users:
-            shelf.drop()
-
-    def trust(self, key: Hashable, make: Callable[[], ssl.SSLContext | None]) -> ssl.SSLContext | None:
-        """Whose certificates are believed: to read that takes longer than a request."""
-        if key not in self._trusted:
-            self._trusted = {key: make()}
-        return self._trusted[key]
