@@ -270,6 +270,19 @@ def test_a_cancellation_of_what_cannot_be_an_id_is_ignored() -> None:
     run(main())
 
 
+def test_a_message_that_is_none_is_not_refused_under_the_id_of_a_call_that_is_under_way() -> None:
+    async def main() -> None:
+        client = Client(make(LATEST))
+        client.send(5, "tools/call", {"name": "hang", "arguments": {}, "_meta": META})
+        client.transport.send([Frame(b'{"jsonrpc":"2.0","id":5,"method":7}\n', "request", b"5", "x")])
+        client.transport.send([Frame(b'{"jsonrpc":"2.0","id":6,"method":7}\n', "request", b"6", "x")])
+        await until(lambda: client.heard)
+        assert [one.get("id") for one in client.heard if one.get("id") is not None] == [6]
+        await client.transport.close()
+
+    run(main())
+
+
 def test_a_cancelled_request_is_not_answered() -> None:
     async def work() -> None:
         client = Client(make("2025-06-18"))
