@@ -8,7 +8,7 @@ Keywords that begin with `x-` are for tools, and are left out. Called by `normal
 
 from __future__ import annotations
 
-import re
+from codegen.read.patterns import read_pattern
 
 LIMITS = frozenset(
     {
@@ -41,7 +41,7 @@ SHAPES = frozenset(
     }
 )
 """Compared: what a value is made of. `oneOf` is read as `anyOf`, and refused where two of its arms share values, and
-`pattern` as `read_pattern` says.
+`pattern` as `patterns` says.
 """
 
 COMPARED = LIMITS | SHAPES
@@ -96,42 +96,3 @@ TOLD_OF = {
     "string": frozenset({"maxLength", "minLength", "pattern"}),
 }
 """Which keywords say something about values of which JSON type; about others they say nothing."""
-
-
-_PARTS = re.compile(
-    r"""(?P<escape> \\[dw] ) | (?P<plain> \\[nrt./\\^$*+?()\[\]{}|\-] | [^\\\[\](){}*+?|^$.] )
-    | (?P<class> \[ \^? (?: \\[dwnrt./\\^$*+?()\[\]{}|\-] | [^\\\[\]&~|] )+ \] )
-    | (?P<dot> \. ) | (?P<end> \$ )
-    | (?P<other> \^ | \( (?: \?: | (?!\?) ) | [)|] | [*+?] \?? | \{ [0-9]{1,4} (?:,[0-9]{0,4})? \} \?? )""",
-    re.VERBOSE,
-)
-_SETS = {r"\d": "0-9", r"\w": "A-Za-z0-9_"}
-
-
-def read_pattern(pattern: str) -> str | None:
-    """A regular expression of ECMA-262 as one of Python that finds the same; `None` where that is not sure.
-
-    Python's `\\d` and `\\w` take digits and letters of all scripts, its `$` stands before a last line break, too, and
-    its `.` takes more line ends. What looks around, refers back or names properties of characters is not read.
-    """
-    found, place = "", 0
-    while place < len(pattern):
-        part = _PARTS.match(pattern, place)
-        if part is None:
-            return None
-        text, place = part[0], part.end()
-        match part.lastgroup:
-            case "escape":
-                text = f"[{_SETS[text]}]"
-            case "class":
-                text = re.sub(r"\\.", lambda one: _SETS.get(one[0], one[0]), text)
-            case "dot":
-                text = r"[^\n\r\u2028\u2029]"
-            case "end":
-                text = r"\Z"
-        found += text
-    try:
-        re.compile(found)
-    except re.error:
-        return None
-    return found

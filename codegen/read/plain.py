@@ -17,9 +17,10 @@ from typing import Any
 
 from codegen.errors import UnknownSchemaForm
 from codegen.names import escaped, unescaped
-from codegen.read.keywords import ANNOTATIONS, COMPARED, LIMITS, SAYS_NOTHING, TOLD_OF, is_misused, read_pattern
+from codegen.read.keywords import ANNOTATIONS, COMPARED, LIMITS, SAYS_NOTHING, TOLD_OF, is_misused
 from codegen.read.naming import PREFIX as PREFIX
 from codegen.read.naming import definition_of
+from codegen.read.patterns import read_pattern
 
 KINDS = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 
@@ -104,7 +105,8 @@ class _Reader:
     def _check_values(self, node: Schema, pointer: str) -> None:
         for key, value in node.items():
             if is_misused(key, value):
-                raise UnknownSchemaForm(self.revision, pointer, f"the keyword {key!r} with {value!r}")
+                slow = ", which Python may read in another way, or take for ever over" if key == "pattern" else ""
+                raise UnknownSchemaForm(self.revision, pointer, f"the keyword {key!r} with {value!r}{slow}")
 
     def _only(self, node: Schema, pointer: str, keyword: str) -> Schema:
         if node.keys() != {keyword}:
