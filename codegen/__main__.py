@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
+from pathlib import Path
 
 from codegen.errors import CodegenError
 from codegen.maintain import diff_command, pull, regen
+from codegen.names import line
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -29,5 +32,29 @@ def main(argv: list[str] | None = None) -> int:
         return 1
 
 
-if __name__ == "__main__":  # pragma: no cover - tests call main()
-    sys.exit(main())
+def guarded(argv: list[str] | None = None) -> int:
+    """As `main`, for a shell: what nobody foresaw is one line with the place and what to do next, and gives 70.
+
+    Tests call `main`, which hides nothing.
+    """
+    try:
+        return main(argv)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        ours = Path(__file__).resolve().parent
+        frames = [
+            frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(ours)
+        ]
+        place = f"{Path(frames[-1].filename).relative_to(ours.parent).as_posix()}:{frames[-1].lineno}"
+        print(
+            f"codegen: {type(error).__name__} at {place}: {line(str(error))[:500]}. A schema or an overlay says what "
+            "the generator does not foresee: see what changed in them last. The whole trace: "
+            "python -c 'import codegen.__main__ as it; it.main()' and the arguments.",
+            file=sys.stderr,
+        )
+        return 70
+
+
+if __name__ == "__main__":  # pragma: no cover - tests call main() and guarded()
+    sys.exit(guarded())

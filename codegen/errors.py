@@ -17,6 +17,8 @@ prints that text and exits 1; nothing else catches these. No other module define
 
 from collections.abc import Sequence
 
+from codegen.names import line
+
 
 class CodegenError(Exception):
     """Root of everything the generator raises on purpose."""
@@ -73,7 +75,7 @@ class UnknownSchemaForm(CodegenError):
         self.pointer = pointer
         self.found = found
         super().__init__(
-            f"schema/{revision}/schema.json {pointer}: no rule for {found}. "
+            f"schema/{revision}/schema.json {line(pointer)}: no rule for {line(found)}. "
             "What there are rules for, and where to add one, says codegen/read/keywords.py. A defect of the upstream "
             f"file is repaired by a [[fix]] in codegen/overlays/{revision}.toml. Then run `nox -s regen`."
         )
@@ -86,8 +88,8 @@ class NotAName(UnknownSchemaForm):
         super().__init__(revision, pointer, f"a definition that cannot be called {name} in Python")
         self.name = name
         self.args = (
-            f"schema/{revision}/schema.json {pointer}: a definition that cannot be called {name} in Python. "
-            f"Give it a name in a [[name]] of codegen/overlays/{revision}.toml. Then run `nox -s regen`.",
+            f"schema/{revision}/schema.json {line(pointer)}: a definition that cannot be called {line(name)} in Python."
+            f" Give it a name in a [[name]] of codegen/overlays/{revision}.toml. Then run `nox -s regen`.",
         )
 
 
@@ -101,7 +103,7 @@ class UndecidedChange(CodegenError):
         self.changes = tuple(changes)
         self.overlay = overlay
         self.skeleton = skeleton
-        listing = "".join(f"\n  - {change}" for change in self.changes)
+        listing = "".join(f"\n  - {line(change)}" for change in self.changes)
         super().__init__(f"the step into {revision} has {len(self.changes)} undecided change(s):{listing}\n{remedy}")
 
 
@@ -112,7 +114,9 @@ class UnusedDecision(CodegenError):
         self.overlay = overlay
         self.decision = decision
         self.reason = reason
-        super().__init__(f"{overlay}: [{decision}]: {reason}. Correct or remove the entry, then run `nox -s regen`.")
+        super().__init__(
+            f"{overlay}: [{line(decision)}]: {line(reason)}. Correct or remove the entry, then run `nox -s regen`."
+        )
 
 
 class StaleOutput(CodegenError):

@@ -33,3 +33,30 @@ def escaped(part: str) -> str:
 def unescaped(part: str) -> str:
     """What a written part of a JSON pointer says: `a~1b` → `a/b`."""
     return part.replace("~1", "/").replace("~0", "~")
+
+
+def line(text: str) -> str:
+    """Text of a schema or an overlay as it may stand in a line of ours, such as a comment: it cannot end the line.
+
+    What cannot be seen is spelled as in a string of TOML or JSON.
+    """
+    return "".join(one if one.isprintable() else _spelled(one) for one in text)
+
+
+def toml(value: object) -> str:
+    """A text, number, boolean, or a list of such, as TOML; JSON spells rare characters in another way."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml, value))}]"
+    if not isinstance(value, str):
+        return str(value).lower()
+    return f'"{docstring(value)}"'
+
+
+def docstring(text: str) -> str:
+    """Text of a schema or an overlay as it may stand between the quotation marks of a docstring, in one line."""
+    return line(text.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def _spelled(one: str) -> str:
+    short = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    return short.get(one, f"\\u{ord(one):04x}" if ord(one) < 0x10000 else f"\\U{ord(one):08x}")

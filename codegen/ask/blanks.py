@@ -5,11 +5,11 @@ Lines are put into the overlay's text, so that what a person wrote there, and ho
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from codegen.names import toml
 from codegen.read.normalise import Normalised
 from codegen.read.words import Words, missing_words
 
@@ -35,7 +35,12 @@ class Blank:
     @property
     def line(self) -> str:
         """The line."""
-        return f"{_key(self.place[-1])} = {json.dumps(self.value, ensure_ascii=False)}"
+        return f"{self.key} = {toml(self.value)}"
+
+    @property
+    def key(self) -> str:
+        """The line up to the equals sign."""
+        return _key(self.place[-1])
 
 
 def blanks_of(schema: Normalised, words: Words, known: Collection[tuple[str, ...]] = ()) -> list[Blank]:
@@ -58,11 +63,10 @@ def add_blanks(text: str, blanks: Sequence[Blank]) -> str:
             lines += ([] if heading in lines else ["", heading]) + ["", blank.table]
         start = lines.index(blank.table) + 1
         end = next((at for at in range(start, len(lines)) if lines[at].startswith("[") or not lines[at]), len(lines))
-        key = blank.line.partition(" = ")[0]
-        if not any(line.startswith(f"{key} =") for line in lines[start:end]):
+        if not any(line.startswith(f"{blank.key} =") for line in lines[start:end]):
             lines.insert(end, blank.line)
     return "\n".join(lines) + "\n"
 
 
 def _key(name: str) -> str:
-    return name if BARE.fullmatch(name) else json.dumps(name)
+    return name if BARE.fullmatch(name) else toml(name)

@@ -5,13 +5,13 @@ Called by `regen`. Entries are appended to the overlay's text, so that what a pe
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Mapping, Sequence
 
 from codegen.ask.questions import Question, ask_once
 from codegen.compare.type_facts import accepts
 from codegen.errors import UndecidedChange
+from codegen.names import line, toml
 from codegen.plan.plan import METHODS_GONE, StepPlan
 from codegen.plan.verbs import verbs_for
 from codegen.read.model import Anything, Ref, Spec
@@ -78,15 +78,15 @@ def _entry(question: Question, plan: StepPlan, complete: bool) -> str:
     arm = f"{change.arm} " if change.arm else ""
     lines = [
         "[[decision]]",
-        f"# {change.detail}; {change.source_pointer} -> {change.target_pointer}",
-        f"name = {json.dumps(f'{change.kind} {arm}at {change.at}' + (f' and {more} more' if more else ''))}",
+        line(f"# {change.detail}; {change.source_pointer} -> {change.target_pointer}"),
+        f"name = {toml(f'{change.kind} {arm}at {change.at}' + (f' and {more} more' if more else ''))}",
         f'direction = "{change.direction}"',
         f'change = "{change.kind}"',
         f"at = {_places(question.places)}",
     ]
-    lines += [f"arm = {json.dumps(change.arm)}"] if change.arm else []
+    lines += [f"arm = {toml(change.arm)}"] if change.arm else []
     if complete:
-        lines += [*safe_default(change, plan), f"reason = {json.dumps(SAFE_REASON)}", "reviewed = false"]
+        lines += [*safe_default(change, plan), f"reason = {toml(SAFE_REASON)}", "reviewed = false"]
     else:
         lines += [f'do = ""  # {_verbs(change)}', 'reason = ""', *_instead(question)]
     return "\n".join(lines) + "\n"
@@ -99,8 +99,8 @@ def _verbs(change: Change) -> str:
 def _places(places: Sequence[str]) -> str:
     """One path, or a list of them in lines that are not too long."""
     if len(places) == 1:
-        return json.dumps(places[0])
-    return "[" + "\n".join(textwrap.wrap(", ".join(map(json.dumps, places)), LINE, break_long_words=False)) + "]"
+        return toml(places[0])
+    return "[" + "\n".join(textwrap.wrap(", ".join(map(toml, places)), LINE, break_long_words=False)) + "]"
 
 
 def _instead(question: Question) -> list[str]:
@@ -111,7 +111,7 @@ def _instead(question: Question) -> list[str]:
     places = [str(change.instead[1]["at"]) for change in question.changes if "at" in entry]
     old = entry["old"]
     named = f"{table} of {'.'.join(old) if isinstance(old, list) else old}"
-    said = [f"# {key} = {json.dumps(value)}" for key, value in {"name": named, **entry}.items() if key != "at"]
+    said = [f"# {key} = {toml(value)}" for key, value in {"name": named, **entry}.items() if key != "at"]
     said += [f"# at = {_places(places)}".replace("\n", "\n# ")] if places else []
     said += ["# factor = 1000  # if it is a number in another unit; else without this line"] if _is_unit(entry) else []
     boolean = question.first.detail.endswith("is of the same type: boolean")
@@ -136,12 +136,12 @@ def safe_default(change: Change, plan: StepPlan) -> list[str]:
     if change.kind == "required":
         return _filled(change, target, plan)
     if _has_text_arm(target, change.target_way):
-        return ['do = "text-block"', f'with = {{ template = "[{change.arm}]" }}']
+        return ['do = "text-block"', f"with = {{ template = {toml(f'[{change.arm}]')} }}"]
     source = plan.newer if change.direction == "down" else plan.older
     if change.at.endswith("[]") or change.arm not in source.definitions:
         tagged = change.arm in source.definitions and source.tag(Ref(change.arm)) is not None
         return ['do = "drop-item"' if tagged else 'do = "drop-invalid"']
-    return ['do = "refuse"', f"with = {{ reason = {json.dumps(f'{target.revision} has no {change.arm} here.')} }}"]
+    return ['do = "refuse"', f"with = {{ reason = {toml(f'{target.revision} has no {change.arm} here.')} }}"]
 
 
 def _filled(change: Change, target: Spec, plan: StepPlan) -> list[str]:

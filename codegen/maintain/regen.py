@@ -27,7 +27,7 @@ from codegen.read.facts import Source, check_entries, check_era, missing_facts, 
 from codegen.read.load import spec_of, union_names
 from codegen.read.model import Spec
 from codegen.read.normalise import read_normalised
-from codegen.read.overlay import Tables, overlay_path, parse_overlay, read_overlay, read_until
+from codegen.read.overlay import Tables, overlay_path, parse_overlay, read_overlay, read_text, read_until
 from codegen.read.pins import Pin, check_pins, predecessors
 from codegen.read.protocol import filled_in
 from codegen.read.words import Words, check_words, words_of
@@ -167,8 +167,7 @@ def _ask_for_words(tree: Tree, output: Mapping[str, str]) -> dict[str, str]:
             said["order for the fields of {} definitions"] = len(blanks) - words
             lacks = " and no ".join(what.format(count) for what, count in said.items() if count)
             print(f"regen: {path} has no {lacks}; lines for them have been added")
-            file = tree.root / path
-            text = output.get(path) or (file.read_text(encoding="utf-8") if file.is_file() else "")
+            text = output.get(path) or read_text(tree.root / path)
             overlays[path] = add_blanks(text, blanks)
     return overlays
 
@@ -226,8 +225,7 @@ def plan_steps(
         plan = plan_step(older, newer, read_overlay(root, newer.revision))
         while plan.undecided:
             path = plan.overlay.path
-            file = root / path
-            before = overlays.get(path) or (file.read_text(encoding="utf-8") if file.is_file() else "")
+            before = overlays.get(path) or read_text(root / path)
             accepted = accept_defaults and has_defaults(plan.undecided)
             text = add_entries(before, plan, complete=accepted)
             if not accepted:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TypeAlias, Union
 
 from codegen.errors import NotASchema
+from codegen.read.limits import fault_of
 from codegen.read.naming import definition_of
 
 Json: TypeAlias = Union[dict[str, "Json"], list["Json"], str, int, float, bool, None]  # noqa: UP007 - it is recursive
@@ -55,6 +56,8 @@ def parse_schema(data: bytes, source: str) -> dict[str, Json]:
         raise NotASchema(source, f"the key {twice[0]!r} is there twice in one object")
     if not isinstance(schema, dict):
         raise NotASchema(source, f"expected a JSON object, found {type(schema).__name__}")
+    if fault := fault_of(schema):
+        raise NotASchema(source, f"at {fault[0]} it has {fault[1]}")
     definitions = schema.get("$defs", schema.get("definitions"))
     if not isinstance(definitions, dict) or not definitions:
         raise NotASchema(source, "expected an object `$defs` or `definitions`, found none")

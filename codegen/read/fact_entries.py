@@ -213,10 +213,17 @@ def ended_by(entry: Entry) -> list[tuple[str, Any]]:
     return [(table, about) for table, says in said for about in (says if isinstance(says, list) else [says])]
 
 
+def _inner(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else []
+
+
 def _faults_of_gone(entry: Entry) -> Iterator[str]:
     others = entry.says.keys() - {"reason", *TABLES}
     if others or not ended_by(entry):
         yield f"it says of a table what of it is gone, and the reason; there are {', '.join(sorted(TABLES))}"
+    for table, about in ended_by(entry):
+        if type(about) not in (str, int):
+            yield f"{table!r} is {about!r}, which is neither a text nor a number, nor a list of such"
     if not str(entry.says.get("reason", "")).strip():
         yield "an entry needs a reason"
 
@@ -231,6 +238,8 @@ def _faults(entry: Entry) -> Iterator[str]:
             yield f"{key!r} is no key of it; there are {', '.join(sorted(kinds))}"
         elif kinds[key] not in (object, type(value)):
             yield f"{key!r} is {value!r}, which is not of the type {kinds[key].__name__}"
+        elif kinds[key] in (list, dict) and not all(type(one) is str for one in [*value, *_inner(value)]):
+            yield f"{key!r} is {value!r}, in which something is no text"
         else:
             for one in value if isinstance(value, list) else (value,):
                 choices = ERAS if key == "era" else table.choices.get(key)

@@ -17,7 +17,7 @@ from typing import Any
 
 from codegen.errors import UnusedDecision
 from codegen.names import unescaped
-from codegen.read.overlay import Tables, overlay_path, read_until
+from codegen.read.overlay import Tables, check_kind, overlay_path, read_until
 
 KEYS = frozenset({"name", "pointer", "expect", "replace", "reason"})
 
@@ -40,8 +40,13 @@ def read_fixes(revision: str, tables: Tables) -> tuple[Fix, ...]:
         UnusedDecision: A table has other keys than the five, or gives no reason.
     """
     for table in tables.get("fix", ()):
-        if table.keys() != KEYS or not str(table["reason"]).strip():
+        for key in {"name", "pointer", "reason"} & table.keys():
+            check_kind(overlay_path(revision), "fix", repr(key), table[key], "str")
+        if table.keys() != KEYS or not table["reason"].strip():
             said = f"expected the keys {', '.join(sorted(KEYS))}, found {', '.join(sorted(table))}"
+            raise UnusedDecision(overlay_path(revision), "fix", said)
+        if not table["pointer"].startswith("/"):
+            said = f"a pointer begins with a slash, as /$defs/Tool does, and {table['pointer']!r} does not"
             raise UnusedDecision(overlay_path(revision), "fix", said)
     return tuple(Fix(**table) for table in tables.get("fix", ()))
 

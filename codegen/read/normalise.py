@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from codegen.errors import UnknownSchemaForm
-from codegen.names import path_of
+from codegen.names import escaped, path_of
 from codegen.read.fixes import apply_fixes
 from codegen.read.hoist import Site, helper_name, hoist_objects
-from codegen.read.naming import Named, check_places, name_definitions
+from codegen.read.limits import DEPTH, fault_of, long_chain
+from codegen.read.naming import Named, check_places, definition_of, name_definitions
 from codegen.read.overlay import overlay_path
 from codegen.read.places import Places
 from codegen.read.plain import PREFIX, read_plain, resolve
@@ -68,9 +69,40 @@ def read_normalised(root: Path, revision: str) -> Normalised:
     Raises:
         CodegenError: A fix does not fit, or the schema has a form without a rule.
     """
-    schema = json.loads((root / "schema" / revision / "schema.json").read_text(encoding="utf-8"))
+    schema = _read_file(root, revision)
     overlay = root / overlay_path(revision)
-    return normalise(revision, name_definitions(apply_fixes(schema, overlay), overlay), schema)
+    fixed = apply_fixes(schema, overlay)
+    _check_depth(revision, fixed)
+    return normalise(revision, name_definitions(fixed, overlay), schema)
+
+
+def _read_file(root: Path, revision: str) -> Schema:
+    """A revision's canonical schema.
+
+    Raises:
+        UnknownSchemaForm: It is not JSON, is no schema with definitions, or is too deep.
+    """
+    try:
+        schema = json.loads((root / "schema" / revision / "schema.json").read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UnknownSchemaForm(revision, "/", f"what is not JSON ({error})") from None
+    _check_depth(revision, schema)
+    return dict(schema)
+
+
+def _check_depth(revision: str, schema: Any) -> None:
+    """Refuse what is no schema, or deeper than reading can go.
+
+    Raises:
+        UnknownSchemaForm: It is.
+    """
+    if not isinstance(schema, dict) or not isinstance(schema.get("$defs"), dict):
+        raise UnknownSchemaForm(revision, "/$defs", "a file without an object of definitions")
+    if fault := fault_of(schema):
+        raise UnknownSchemaForm(revision, *fault)
+    if name := long_chain(schema["$defs"], lambda reference: definition_of(reference)[0]):
+        said = f"a chain of more than {DEPTH} definitions, of which each refers to the next"
+        raise UnknownSchemaForm(revision, f"/$defs/{escaped(name)}", said)
 
 
 def normalise(revision: str, schema: Schema | Named, file: Schema | None = None) -> Normalised:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -19,12 +19,31 @@ from typing import Any, TypeAlias
 from codegen.errors import UnusedDecision
 from codegen.read.fact_entries import GONE
 from codegen.read.fact_entries import TABLES as FACTS
+from codegen.read.limits import DEPTH, fault_of
 from codegen.read.pins import PINS_NAME, SCHEMA_DIR, ancestors, predecessors, read_pins
 
 BOTH_PROFILES = ("strict", "minimal")
 STEP = frozenset({"decision", "hook", "rule", "rename", "refuse", "error", "cosmetic", "fix", "move", "name"})
 LISTS = STEP | FACTS.keys() | {GONE}
-WORDS = frozenset({"words", "order"})
+ANY = "*"
+SAID: Mapping[str, Any] = {
+    "words": {"method": {ANY: "str"}, "field": {ANY: "str"}, "definition": {ANY: {ANY: "str"}}},
+    "order": {ANY: "tuple[str, ...]"},
+}
+"""Tables that are no lists of entries, and the shape of each."""
+KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "str": ("a text", lambda value: type(value) is str),
+    "bool": ("true or false", lambda value: type(value) is bool),
+    "int": ("a whole number", lambda value: type(value) is int),
+    "tuple[str, ...]": ("a list of names", lambda value: _are(value, str)),
+    "tuple[int, int]": ("a list of two whole numbers", lambda value: _are(value, int) and len(value) == 2),
+    "Mapping[str, Any]": ("a table", lambda value: isinstance(value, dict)),
+    "Mapping[str, str]": ("a table of texts", lambda value: isinstance(value, dict) and _are([*value.values()], str)),
+    "rows": ("a list of tables", lambda value: _are(value, dict)),
+}
+"""What a value of an entry may be, by the type of its field: how that is called, and the test."""
+LONG_KEY = re.compile(rf"""(?<![\w"'.-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{DEPTH}}}""", re.ASCII)
+"""Such a key takes a time that grows as the square of its parts."""
 Tables: TypeAlias = Mapping[str, Any]
 """What a file says, by table."""
 
@@ -253,6 +272,19 @@ class Overlay:
                 raise UnusedDecision(self.path, name, f"it matches nothing at {pattern!r}")
 
 
+TABLE: Mapping[type[Any], str] = {
+    Decision: "decision",
+    Rename: "rename",
+    Refusal: "refuse",
+    ErrorCode: "error",
+    Cosmetic: "cosmetic",
+}
+
+
+def _are(values: Any, kind: type) -> bool:
+    return isinstance(values, list | tuple) and all(type(one) is kind for one in values)
+
+
 def matches(path: str, pattern: str) -> bool:
     """Whether a path is the pattern, in which `*` stands for anything and all else for itself."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), path) is not None
@@ -264,8 +296,20 @@ def read_overlay(root: Path, revision: str) -> Overlay:
     Raises:
         UnusedDecision: The file has a table or key that means nothing.
     """
-    file = root / overlay_path(revision)
-    return parse_overlay(revision, file.read_text(encoding="utf-8") if file.is_file() else "")
+    return parse_overlay(revision, read_text(root / overlay_path(revision)))
+
+
+def read_text(file: Path) -> str:
+    """The text of an overlay, empty where there is none.
+
+    Raises:
+        UnusedDecision: It is not UTF-8.
+    """
+    try:
+        return file.read_text(encoding="utf-8") if file.is_file() else ""
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UnusedDecision(overlay_path(file.stem), f"line {line}", "it is not UTF-8: save it as that") from None
 
 
 def overlay_path(revision: str) -> str:
@@ -280,25 +324,30 @@ def parse_overlay(revision: str, text: str) -> Overlay:
         UnusedDecision: It is not TOML, or has a table or key that means nothing.
     """
     path = overlay_path(revision)
-    tables = _tables(path, text)
-    return Overlay(
-        revision,
-        path,
-        decisions=tuple(_entry(path, Decision, row) for row in tables.get("decision", [])),
-        hooks=tuple(_hooks(path, tables)),
-        rules=tuple(_rule(path, row) for row in tables.get("rule", [])),
-        renames=tuple(_entry(path, Rename, row) for row in tables.get("rename", [])),
-        moves=tuple(_move(path, row) for row in tables.get("move", [])),
-        refusals=tuple(_entry(path, Refusal, row) for row in tables.get("refuse", [])),
-        errors=tuple(_entry(path, ErrorCode, row) for row in tables.get("error", [])),
-        cosmetics=tuple(_entry(path, Cosmetic, row) for row in tables.get("cosmetic", [])),
+    return Overlay(revision, path, **_entries(path, _tables(path, text)))
+
+
+def _entries(path: str, tables: Tables) -> dict[str, Any]:
+    """The entries that are rulings on the step, as an `Overlay` has them."""
+    kinds = (
+        ("decisions", Decision),
+        ("renames", Rename),
+        ("refusals", Refusal),
+        ("errors", ErrorCode),
+        ("cosmetics", Cosmetic),
     )
+    return {
+        **{name: tuple(_entry(path, kind, row) for row in tables.get(TABLE[kind], [])) for name, kind in kinds},
+        "rules": tuple(_rule(path, row) for row in tables.get("rule", [])),
+        "hooks": tuple(_hooks(path, tables)),
+        "moves": tuple(_move(path, row) for row in tables.get("move", [])),
+    }
 
 
 def _move(path: str, row: Mapping[str, Any]) -> Move:
     move: Move = _entry(path, Move, row)
     for way in (move.old, move.new):
-        if not isinstance(way, tuple) or not way or not all(isinstance(name, str) for name in way):
+        if not way:
             raise UnusedDecision(path, "move", f'a way is a list of names, as in ["annotations", "title"], not {way!r}')
     return move
 
@@ -310,7 +359,7 @@ def read_until(overlay: Path) -> list[tuple[str, Tables]]:
         UnusedDecision: A file is not TOML, or has a table that means nothing.
     """
     files = [file for file in sorted(overlay.parent.glob("*.toml")) if file.stem <= overlay.stem]
-    return [(file.stem, _tables(overlay_path(file.stem), file.read_text(encoding="utf-8"))) for file in files]
+    return [(file.stem, _tables(overlay_path(file.stem), read_text(file))) for file in files]
 
 
 def read_lineage(overlay: Path) -> list[tuple[str, Tables]]:
@@ -326,18 +375,49 @@ def read_lineage(overlay: Path) -> list[tuple[str, Tables]]:
 
 @lru_cache(maxsize=64)
 def _tables(path: str, text: str) -> Tables:
+    if long := LONG_KEY.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        raise UnusedDecision(path, f"line {line}", f"a key of more than {DEPTH} parts")
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise UnusedDecision(path, "the file", f"it has more than {DEPTH} levels of tables and lists") from None
+    except ValueError as error:
         raise UnusedDecision(path, "the file", f"it is not TOML: {error}") from None
+    if fault := fault_of(tables):
+        raise UnusedDecision(path, *fault)
     for name, rows in tables.items():
-        if name in WORDS:
+        if name in SAID:
+            _check_shape(path, name, rows, SAID[name])
             continue
         if name not in LISTS:
-            raise UnusedDecision(path, name, f"no such table; there are {', '.join(sorted(LISTS | WORDS))}")
+            raise UnusedDecision(path, name, f"no such table; there are {', '.join(sorted(LISTS | SAID.keys()))}")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise UnusedDecision(path, name, f"entries are written as [[{name}]], with two brackets")
+    _entries(path, tables)
     return tables
+
+
+def _check_shape(path: str, place: str, said: Any, shape: Any) -> None:
+    """Refuse the first of what is said, in tables by name, that has another shape: a table of shapes, or a kind."""
+    if isinstance(shape, str):
+        check_kind(path, place, "it", said, shape)
+        return
+    check_kind(path, place, "it", said, "Mapping[str, Any]")
+    for name, one in said.items():
+        if name in shape or ANY in shape:
+            _check_shape(path, f"{place} {name}", one, shape.get(name, shape.get(ANY)))
+
+
+def check_kind(path: str, place: str, key: str, value: Any, kind: str) -> None:
+    """Refuse a value that is not of the kind wanted, which is one of `KINDS`, or anything.
+
+    Raises:
+        UnusedDecision: It is of another.
+    """
+    called, fits = KINDS.get(kind, ("", lambda _: True))
+    if not fits(value):
+        raise UnusedDecision(path, place, f"{key} is {called}, not {str(value)[:200]!r}")
 
 
 def _rule(path: str, row: Mapping[str, Any]) -> Rule:
@@ -354,11 +434,12 @@ def _hooks(path: str, tables: Mapping[str, Any]) -> list[Hook]:
             needs = "a hook needs `at`, or `method` and `kind`; what is done about an error code is an [[error]]"
             raise UnusedDecision(path, hook.name, needs)
     for rule in tables.get("rule", []):
+        check_kind(path, str(rule.get("name", "rule")), "'hook'", rule.get("hook", []), "rows")
         for row in rule.get("hook", []):
             named = {
-                "name": f"{rule['name']}-{row['direction']}",
-                "reason": rule["summary"],
-                "rule": rule["name"],
+                "name": f"{rule.get('name')}-{row.get('direction', 'both')}",
+                "reason": rule.get("summary"),
+                "rule": rule.get("name"),
                 **row,
             }
             hooks.append(_entry(path, Hook, named))
@@ -378,6 +459,10 @@ def _entry(path: str, kind: type[Any], row: Mapping[str, Any]) -> Any:
         raise UnusedDecision(path, kind.__name__.lower(), "an entry needs a name")
     if kind is Rule:
         del values["reason"]
+    for one in fields(kind):
+        if one.name in values:
+            key = "with" if one.name == "arguments" else one.name
+            check_kind(path, name, repr(key), values[one.name], str(one.type))
     try:
         return kind(**values)
     except TypeError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias, assert_never
 
+from codegen.names import line as one_line
 from codegen.plan.actions import action, declares
 from codegen.plan.nodes import Action, ArrayNode, Case, Member, ObjectNode, UnionNode, Work
 from codegen.write.spelling import Speller, negate
@@ -38,7 +39,7 @@ def _block(head: str, lines: Lines) -> list[str]:
 
 def _comment(action: Action | None) -> list[str]:
     """The overlay entry that asks for what follows."""
-    return [f"# {action.entry}"] if action is not None and action.entry else []
+    return [one_line(f"# {action.entry}")] if action is not None and action.entry else []
 
 
 def _put(key: str, value: str) -> list[str]:
@@ -219,7 +220,7 @@ def _facts(speller: Speller, node: ObjectNode) -> Iterator[str]:
 
 def _fills(speller: Speller, node: ObjectNode) -> Iterator[str]:
     for key, value in node.fills.items():
-        entry = [f"# {node.entries[key]}"] if key in node.entries else []
+        entry = [one_line(f"# {node.entries[key]}")] if key in node.entries else []
         yield from _block(f"if {key!r} not in y:", [*entry, *_put(repr(key), repr(value))])
 
 

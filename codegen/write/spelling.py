@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codegen.errors import UnusedDecision
-from codegen.names import snake
+from codegen.names import docstring, snake
 from codegen.plan.actions import CHECK, declared_actions, declares
 from codegen.plan.nodes import Action, ArrayNode, Key, Node, ObjectNode, UnionNode, Work
 from codegen.plan.plan import DirectionPlan
@@ -69,7 +69,7 @@ class Speller:
         """Its docstring."""
         named = ", ".join(self.labels[:MOST_LABELS])
         more = f" and {len(self.labels) - MOST_LABELS} more" if len(self.labels) > MOST_LABELS else ""
-        return f"{named}{more}{'' if self.profile == 'strict' else ', only what validity needs'}."
+        return f"{docstring(named)}{more}{'' if self.profile == 'strict' else ', only what validity needs'}."
 
     def work(self, work: Work, v: str, at: str) -> str:
         """An expression for the converted value of *v*."""

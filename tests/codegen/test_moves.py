@@ -96,7 +96,7 @@ def test_object_deeper_on_the_way_that_asks_for_something_else_is_not_made(asks:
     [
         (move("z", "b.z"), "it matches nothing"),
         (move("x", "b.x", "B"), "it matches nothing"),
-        (move("x", "b.x").replace("['x']", '"x"'), "a way is a list of names"),
+        (move("x", "b.x").replace("['x']", '"x"'), "'old' is a list of names, not 'x'"),
         (move("x", "b.x").replace("['x']", "[]"), "a way is a list of names"),
     ],
 )
