@@ -335,7 +335,7 @@ SLIPS: list[Mutant] = [
     ),
     *of(
         "bodies",
-        ("the entries of fields are not named", 'entry = [f"# {node.entries[key]}"] if key in node.entries else []', "entry: list[str] = []"),
+        ("the entries of fields are not named", 'entry = [one_line(f"# {node.entries[key]}")] if key in node.entries else []', "entry: list[str] = []"),
         ("a field that must be there is looked for twice", "for key in node.demands:", "for key in (*node.demands, *node.demands):"),
         ("a field that may be null is looked at", '"v is not None and k in y" if node.extra_null_passes', '"k in y" if node.extra_null_passes'),
         ("what is not valid in the end goes before it is mended", "lines = [*mended, *_block(f\"if {wrong}:\", lines)]", "lines = [*lines, *mended]"),
@@ -345,7 +345,7 @@ SLIPS: list[Mutant] = [
     ),
     *in_file(
         MODEL,
-        ("the sentence of a field is there twice", '    """{{ field.docstring }}"""\n', '    """{{ field.docstring }}"""\n' * 2),
+        ("the sentence of a field is there twice", '    """{{ field.docstring }}{{', '    """{{ field.docstring }}"""\n    """{{ field.docstring }}{{'),
     ),
     *in_file(
         PAGE,
