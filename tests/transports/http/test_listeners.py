@@ -77,3 +77,26 @@ async def test_a_large_answer_cuts_off_no_listener() -> None:
     transport.send([frame_of(id=2, result={"content": "x" * 30_000})._replace(key=call.key)])
     await asyncio.sleep(0)
     assert not listener.is_over
+
+
+@on_loop
+async def test_a_large_answer_that_nobody_reads_holds_the_others_back_only_beyond_a_limit() -> None:
+    proxy, size = Proxy(), 3 * 2**20
+    transport = RequestsTransport(FrontConfig(limits=Limits(high_water_bytes=20_000)), "")
+    transport.start(proxy)
+    held, calls = [], []
+    for number in range(7):
+        calls.append(asks(transport, "tools/call"))
+        transport.send([frame_of(id=number, result={"content": "x" * size})._replace(key=calls[-1].key)])
+        transport.weigh(size)
+        held.append(proxy.is_held)
+    assert held == [False] * 5 + [True] * 2, "five of 3 MiB are less than 16"
+    for call in calls:
+        transport.weigh(-size)
+        transport.leave(call)
+    assert not proxy.is_held
+    deaf = asks(transport, "tools/call")
+    transport.begin_stream(deaf)
+    progress = frame_of(method="notifications/progress", params={"message": "x" * 30_000})
+    transport.send([progress._replace(stream=deaf.key)])
+    assert proxy.is_held, "what is said before the answer counts as ever"

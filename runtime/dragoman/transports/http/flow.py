@@ -21,6 +21,9 @@ from dragoman.transports.countdown import Countdown
 _LAST_WORDS_S: Final = 2.0
 """How long clients get at the end to take what they are owed."""
 
+_WHOLE_BYTES: Final = 16 * 1024 * 1024
+"""How much of whole answers may wait for slow readers among several clients before their server is held back."""
+
 _TICK_S: Final = 0.002
 """How exact the clock of the loop is."""
 
@@ -84,7 +87,7 @@ class FlowingTransport:
         self._high_water_bytes = high_water_bytes
         self._receiver: Receiver | None = None
         self._early: list[Frame | Malformed] = []
-        self._waiting_bytes = 0
+        self._waiting_bytes = self._whole_bytes = 0  # of these, what is of whole answers to one of several clients
         self._drained = Gate()
 
     # What the proxy calls.
@@ -145,6 +148,7 @@ class FlowingTransport:
         if waiting <= 0:
             self._drained.set()
         high = self._high_water_bytes
+        waiting -= min(self._whole_bytes, _WHOLE_BYTES)
         if self._receiver is None or self.held == (waiting > (high // 4 if self.held else high)):
             return
         self.held = not self.held

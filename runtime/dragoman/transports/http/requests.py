@@ -21,7 +21,7 @@ from dragoman.core.label import teller_of
 from dragoman.core.methods import CANCELLED
 from dragoman.core.tally import deserves_a_line
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import Awaited
+from dragoman.transports.http.exchange import LARGE_BYTES, Awaited
 from dragoman.transports.http.flow import CallTimer, FlowingTransport
 from dragoman.transports.http.sse import encode_message
 
@@ -54,10 +54,14 @@ class Post(Awaited):
         is_over: Whether nothing more comes.
         due_at: When it is answered with a stream, by the clock of the loop.
         is_streamed: Whether it is answered with a stream.
+        whole_bytes: What a large answer counts: the server has nothing more to say to this client, so that one who does
+            not read it is no reason to let the others wait.
         wake: Set from then on when there is something new.
     """
 
-    __slots__ = ("answer", "due_at", "is_over", "is_streamed", "key", "lines", "place", "takes_stream", "wake")
+    __slots__ = (
+        *("answer", "due_at", "is_over", "is_streamed", "key", "lines", "place", "takes_stream", "wake", "whole_bytes"),
+    )
 
     wake: asyncio.Event
 
@@ -69,6 +73,7 @@ class Post(Awaited):
         self.answer: Frame | None = None
         self.is_over = self.is_streamed = self.is_told = False
         self.due_at = math.inf
+        self.whole_bytes = 0
         self.resume = None
 
     def note(self) -> None:
@@ -178,6 +183,7 @@ class RequestsTransport(FlowingTransport):
         """Record that nobody waits for a request any more: if it is not answered, that cancels it."""
         if self._posts.pop(post.key, None) is None:
             return
+        self._whole_bytes -= post.whole_bytes
         if post.lines:
             self.weigh(-sum(map(len, post.lines)))
             post.lines = []
@@ -201,6 +207,9 @@ class RequestsTransport(FlowingTransport):
 
     def _finish(self, post: Post, frame: Frame) -> None:
         post.answer, post.is_over = frame, True
+        if len(frame.raw) >= LARGE_BYTES:
+            post.whole_bytes = len(frame.raw)
+            self._whole_bytes += post.whole_bytes
         if post.is_streamed:
             self._add(post, frame.raw)
         else:
