@@ -124,6 +124,18 @@ def test_older_clients_are_told_of_no_tasks(revision: str) -> None:
     )
 
 
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel", "tasks/update"])
+@pytest.mark.parametrize("revision", HANDSHAKE_REVISIONS[:-1])
+def test_an_older_session_uses_no_task_whose_id_it_knows(revision: str, method: str) -> None:
+    conversation.hold(
+        [
+            *opening(revision, {}, tools={}, extensions=TASKS),
+            client(request(1, method, taskId="t")),
+            expect_to_client(an_error(1, -32601, method)),
+        ]
+    )
+
+
 def test_a_session_cannot_update_a_task_whose_id_it_knows() -> None:
     hold(
         [

@@ -115,6 +115,9 @@ class ToStateless:
         params = params if isinstance(params, dict) else {}
         if self._tasks is not None and call.method in METHODS:
             self._tasks.take_request(call, params)
+        elif call.method in METHODS:  # it has begun none: the server would take it for who has
+            refusal = error_frame(call.key, METHOD_NOT_FOUND, f"{call.method}: this session has no tasks")
+            self.front.take_answer(call, refusal, own=True)
         elif call.method not in self.own:
             wants_task = call.method == CALL_TOOL and call.translate is not None
             running = CallStepper(self.hop, call, wants_task)
