@@ -8,7 +8,7 @@ from typing import Final
 from tests.world.peers.words import secrets_in
 from tests.world.plan import Plan
 from tests.world.record import Event
-from tests.world.rules import Talk, client_of, rule, short
+from tests.world.rules import Asked, Talk, client_of, rule, short
 from tests.world.situations import sometimes
 
 _SURE_S: Final = 60.0
@@ -41,6 +41,19 @@ def ends_s(plan: Plan, talk: Talk, peer: str) -> float:
     return ended_s
 
 
+def _server_of(talk: Talk, one: Asked) -> str:
+    """Give which server heard a request when it had been said: one that is like it, of the same secret."""
+    marks = secrets_in(one.params)[:1]
+    heard = (
+        peer
+        for peer in talk.servers()
+        for got in talk.got[peer]
+        if got.asked.turn > one.asked.turn and got.frame["method"] == one.frame["method"]
+        if marks and secrets_in(got.params)[:1] == marks
+    )
+    return next(heard, "")
+
+
 def _reached(talk: Talk) -> dict[tuple[str, str], str]:
     """Give which server heard which call."""
     return {mark: peer for peer in talk.servers() for one in talk.got[peer] for mark in secrets_in(one.params)[:1]}
@@ -68,7 +81,6 @@ def who_is_let_in_no_more_is_refused(plan: Plan, talk: Talk) -> Iterator[str]:
     if plan.front != "http" or _has_clock(plan):
         return
     revoked = {event.frame: event.turn for event in reversed(talk.record.events) if event.what == "lets in no more"}
-    reached = _reached(talk)
     for peer in talk.clients():
         client = client_of(plan, peer)
         until_s = ends_s(plan, talk, peer) if plan.guard else 1e12
@@ -78,7 +90,7 @@ def who_is_let_in_no_more_is_refused(plan: Plan, talk: Talk) -> Iterator[str]:
             if client.way or not (one.asked.turn > until or one.asked.at_s > until_s):
                 continue
             heard = [answer for answer in one.answers if "result" in answer.frame]
-            server = next((reached[mark] for mark in secrets_in(one.params)[:1] if mark in reached), "")
+            server = _server_of(talk, one)
             if heard or server:
                 yield f"{peer} is let in no more, and {server or 'the proxy'} served {short(one.frame)}"
 

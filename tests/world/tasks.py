@@ -98,6 +98,7 @@ def a_task_ends_once(plan: Plan, talk: Talk) -> Iterator[str]:
     """What a task has come to is the same each time that its client asks."""
     for one in _of_clients(talk):
         ended: list[Any] = []
+        is_unanswered = _is_unanswered(talk, one)
         for asked in one.about:
             for answer in asked.answers if asked.frame["method"] == "tasks/get" else ():
                 told = answer.frame.get("result") or {}
@@ -110,8 +111,16 @@ def a_task_ends_once(plan: Plan, talk: Talk) -> Iterator[str]:
         told = [frame["result"] for frame in one.answers("tasks/get") if "result" in frame]
         results += [each["result"] for each in told if "result" in each]
         for said in results:
-            if one.mark not in secrets_in(said) or said != results[0]:
+            is_of_call = one.mark in secrets_in(said) or (is_unanswered and said.get("isError") is True)
+            if not is_of_call or said != results[0]:
                 yield f"{one.peer} began {one.mark} as {one.name}, and heard {short(said)}"
+
+
+def _is_unanswered(talk: Talk, one: Begun) -> bool:
+    """Whether its server has done nothing but ask: what a client cannot be asked ends the call, in our words."""
+    calls = (got for peer in talk.servers() for got in talk.got[peer] if got.frame["method"] == "tools/call")
+    said = [answer.frame for got in calls if secrets_in(got.params)[:1] == [one.mark] for answer in got.answers]
+    return bool(said) and all((frame.get("result") or {}).get("resultType") == "input_required" for frame in said)
 
 
 def _asks(one: Begun) -> bool:
@@ -127,7 +136,9 @@ def a_task_that_ends_well_is_fetched(plan: Plan, talk: Talk) -> Iterator[str]:
     if is_far and any(one.is_slow for one in plan.servers):
         return
     for one in _of_clients(talk):
-        how = next((step[1] for step in one.call.params["arguments"]["steps"] if step[0] == "answer"), "never")
+        how = next((step[1] for step in one.call.params["arguments"]["steps"] if step[0] == "answer"), "text")
+        if how == "never":
+            continue  # and so it never ends
         if not behaves(plan, one.peer) or one.follow in ("leave", "cancel") or _asks(one) or one.call.cancelled:
             continue
         is_new = talk.record.revisions[one.peer] == PER_REQUEST

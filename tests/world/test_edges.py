@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.guard.guard import TokenGuard
 from tests.world.arrays import KNOW
-from tests.world.peers.words import request, result, secrets_in
+from tests.world.peers.words import PER_REQUEST, request, result, secrets_in
 from tests.world.plan import ClientPlan, Plan, ServerPlan
 from tests.world.rules import Talk
 from tests.world.test_flows import REVISION, Said, asked, broken, call, client, opened, over, text, told
@@ -149,6 +149,69 @@ def test_a_task_that_is_told_of_twice_with_other_results_is_noticed() -> None:
     assert "task-ends" in broken(begun(), ENDED, FETCHED, again, over(5))
 
 
+def test_a_task_that_is_never_to_end_is_not_waited_for() -> None:
+    assert "task-result" in result_of("text")
+    assert "task-result" not in result_of("never")
+
+
+def result_of(how: str) -> set[str]:
+    """Give the rules that a task breaks that was told to come to this, and comes to nothing."""
+    begins = [*opened(), *asked(1, task_call(1, how=how)), *told(1, result(1, {"task": task()}))]
+    return broken(begins, over(4), clients=[client({"do": "call", "at": 0})])
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "breaks"),
+    [
+        ({"resultType": "input_required", "inputRequests": {}}, {"isError": True}, False),
+        ({"resultType": "input_required", "inputRequests": {}}, {}, True),
+        ({"resultType": "complete", "content": []}, {"isError": True}, True),
+    ],
+)
+def test_a_task_ends_in_our_words_where_its_server_has_only_asked(
+    answer: dict[str, Any], said: dict[str, Any], breaks: bool
+) -> None:
+    ends = result(2, {"content": [{"type": "text", "text": "c0 cannot be asked"}], **said})
+    parts = (
+        opened(),
+        asked(1, task_call(1)),
+        [(1, "s0.1", "says", result(1, answer)), (1, "c0", "hears", result(1, {"task": task("failed")}))],
+        [(2, "c0", "says", about(2, "tasks/result")), (2, "c0", "hears", ends)],
+        over(3),
+    )
+    assert ("task-ends" in broken(*parts)) is breaks
+
+
+@pytest.mark.parametrize(
+    ("front", "named", "breaks"), [("http", "t1", False), ("http", "t2", True), ("lines", "t1", True)]
+)
+def test_an_id_of_a_task_may_be_sealed_for_who_has_no_session(front: str, named: str, breaks: bool) -> None:
+    """Then it is to be that of the same call."""
+    makes = [result(1, {"resultType": "task", **task(), "taskId": name}) for name in ("t1", "sealed")]
+    said = {"inputResponses": {"q0": {"action": "accept", "content": {"answer": "secret-c0-0 nonce-s0.1-1"}}}}
+    heard = [request(2, "tasks/update", {"taskId": name, **said}) for name in (named, "sealed")]
+    parts = (
+        asked(1, task_call(1)),
+        told(1, makes[0], other=makes[1]),
+        asked(2, heard[1], other=heard[0]),
+        told(2, result(2, {"resultType": "complete"})),
+        over(3),
+    )
+    clients = [ClientPlan("c0", "ada", PER_REQUEST)]
+    more: dict[str, Any] = {"front": front, "clients": clients, "revisions": {"c0": PER_REQUEST, "s0.1": PER_REQUEST}}
+    assert ("same" in broken(*parts, **more)) is breaks
+
+
+def test_a_client_that_is_cut_off_waits_for_its_task_no_more() -> None:
+    act = {"at": 0.0, "do": "call", "n": 0, "server": "s0", "progress": False, "follow": "both"}
+    plan = Plan("direct", 1, servers=[ServerPlan("s0", [REVISION], tasks="optional")])
+    acts = [{**act, "steps": [["wait", 30.0], ["answer", "text"]]}, {"at": 5.0, "do": "cut", "n": 1}]
+    plan.clients = [ClientPlan("c0", "ada", REVISION, acts=acts, tasks=True)]
+    outcome = run_world(plan)
+    assert [one.frame["method"] for one in Talk(outcome.record).asked["c0"]][-1] == "tasks/get"
+    assert outcome.findings == []
+
+
 def test_a_token_that_was_withdrawn_counts_for_a_minute_where_the_issuer_is_asked() -> None:
     parts = [*gives(0, 3600), (1, "issuer", "withdraws", "c0")], opened()
     soon = (*parts, asked(50, call(1)), told(50, text(1)), over(51))
@@ -179,6 +242,17 @@ def test_who_has_a_secret_that_is_revoked_is_served_no_more() -> None:
     revoked: Said = (1, "proxy", "lets in no more", "ada")
     parts = opened(), [revoked], asked(2, call(1)), told(2, text(1)), over(3)
     assert "shut-out" in broken(*parts, front="http", cell="http")
+
+
+@pytest.mark.parametrize(("is_heard", "breaks"), [(False, False), (True, True)])
+def test_who_is_refused_may_name_a_call_that_was_served_before(is_heard: bool, breaks: bool) -> None:
+    """So does the answer to a question about a call, which a task brings to its server."""
+    update = request(2, "tasks/update", {"taskId": "t1", "inputResponses": {"q0": {"role": "secret-c0-0"}}})
+    said: list[Said] = [(2, "c0", "says", update), (2, "c0", "is refused", {"id": 2, "status": 401})]
+    revoked: Said = (1.5, "proxy", "lets in no more", "ada")
+    parts = opened(), asked(1, call(1)), told(1, text(1)), [revoked], said, over(3)
+    heard: list[Said] = [(2, "s0.1", "hears", update)] if is_heard else []
+    assert ("shut-out" in broken(*parts, heard, front="http", cell="http")) is breaks
 
 
 def guarded_world() -> set[str]:

@@ -58,9 +58,13 @@ async def follow(client: Client, asked: Body, task: Body) -> None:
         if how == "wait":
             await waiting
             return
-    status = await _poll(client, name)
-    if waiting is not None:
-        await waiting
+    try:
+        status = await _poll(client, name)
+        if waiting is not None:
+            await waiting
+    finally:
+        if waiting is not None:
+            waiting.cancel()  # whoever is cut off waits for nothing more
     if status in OVER and not is_new:
         await client.ask("tasks/result", {"taskId": name})
     elif status in OVER and how == "both":
