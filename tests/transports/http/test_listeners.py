@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 from dragoman.core.envelope import Frame
+from dragoman.core.label import LABEL
 from dragoman.core.peek import read_line
-from dragoman.transports.http.config import FrontConfig, Limits
+from dragoman.transports.http.config import FrontConfig, Limits, Patience
+from dragoman.transports.http.pump import pump
 from dragoman.transports.http.requests import Place, Post, RequestsTransport
 from tests.transports.http.stage import on_loop
 
@@ -100,3 +104,16 @@ async def test_a_large_answer_that_nobody_reads_holds_the_others_back_only_beyon
     progress = frame_of(method="notifications/progress", params={"message": "x" * 30_000})
     transport.send([progress._replace(stream=deaf.key)])
     assert proxy.is_held, "what is said before the answer counts as ever"
+
+
+@on_loop
+async def test_a_client_that_is_cut_off_is_named_in_the_log_whoever_made_room_for_it() -> None:
+    async def send(data: bytes, stall_s: float) -> None:
+        raise TimeoutError
+
+    wire = SimpleNamespace(is_gone=False, watch=lambda told: None, abort=lambda: None)
+    request: Any = SimpleNamespace(wire=wire, principal="bob", send_within=send)
+    source: Any = SimpleNamespace(wake=asyncio.Event(), is_over=False, take_part=lambda: (b"x", 1))
+    LABEL.set("session 1 of ada")
+    assert not await pump(request, source, lambda size: None, Patience())
+    assert LABEL.get() == "bob"

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
+from dragoman.core.label import speak_for
 from dragoman.transports.http.config import Patience
 from dragoman.transports.http.exchange import HttpRequest
 from dragoman.transports.http.sse import COMMENT, encode_retry
@@ -65,6 +66,8 @@ async def pump(
             await _wait(request, source, patience, closes_at)
         await request.send_part(b"", more=False)
     except TimeoutError:
+        if request.principal:  # whoever made room for it may be somebody else
+            speak_for(request.principal)
         logger.warning("a client took nothing from its stream for %g s: its connection is cut", patience.stall_s)
         request.wire.abort()
         return False
