@@ -33,7 +33,7 @@ from dragoman.core.rules.verdict import Verdict
 from dragoman.core.switch.to_stateless.hop import Hop
 from dragoman.core.switch.to_stateless.running import CallStepper
 from dragoman.core.switch.to_stateless.subscriptions import ClientSubscriptions
-from dragoman.core.switch.to_stateless.tasking import METHODS, ClientTasks
+from dragoman.core.switch.to_stateless.tasking import METHODS, UPDATE, ClientTasks
 from dragoman.core.unchecked import find_object
 
 logger = logging.getLogger("dragoman.session")
@@ -115,9 +115,9 @@ class ToStateless:
         params = params if isinstance(params, dict) else {}
         if self._tasks is not None and call.method in METHODS:
             self._tasks.take_request(call, params)
-        elif call.method in METHODS:  # it has begun none: the server would take it for who has
-            refusal = error_frame(call.key, METHOD_NOT_FOUND, f"{call.method}: this session has no tasks")
-            self.front.take_answer(call, refusal, own=True)
+        elif call.method == UPDATE:
+            message = f"{UPDATE} is no method of this session's revision"
+            self.front.take_answer(call, error_frame(call.key, METHOD_NOT_FOUND, message), own=True)
         elif call.method not in self.own:
             wants_task = call.method == CALL_TOOL and call.translate is not None
             running = CallStepper(self.hop, call, wants_task)

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from dragoman.core.calls import Call
-from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+from dragoman.core.codes import INTERNAL_ERROR, INVALID_PARAMS
 from dragoman.core.commands import Side
 from dragoman.core.edges.backend import Reads
 from dragoman.core.edges.wiring import Bridging, Wiring
@@ -41,10 +41,10 @@ from dragoman.errors import ProtocolError
 
 logger = logging.getLogger("dragoman.session")
 
-_UPDATE: Final = "tasks/update"
-"""Of the extension alone: what a task asks is put to its client as a request."""
+UPDATE: Final = "tasks/update"
+"""Of the extension alone, and of no session: what a task asks is put to its client as a request."""
 
-METHODS: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel", _UPDATE})
+METHODS: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel"})
 _MOST: Final = 1024
 _MOST_OWN: Final = 64
 _MOST_BYTES: Final = 16 * 1024 * 1024
@@ -155,9 +155,6 @@ class ClientTasks:
     def take_request(self, call: Call, params: Mapping[str, Any]) -> None:
         """Take a request of the client about a task."""
         task_id = params.get("taskId")
-        if call.method == _UPDATE:
-            self._refuse(call, f"{_UPDATE} is no method of this session's revision", {}, METHOD_NOT_FOUND)
-            return
         if not isinstance(task_id, str) or task_id not in self._known:
             self._refuse(call, "there is no such task in this session", {"pointer": "/params/taskId"})
             return
@@ -194,5 +191,5 @@ class ClientTasks:
         else:
             self._refuse(call, f"the task has ended: it is {task['status']}", {"taskId": task["taskId"]})
 
-    def _refuse(self, call: Call, message: str, data: dict[str, Any], code: int = INVALID_PARAMS) -> None:
-        self._hop.front.take_answer(call, error_frame(call.key, code, message, data), own=True)
+    def _refuse(self, call: Call, message: str, data: dict[str, Any]) -> None:
+        self._hop.front.take_answer(call, error_frame(call.key, INVALID_PARAMS, message, data), own=True)
