@@ -155,9 +155,6 @@ class PerRequestHttpFront:
         if relay is not None and owner and (yield relay.hand_on(request, owner, body)):
             return
         session = self._find(request.principal)
-        session.speak()
-        if self._config.shares_requests and request.principal:
-            speak_for(request.principal)
         transport = session.transport
         with session:
             if transport.readable.shut is not None:
@@ -179,8 +176,7 @@ class PerRequestHttpFront:
                         transport.timer.start(post)
                     yield post
                 if post.answer is not None and as_json and not post.lines:
-                    rest = self._reply(request, transport, post.answer)
-                    if rest is not None:
+                    if (rest := self._reply(request, transport, post.answer)) is not None:
                         yield rest
                 elif request.wire.is_gone:
                     raise Disconnected
@@ -199,15 +195,17 @@ class PerRequestHttpFront:
         else:
             del self._under_way[place]
 
-    def _find(self, principal: str) -> HttpSession[RequestsTransport]:
-        if self._config.shares_requests:
-            principal = ""
+    def _find(self, sender: str) -> HttpSession[RequestsTransport]:
+        principal = "" if self._config.shares_requests else sender
         session = self._serving.get(principal)
         if session is None or session.transport.over or self._sessions.closing:
             caller = Caller(principal, "streamable-http", is_per_request=True, server=self._server)
             session = self._serving[principal] = self._sessions.open(RequestsTransport(self._config, principal), caller)
             for name in [name for name, other in self._serving.items() if other.transport.over]:
                 del self._serving[name]
+        session.speak()
+        if sender and not principal:
+            speak_for(sender)
         return session
 
     async def _send_stream(self, request: HttpRequest, transport: RequestsTransport, post: Post) -> None:
