@@ -20,7 +20,6 @@ from dragoman.core.lines import HEAD_BYTES
 from dragoman.core.origin import Origin
 from dragoman.core.peek import read_beginning
 from dragoman.transports.base import HasHeads, Headers, HttpHeads
-from dragoman.transports.http.awaited import Awaited
 from dragoman.transports.http.config import Limits
 from dragoman.transports.http.site import FREE_BYTES, MAX_MEMORY, Excess, Hold
 from dragoman_spec import HANDSHAKE_REVISIONS, PER_REQUEST_REVISIONS, REVISIONS, facts
@@ -153,6 +152,33 @@ def read_headers(scope: Scope, limits: Limits) -> dict[bytes, bytes]:
     if len(listed) > limits.headers or size > limits.header_bytes:
         raise RequestRefused(431, "the headers are more or larger than the limit", (b"connection", b"close"))
     return headers
+
+
+class Awaited:
+    """What a routine waits for without a task; it comes once.
+
+    Attributes:
+        is_told: Whether it has come.
+        resume: Called then, where somebody waits.
+    """
+
+    __slots__ = ("is_told", "resume")
+
+    resume: Callable[[], None] | None
+
+    def tell(self) -> None:
+        """Let whoever waits go on."""
+        self.is_told = True
+        resume = self.resume
+        if resume is not None:
+            self.resume = None  # circles stay until somebody looks for such
+            resume()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        if not self.is_told:
+            told = asyncio.Event()
+            self.resume = told.set
+            yield from told.wait().__await__()
 
 
 Waits = Awaitable[Any] | None

@@ -20,9 +20,8 @@ from dragoman.core.exact_json import decode
 from dragoman.core.label import teller_of
 from dragoman.core.methods import CANCELLED
 from dragoman.core.tally import deserves_a_line
-from dragoman.transports.http.awaited import Awaited
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import LARGE_BYTES
+from dragoman.transports.http.exchange import LARGE_BYTES, Awaited
 from dragoman.transports.http.flow import CallTimer, FlowingTransport
 from dragoman.transports.http.sse import encode_message
 

@@ -22,9 +22,8 @@ from typing import Any
 
 from dragoman.core.envelope import Frame, Malformed, decoded, key_of, to_keep
 from dragoman.core.exact_json import encode_line
-from dragoman.transports.http.awaited import Awaited
 from dragoman.transports.http.config import FrontConfig
-from dragoman.transports.http.exchange import RequestRefused
+from dragoman.transports.http.exchange import Awaited, RequestRefused
 from dragoman.transports.http.flow import CallTimer, FlowingTransport, forget
 from dragoman.transports.http.marking import Marking
 from dragoman.transports.http.reading import Posted, blame, check_batch
