@@ -137,9 +137,15 @@ def a_request_is_given_up_in_time(plan: Plan, talk: Talk) -> Iterator[str]:
             moves = any(step[0] in ("ask", "ask-on", "progress", *ENDS_ALL) for step in _steps(one))
             if one.frame["method"] != "tools/call" or moves or one.cancelled or not one.answers:
                 continue
-            waited_s = one.answers[0].at_s - one.asked.at_s
+            waited_s = one.answers[0].at_s - max(one.asked.at_s, _signed_in_s(talk, one.answers[0]))
             if waited_s > limit_s + _CHECKS_S + 2 * plan.network.late_s + 10 * plan.router:
                 yield f"{peer} waited for {waited_s:.1f} s, and not {limit_s} s, for {short(one.frame)}"
+
+
+def _signed_in_s(talk: Talk, answer: Event) -> float:
+    """Say when somebody last came back from a page before an answer: what waits for them is not at a server yet."""
+    back = (event.at_s for event in talk.by_peer["person"] if event.what == "has come back")
+    return max((at_s for at_s in back if at_s <= answer.at_s), default=0.0)
 
 
 def _steps(one: Asked) -> list[list[Any]]:

@@ -34,14 +34,17 @@ class Asked:
     def is_younger_than(self, answer: Event) -> bool:
         """Whether an answer was on its way already when this was asked, so that it is to the one before.
 
-        What comes in one array comes at one moment, and is answered one after the other.
+        What comes in one array comes at one moment, and is answered one after the other; but what bears the number of
+        this one is to this one: the one before it was taken back, and its answer came to nothing.
         """
         if self.before is None or not answer.is_heard:
             return False
         since, written = self.asked.there or 0, answer.there or 0
         is_of_one_array = self.asked.via.startswith("array") and self.asked.via == self.before.asked.via
         came_together = is_of_one_array and since == self.before.asked.there and not self.before.answers
-        return 0 < written < since or (came_together and since > 0)
+        numbers = words.nonces_in(self.frame)
+        is_to_this = bool(numbers) and words.nonces_in(answer.frame) == numbers
+        return 0 < written < since or (came_together and since > 0 and not is_to_this)
 
     @property
     def frame(self) -> Body:

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.transports.http.app import HttpFront
 from dragoman.transports.http.sessions import Sessions
-from tests.world.peers.words import error
+from tests.world.peers.words import PER_REQUEST, error
 from tests.world.plan import ClientPlan, Plan, ServerPlan
 from tests.world.rules import RULES
 from tests.world.test_flows import REVISION, SHARED, WELL, Said, asked, broken, call, opened, over, text, told
@@ -43,6 +43,16 @@ def test_what_is_right_breaks_no_rule(access: dict[str, Any]) -> None:
     """A call that may be made is answered; one that may not be is refused, and reaches no server."""
     refused = ([(1, "c0", "says", call(1)), (1, "c0", "hears", error(1, -32602, "unknown tool: s0_a"))], over(2))
     assert broken(*((opened(), *refused) if access is DENIED else WELL), access=access, **SHARED) == set()
+
+
+def test_a_call_that_goes_on_with_answers_is_counted_once() -> None:
+    """A client that knows no such results has asked once; one that does asks again, and is counted again."""
+    goes_on = call(2)
+    goes_on["params"] |= {"inputResponses": {}, "requestState": "1"}
+    parts = (opened(), asked(1, call(1)), [(1, "s0.1", "hears", goes_on)], told(2, text(1)), over(3))
+    access = {"per_minute": 6, "burst": 1}
+    assert "rate" not in broken(*parts, access=access, **SHARED)
+    assert "rate" in broken(*parts, access=access, revisions={"c0": PER_REQUEST}, **SHARED)
 
 
 def open_to(fault: str) -> set[str]:

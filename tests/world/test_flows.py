@@ -336,3 +336,10 @@ def test_what_is_taken_for_well_is_taken_so_by_every_rule() -> None:
     late = (opened(), asked(1, call(1, 0, ["wait", 9.0], ["answer", "text"])), told(10, text(1)), over(10))
     assert broken(*late) == set()
     assert broken(*late, **SHARED) == set()
+
+
+@pytest.mark.parametrize(("answered_s", "is_late"), [(54, False), (65, True)])
+def test_the_time_of_a_request_runs_once_somebody_has_signed_in(answered_s: float, is_late: bool) -> None:
+    back = [(50.0, "person", "has come back", {"server": "s0", "status": 200})]
+    parts = (opened(), asked(1, call(1)), back, told(answered_s, text(1)), over(66))
+    assert ("in-time" in broken(*parts, options={"request_timeout_s": 5.0})) is is_late

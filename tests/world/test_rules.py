@@ -183,3 +183,11 @@ def test_of_two_questions_of_one_id_in_one_array_the_first_is_answered_first(via
     first, second = (Event(n, 0.0, "s0.1", "says", {"id": 1}, 148, there) for n, there in enumerate(("array 3", via)))
     answer = Event(2, 0.1, "s0.1", "hears", {"id": 1}, 190, "")
     assert Asked(second, [], before=Asked(first, [])).is_younger_than(answer) is is_first
+
+
+@pytest.mark.parametrize(("number", "is_first"), [(1, True), (2, False)])
+def test_an_answer_with_the_number_of_the_second_of_an_array_is_to_that(number: int, is_first: bool) -> None:
+    frames = ({"id": 1}, {"id": 1, "params": "nonce-s0.1-2"})
+    first, second = (Event(n, 0.0, "s0.1", "says", frame, 148, "array 3") for n, frame in enumerate(frames))
+    answer = Event(2, 0.1, "s0.1", "hears", {"id": 1, "result": f"nonce-s0.1-{number}"}, 190, "")
+    assert Asked(second, [], before=Asked(first, [])).is_younger_than(answer) is is_first
