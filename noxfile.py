@@ -44,13 +44,9 @@ STDIO = (
     *("tests/transports/test_pipes.py", "tests/transports/test_stdio.py", "tests/transports/test_standard_streams.py"),
     *("tests/transports/test_warden.py", "tests/proxy/test_processes.py", "tests/proxy/test_lifetimes.py"),
     *("tests/proxy/test_restarts.py", "tests/proxy/test_asking_processes.py", "tests/cli/test_stopping.py"),
-    *(
-        "tests/cli/test_proxy.py",
-        "tests/cli/test_signals.py",
-        "tests/client/test_processes.py",
-        "tests/server/test_run.py",
-    ),
-    *("tests/router/test_processes.py", "tests/check/test_processes.py", "tests/inspect/test_playing.py"),
+    *("tests/cli/test_proxy.py", "tests/cli/test_signals.py", "tests/client/test_processes.py"),
+    *("tests/server/test_run.py", "tests/router/test_processes.py", "tests/check/test_processes.py"),
+    "tests/inspect/test_playing.py",
 )
 
 # Many tests wait, for processes and for time, so there are more processes than cores; whoever is done takes over tests
@@ -69,17 +65,7 @@ spec.validate(ping, "2025-11-25")
 spec.convert(spec.v2025_11_25.TextContent(text="hello"), to="2024-11-05")
 """
 
-nox.options.sessions = [
-    "lint",
-    "regen-check",
-    f"tests-{THIS_PYTHON}",
-    "threads",
-    "simulate",
-    "pythons",
-    "peers",
-    "browser",
-    "build",
-]
+nox.options.sessions = f"lint regen-check tests-{THIS_PYTHON} threads simulate pythons peers browser build".split()
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = False
 nox.options.download_python = "never"

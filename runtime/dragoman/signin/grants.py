@@ -402,7 +402,7 @@ def _sign_in_as(occasion: Occasion, server: AuthorizationServer, before: OAuthCl
     try:
         client = yield from find_client(occasion, server, before, redirect_uri, " ".join(scopes))
     except UnregisteredError:
-        if not redirect_uri.endswith(own or "/"):
+        if not own or not redirect_uri.endswith(own):
             raise
         redirect_uri = yield Listen(known, "")  # it may take certain addresses alone
         client = yield from find_client(occasion, server, before, redirect_uri, " ".join(scopes))
